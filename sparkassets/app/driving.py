@@ -50,6 +50,15 @@ class Driving(Looking):
             self._computing = None
         self._adapters.close()
 
+    def connect(self, spark: SparkSession | None = None) -> Self:
+        """Has a session look at the tables in catalogs from now on: this one, else the active one, else a new one.
+
+        Raises:
+            SparkUnavailableError: It cannot be started.
+        """
+        self._ready(spark)[0].start()
+        return self
+
     def watch(self, watcher: Watcher) -> None:
         """Has a watcher told of all invocations from here on."""
         self._watchers.append(watcher)

@@ -24,6 +24,8 @@ def why_spark(asset: AssetSpec, table: DeltaTable | None) -> str | None:
         return "the asset says 'commit: spark'"
     if asset.name.startswith(_HIDDEN):
         return "files in folders with its name would be hidden from VACUUM"
+    if asset.storage is not None and asset.storage.table:
+        return "its table is in a catalog"
     if asset.storage is None or not _is_known(asset.storage.path):
         return "its table is neither on a disk nor on S3"
     return None if table is None else reason_for_spark(table)

@@ -172,6 +172,8 @@ class Driver:
     def _run(self, works: Sequence[Work]) -> Summary:
         self.ledger.open()
         self.ledger.commit(lambda state: changed_specs(self.project, state))
+        if self.project.is_in_catalogs:
+            self._start_engine()  # nobody else looks into them
         plan = Plan(unix(self._now()))
         try:
             for work in works:

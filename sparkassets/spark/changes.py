@@ -61,8 +61,8 @@ def read_changes(session: SparkSession, table: DeltaTable, pin: Pin, *, path: st
     position = Position(pin.table_id or str(table.metadata().id), version)
     if pin.low is None:
         frame, _ = read_version(session, table, version, path=path)
-        _refuse_taken(frame.columns, owner)
-        rows = _inserted(frame, version, _timestamp(path, version))
+        refuse_taken(frame.columns, owner)
+        rows = as_inserted(frame, version, _timestamp(path, version))
         return InletChanges(rows, position, after=None, only_inserts=True)
     since = Position.parse(pin.low)
     if since is None or since.table_id != position.table_id or since.version > version:
@@ -127,7 +127,7 @@ def _frame(
 ) -> DataFrame:
     table.load_as_version(version)
     schema = spark_schema(table.schema().to_json())
-    _refuse_taken(schema.names, f"the inlet {name!r}")
+    refuse_taken(schema.names, f"the inlet {name!r}")
     frames = [_fed(session, fed, schema, path=path, name=name) for fed in changes.fed]
     frames += _appended(session, table, changes.appended, path=path)
     if not frames:
@@ -135,7 +135,12 @@ def _frame(
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
-def _refuse_taken(columns: Sequence[str], owner: str) -> None:
+def refuse_taken(columns: Sequence[str], owner: str) -> None:
+    """Refuses a table with a column of a name that changes have.
+
+    Raises:
+        RunError: With the first of them.
+    """
     for column in columns:
         if column.lower() in CHANGE_COLUMNS:
             raise RunError(
@@ -154,10 +159,10 @@ def _fed(session: SparkSession, fed: Fed, schema: StructType, *, path: str, name
     if missing := [column for column in schema.names if column.lower() not in there]:
         raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
     rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
-    return _net(rows) if fed.replaced and _is_comparable(schema) else rows
+    return net(rows) if fed.replaced and is_comparable(schema) else rows
 
 
-def _net(rows: DataFrame) -> DataFrame:
+def net(rows: DataFrame) -> DataFrame:
     """Without the rows that a version has deleted and inserted alike, as often as it has both."""
     columns = [sqltext.name(column) for column in rows.columns if column != CHANGE_TYPE]
     counted = rows.groupBy(*columns).agg(_sql(f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1)) AS __more"))
@@ -166,7 +171,7 @@ def _net(rows: DataFrame) -> DataFrame:
     return told.select(*(sqltext.name(column) for column in rows.columns))
 
 
-def _is_comparable(schema: StructType) -> bool:
+def is_comparable(schema: StructType) -> bool:
     """Whether equal rows are the same rows, to the last byte, and can be put together."""
     return all(_compares(each.dataType) for each in schema.fields)
 
@@ -176,7 +181,7 @@ def _compares(kind: DataType) -> bool:
 
     match kind:
         case StructType():
-            return _is_comparable(kind)
+            return is_comparable(kind)
         case ArrayType():
             return _compares(kind.elementType)
         case MapType() | VariantType():
@@ -189,10 +194,12 @@ def _compares(kind: DataType) -> bool:
 
 def _appended(session: SparkSession, table: DeltaTable, commits: Sequence[Commit], *, path: str) -> list[DataFrame]:
     """The rows of files that came while there was no feed."""
-    return [_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits]
+    return [
+        as_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits
+    ]
 
 
-def _inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
+def as_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
     """The rows as those that a version, committed at so many milliseconds since 1970, has inserted."""
     at = "NULL" if timestamp is None else f"timestamp_millis({timestamp})"
     values = {CHANGE_TYPE: "'insert'", "_commit_version": str(version), "_commit_timestamp": at}

@@ -209,7 +209,7 @@ def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str])
     """What the run writes; of an asset that is written itself the extra is that of the run."""
     places = ((each.asset.name, each.asset.storage) for each in order.written)
     own = {} if order.outlets else {"extra": extra}
-    found = ((name, folders.get(name) or (place.path if place is not None else "")) for name, place in places)
+    found = ((name, folders.get(name) or (place.shown if place is not None else "")) for name, place in places)
     return Outlets({name: Outlet(name, path, **own) for name, path in found})
 
 

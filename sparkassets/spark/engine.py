@@ -17,18 +17,18 @@ from sparkassets.spark.changes import refuse_unnamed
 from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation, SparkComputations
 from sparkassets.spark.context import Context, context_of
-from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
 from sparkassets.spark.interrupts import InterruptibleWork
 from sparkassets.spark.iterations import Iteration, OwnFolder, own_folders, restoring, told_of
 from sparkassets.spark.libraries import as_spark, is_frame
+from sparkassets.spark.opened import opened, table_of
 from sparkassets.spark.own_session import of_one_run, require_utc
 from sparkassets.spark.processes import jvms
 from sparkassets.spark.promoted import promoted_rows
 from sparkassets.spark.reader import ReadInlets, read_inlets
+from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import declared_schema
-from sparkassets.spark.table import open_table, path_of, table_of
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.undone import undo
 from sparkassets.spark.validating.inlets import check_inlets
@@ -197,7 +197,7 @@ def _described(
 ) -> SparkComputation:
     """The rows of one table, which fit it."""
     require_utc(frame.sparkSession, asset=order.asset.name)
-    schema, there = mode_of(order.asset).stored(order.asset, frame.schema), table_of(order.asset)
+    schema, there = mode_of(order.asset).stored(order.asset, frame.schema), table_of(session, order.asset)
     refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
     check_schema(session, order, schema, there)
     rows = with_plain_strings(frame, frame.schema)
@@ -214,7 +214,7 @@ def _as_spark(session: SparkSession, order: RunOrder, rows: Any) -> DataFrame:  
     if is_frame(rows):
         found: DataFrame = rows
         return found
-    asset, there = order.asset, table_of(order.asset)
+    asset, there = order.asset, table_of(session, order.asset)
     declared = declared_schema(session, asset.columns) if asset.columns else None
     return as_spark(session, rows, asset=asset.name, declared=declared, there=there and there.schema)
 
@@ -233,11 +233,10 @@ class _Before:
 
     def frame(self) -> DataFrame:
         """Its rows."""
-        asset, path = self._asset, path_of(self._asset)
-        table = open_table(path)
+        asset, table = self._asset, opened(self._session, relation_of(self._asset))
         if table is not None:
-            self.version = table.version()
-            return read_version(self._session, table, self.version, path=path)[0]
+            self.version = table.version
+            return table.rows(self._session, self.version)[0]
         if asset.columns:
             return self._session.createDataFrame([], declared_schema(self._session, asset.columns))
         raise RunError(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.spark import sqltext
+from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import Differences, differences
-from sparkassets.spark.table import TargetTable, path_of
+from sparkassets.spark.table import TargetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,12 +74,12 @@ def to_prepare(asset: AssetSpec, schema: StructType, target: TargetTable) -> Seq
     """Statements without which Delta does not widen a column; before the rows are written."""
     if target.widens or not any(_widens(want.dataType, have.dataType) for have, want in _changed(schema, target)):
         return ()
-    return (f"ALTER TABLE delta.{sqltext.name(path_of(asset))} SET TBLPROPERTIES ('{_WIDENING}' = 'true')",)
+    return (f"ALTER TABLE {relation_of(asset).sql} SET TBLPROPERTIES ('{_WIDENING}' = 'true')",)
 
 
 def to_alter(asset: AssetSpec, schema: StructType, target: TargetTable) -> Sequence[str]:
     """Statements that give the target the columns and the types of rows that a merge brings, as far as it may."""
-    table, found = f"ALTER TABLE delta.{sqltext.name(path_of(asset))}", differences(schema, target.schema)
+    table, found = f"ALTER TABLE {relation_of(asset).sql}", differences(schema, target.schema)
     added = ", ".join(f"{sqltext.name(each.name)} {each.dataType.simpleString()}" for each in found.extra)
     wider = [
         f"{table} ALTER COLUMN {sqltext.name(want.name)} TYPE {have.dataType.simpleString()}"

@@ -18,6 +18,7 @@ from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe
 from sparkassets.spark.own_session import briefly_beside
+from sparkassets.spark.relation import Relation
 from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
 from sparkassets.spark.table import TargetTable
 
@@ -70,11 +71,11 @@ def replacing(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, Columns
     return _described(frame, target), "replaced"
 
 
-def to_restore(session: SparkSession, path: str, schema: StructType, target: TargetTable) -> Sequence[str]:
+def to_restore(session: SparkSession, relation: Relation, schema: StructType, target: TargetTable) -> Sequence[str]:
     """Statements that put back, after the rows are written, what no commit of rows can keep."""
     if not _is_other(differences(schema, target.schema)):
         return ()
-    table, names = f"delta.{sqltext.name(path)}", {name.lower() for name in schema.names}
+    table, names = relation.sql, {name.lower() for name in schema.names}
     statements = []
     if target.clustered:
         (detail,) = session.sql(f"DESCRIBE DETAIL {table}").collect()

@@ -13,16 +13,18 @@ from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
+from sparkassets.spark.catalogs.changes import named_changes
 from sparkassets.spark.changes import InletChanges, read_changes, without_changes
 from sparkassets.spark.context import Watermark
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.files import FoundFile, PinnedFiles, read_files
+from sparkassets.spark.opened import Opened, opened
 from sparkassets.spark.predicates import belonging
+from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import column_type, declared_schema
-from sparkassets.spark.table import open_table, path_of
+from sparkassets.spark.table import TableAtPath, open_table, path_of
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
 _EXACT = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
@@ -98,7 +100,11 @@ def _changes(session: SparkSession, asset: AssetSpec, pin: Pin, read: ReadInlets
     """Its changes; none of a table that is not there yet."""
     if pin.version is None:
         return without_changes(_unwritten(session, asset))
-    found = read_changes(session, _table(asset, pin), pin, path=path_of(asset), name=asset.name)
+    table = _table(session, asset, pin)
+    if isinstance(table, TableAtPath):
+        found = read_changes(session, table.opened, pin, path=table.path, name=asset.name)
+    else:
+        found = named_changes(session, table, pin, name=asset.name)
     read.changes[asset.name] = found
     return found.frame
 
@@ -121,11 +127,11 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     owner = f"the inlet {asset.name!r}"
     if pin.version is None:
         return _unwritten(session, asset)
-    path, partitioning = path_of(asset), asset.partitioning
+    partitioning = asset.partitioning
     if pin.iteration:
         return _iteration(session, asset, pin.iteration)
-    table = _table(asset, pin)
-    frame, exact = read_version(session, table, pin.version, path=path, parts=pin.parts, partitioning=partitioning)
+    table = _table(session, asset, pin)
+    frame, exact = table.rows(session, pin.version, parts=pin.parts, partitioning=partitioning)
     if not pin.parts.is_everything and not partitioning.has_columns:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
     predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
@@ -142,13 +148,13 @@ def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
     return session.createDataFrame([], declared_schema(session, asset.columns))
 
 
-def _table(asset: AssetSpec, pin: Pin) -> DeltaTable:
+def _table(session: SparkSession, asset: AssetSpec, pin: Pin) -> Opened:
     """The table that is pinned."""
-    owner, path = f"the inlet {asset.name!r}", path_of(asset)
-    table = open_table(path)
+    owner, relation = f"the inlet {asset.name!r}", relation_of(asset)
+    table = opened(session, relation)
     if table is None:
-        raise SourceError(f"{owner} vanished: there is no Delta table at {path}")
-    if pin.table_id is not None and str(table.metadata().id) != pin.table_id:
+        raise SourceError(f"{owner} vanished: there is no Delta table at {relation.storage.shown}")
+    if pin.table_id is not None and table.table_id != pin.table_id:
         raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
     return table
 

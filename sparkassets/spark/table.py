@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import DeltaLog
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
+from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.markers import is_bare
 from sparkassets.spark.schemas import spark_schema
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 _CHECK = "delta.constraints."
 _MISREAD = {"%": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
-_MOST_FENCES = 64
+MOST_FENCES = 64
 """A table with more commits than this is not asked whether they are all fences."""
 
 
@@ -46,17 +49,62 @@ class TargetTable:
     bare: bool = False
 
 
+@frozen
+class TableAtPath:
+    """A table at a path as it is now, which tells its commits without a JVM."""
+
+    path: str
+    opened: DeltaTable
+
+    @property
+    def table_id(self) -> str:
+        """Survives everything but the table's deletion."""
+        return str(self.opened.metadata().id)
+
+    @property
+    def version(self) -> int:
+        """The newest."""
+        return self.opened.version()
+
+    def transaction_version(self, app_id: str) -> int | None:
+        """The newest version of a transaction of that application id; None without any."""
+        return self.opened.transaction_version(app_id)
+
+    def back(self) -> Iterator[Mapping[str, Any]]:
+        """What its commits say of themselves, each with its ``version``, newest first while they are there."""
+        return DeltaLog(self.path).told_back(self.version)
+
+    def described(self) -> TargetTable:
+        """It as a target."""
+        return described(self.path, self.opened)
+
+    def rows(
+        self,
+        session: SparkSession,
+        version: int,
+        *,
+        parts: PartitionSet = EVERYTHING,
+        partitioning: Partitioning = UNPARTITIONED,
+    ) -> tuple[DataFrame, bool]:
+        """The rows of ``parts``, and maybe others, of a version; and whether no others."""
+        return read_version(session, self.opened, version, path=self.path, parts=parts, partitioning=partitioning)
+
+
+def table_at(path: str) -> TableAtPath | None:
+    """The table at the path, None when there is none.
+
+    Raises:
+        RunError: deltalake would look elsewhere.
+    """
+    opened = open_table(path)
+    return None if opened is None else TableAtPath(path, opened)
+
+
 def path_of(asset: AssetSpec) -> str:
     """Where the asset is."""
     if asset.storage is None:
         raise RunError(f"{asset.name} has no path")
     return asset.storage.path
-
-
-def table_of(asset: AssetSpec) -> TargetTable | None:
-    """The asset's table, None when there is none."""
-    table = open_table(path_of(asset))
-    return None if table is None else described(path_of(asset), table)
 
 
 def described(path: str, table: DeltaTable) -> TargetTable:
@@ -67,7 +115,7 @@ def described(path: str, table: DeltaTable) -> TargetTable:
         table.version(),
         schema=spark_schema(table.schema().to_json()),
         layout=tuple(metadata.partition_columns),
-        constraints=_constraints(metadata.configuration),
+        constraints=constraints_in(metadata.configuration),
         clustered="clustering" in (table.protocol().writer_features or ()),
         widens=metadata.configuration.get("delta.enableTypeWidening") == "true",
         bare=_is_bare(path, table),
@@ -95,13 +143,14 @@ def open_table(path: str) -> DeltaTable | None:
         return None
 
 
-def _constraints(properties: Mapping[str, str | None]) -> dict[str, str]:
+def constraints_in(properties: Mapping[str, str | None]) -> dict[str, str]:
+    """Name to expression of the CHECK constraints among a table's properties."""
     found = properties.items()
     return {key.removeprefix(_CHECK): text for key, text in found if key.startswith(_CHECK) and text is not None}
 
 
 def _is_bare(path: str, table: DeltaTable) -> bool:
-    if table.version() >= _MOST_FENCES:
+    if table.version() >= MOST_FENCES:
         return False
     last = 0
     for commit in DeltaLog(path).told_back(table.version()):

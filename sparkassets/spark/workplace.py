@@ -51,6 +51,11 @@ class Workplace:
         self._starting = threading.Lock()
         self._interrupts = Interrupts()
 
+    @property
+    def is_started(self) -> bool:
+        """Whether there is a session already."""
+        return self._session is not None
+
     def start(self) -> None:
         """Starts or finds the session, once.
 

@@ -104,5 +104,5 @@ def _asset(asset: AssetSpec, table: Path) -> AssetSpec:
     source = asset.source
     if source is not None and source.kind != "events":
         source = SourceSpec("delta", settle_seconds=source.settle_seconds)
-    storage = None if asset.storage is None else replace(asset.storage, path=str(table))
+    storage = None if asset.storage is None else asset.storage.moved(str(table))
     return replace(asset, storage=storage, source=source)

@@ -120,7 +120,7 @@ class RowTests:
         """The asset with its table in a folder of the test's own."""
         if asset.storage is None:
             return asset
-        return replace(asset, storage=replace(asset.storage, path=str(folder / asset.name)))
+        return replace(asset, storage=asset.storage.moved(str(folder / asset.name)))
 
     def _pin(self, case: RowCase, asset: AssetSpec, inlet: InletSpec) -> Pin:
         """What of the inlet is read."""

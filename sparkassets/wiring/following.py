@@ -72,7 +72,7 @@ def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
     tables = TableSchemas()
 
     def told(asset: AssetSpec, version: int | None) -> Columns | None:
-        if version is None or asset.storage is None:
+        if version is None or asset.storage is None or asset.is_named:
             return asset.columns or None
         return tables.of(asset.storage.path, version)
 

@@ -20,14 +20,14 @@ from sparkassets.app.reporting import Reporting
 from sparkassets.app.segmenting import Segmenting
 from sparkassets.app.timing import Timing
 from sparkassets.app.tracing import Tracing
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.storage import schema_of
 from sparkassets.core.variables import Known, asked
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Invocations, Leases
-from sparkassets.sources import DeltaTargets, observer
 from sparkassets.state import DeltaStore
+from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
 from sparkassets.wiring.sessions import OneSession
@@ -35,7 +35,7 @@ from sparkassets.wiring.sessions import OneSession
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Comparing, Engine, Feeds, JournalStore, Outlets, Sink, Volumes
+    from sparkassets.ports import Comparing, JournalStore, Sink
     from sparkassets.runtime.progress import Explained
     from sparkassets.runtime.watching import Watcher
 
@@ -102,11 +102,12 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
     clock, session = SystemClock(), OneSession(spec)
+    computing = Computing(spec, session)
     return Adapters(
         store=_store(spec, session),
-        observer=observer,
-        targets=DeltaTargets,
-        computing=partial(_computing, spec, session),
+        observer=computing.observer,
+        targets=computing.targets,
+        computing=computing,
         leases=lambda: Leases(
             host=host_identity(), process=this_process(), alive=any_alive, clock=clock, invocations=_INVOCATIONS
         ),
@@ -116,9 +117,9 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         user=user_name,
         check_storage=partial(check_storage, spec),
         explain_failure=partial(_explained, spec),
-        volumes=_volumes,
-        feeds=_feeds,
-        stored=_stored,
+        volumes=computing.volumes,
+        feeds=computing.feeds,
+        stored=stored,
         watchers=partial(_watchers, spec),
         beside=partial(adapters_of, env=env),
         comparing=partial(_comparing, spec),
@@ -139,13 +140,6 @@ def _store(spec: ProjectSpec, session: OneSession) -> JournalStore:
     return SessionStore(session, schema=schema) if schema else SessionStore(session, uri=spec.state)
 
 
-def _computing(spec: ProjectSpec, session: OneSession, spark: SparkSession | None) -> tuple[Engine, Outlets]:
-    from sparkassets.spark import SparkEngine, SparkOutlets
-
-    engine = SparkEngine(spec, spark or (session() if spec.state_by_spark else None))
-    return engine, SparkOutlets(engine)
-
-
 def _comparing(spec: ProjectSpec, spark: SparkSession | None) -> Comparing:
     from sparkassets.spark.differing import SparkComparing
 
@@ -162,25 +156,6 @@ def _remove(place: str, name: str) -> None:
     from sparkassets.files.folders import open_folder
 
     open_folder(place).remove(name)
-
-
-def _volumes() -> Volumes:
-    from sparkassets.sources.volumes import ReadVolumes
-
-    return ReadVolumes()
-
-
-def _feeds() -> Feeds:
-    from sparkassets.sources.feeds import DeltaFeeds
-
-    return DeltaFeeds()
-
-
-def _stored(asset: AssetSpec) -> Sequence[str] | None:
-    from sparkassets.delta.schemas import newest_columns
-
-    is_table = asset.source is None or asset.source.kind == "delta"
-    return newest_columns(asset.storage.path) if is_table and asset.storage is not None else None
 
 
 def _watchers(spec: ProjectSpec) -> Sequence[Watcher]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -24,17 +25,26 @@ from sparkassets.cli.selection import selected
 @select_option
 @click.option("--estimate", is_flag=True, help="Tell what each run is to cost: bytes to read, seconds, rows.")
 @branch_option
+@click.option("--spark", is_flag=True, help="Start Spark, to look at tables in catalogs too.")
 @json_option
 def command(
-    folder: Path, branch: str | None, at: str | None, select: tuple[str, ...], estimate: bool, as_json: bool
+    folder: Path,
+    branch: str | None,
+    at: str | None,
+    select: tuple[str, ...],
+    estimate: bool,
+    spark: bool,
+    as_json: bool,
 ) -> int:
     """Show what would run now, and why the rest would not.
 
-    Looks at sources, starts no Spark and records nothing. With --estimate it also opens the logs of the tables that
+    Looks at sources, starts no Spark and records nothing. Tables in catalogs are then as a run saw them last, or as
+    they are with --spark. With --estimate it also opens the logs of the tables that
     the runs read: bytes are of the data files that hold what is read, seconds and rows go by earlier runs.
     """
     project = in_branch(open_project(folder), branch)
-    plan = project.plan(at=at, select=selected(project.spec, select), estimate=estimate)
+    with project.connect() if spark and project.spec.is_in_catalogs else nullcontext():
+        plan = project.plan(at=at, select=selected(project.spec, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document

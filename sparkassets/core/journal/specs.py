@@ -146,4 +146,4 @@ def _places(asset: AssetSpec, project: ProjectSpec) -> Iterator[tuple[str, str]]
 
 
 def _place(asset: AssetSpec) -> str | None:
-    return asset.storage.given if asset.storage is not None else None
+    return asset.storage.recorded if asset.storage is not None else None

@@ -39,6 +39,8 @@ def named(asset: AssetSpec, *, namespace: str) -> DatasetName:
         asset: Whose.
         namespace: For an identity that is no URI.
     """
+    if asset.storage is not None and asset.storage.table:
+        return DatasetName(namespace, asset.storage.given)
     if asset.storage is not None:
         return of_location(folder(asset))
     return of_identity(asset.uri, namespace=namespace)

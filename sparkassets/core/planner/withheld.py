@@ -89,7 +89,7 @@ def _own(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet],
 
 def quarantine_of(asset: AssetSpec) -> str:
     """Where the rows are that rules put into quarantine; empty where it is no one place."""
-    return f"{asset.storage.path.rstrip('/')}_quarantine" if asset.storage is not None and not asset.outlets else ""
+    return asset.storage.beside("_quarantine").shown if asset.storage is not None and not asset.outlets else ""
 
 
 def waits(

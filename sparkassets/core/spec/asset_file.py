@@ -22,6 +22,7 @@ from sparkassets.core.spec.paths import absolute, tidy
 from sparkassets.core.spec.shape import shape
 from sparkassets.core.spec.source import compile_pattern, compile_source
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.tables import check_table, named_table
 from sparkassets.core.spec.times import Bounds, bounds, seconds
 from sparkassets.core.spec.yaml_text import compose
 from sparkassets.errors import InputError, Problem
@@ -80,6 +81,7 @@ def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
         at, keys = draft.at / "outlets" / name, keys_of(draft.keys, name, own)
         _check_extra(at, keys)
         _check_columns(at, keys)
+        check_table(at, keys)
         place = _place(keys, project, None)
         outlet = replace(draft, name=name, at=at, keys=keys, storage=place, uri=_uri(at, keys, place), maker=draft.name)
         check_partition_columns(outlet)
@@ -108,6 +110,7 @@ def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
     own = bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
     source = compile_source(at, keys)
     pattern = compile_pattern(at, keys)
+    check_table(at, keys)
     partitioning = compile_partition(at, keys, within=own, source=source, pattern=pattern)
     place = _place(keys, project, source)
     return AssetDraft(
@@ -124,7 +127,11 @@ def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
 
 
 def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) -> StorageLocation | None:
-    if (keys.path is None and source) or keys.outlets is not None:
+    if keys.outlets is not None:
+        return None
+    if keys.table is not None:
+        return named_table(keys.table)
+    if keys.path is None and source:
         return None
     given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
     return StorageLocation(absolute(given, root=project.root), given)

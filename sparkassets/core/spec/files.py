@@ -193,7 +193,7 @@ class ProjectFile(_Map):
         default="./state", description="Folder or object-store URI of the journal, or a schema of a catalog."
     )
     warehouse: Text = Field(
-        default="./warehouse", description="An asset without `path` is written to <warehouse>/<asset>."
+        default="./warehouse", description="An asset without `path` or `table` is written to <warehouse>/<asset>."
     )
     logs: Maybe[Text] = Field(
         default=None,
@@ -496,12 +496,18 @@ class StrategyMap(_Map):
     )
 
 
+_TABLE: Final = (
+    "In place of `path`: its name in a catalog of the Spark session, as `catalog.schema.name`, `schema.name` or `name`."
+)
+
+
 class OutletMap(_Map):
     """One of several assets that a run writes, all of them or none."""
 
     path: Maybe[Text] = Field(
         default=None, description="Where it is written, from the project's folder; <warehouse>/<outlet> by default."
     )
+    table: Maybe[Text] = Field(default=None, description=_TABLE)
     uri: Maybe[Text] = Field(default=None, description="Its identity in events; where it is written by default.")
     columns: _Columns = Field(
         default={}, description="Column to Spark SQL type, or to a map of it and of what else it is."
@@ -653,9 +659,12 @@ class AssetFile(_Map):
     path: Maybe[Text] = Field(
         default=None, description="Where it is written, or where a source is; from the project's folder."
     )
+    table: Maybe[Text] = Field(default=None, description=_TABLE)
     source: Maybe[Literal[True, "delta", "csv", "json", "parquet"]] = Field(
         default=None,
-        description="Others write it; true is a Delta table if there is a `path`, else only its events are known.",
+        description=(
+            "Others write it; true is a Delta table if there is a `path` or a `table`, else only its events are known."
+        ),
     )
     options: dict[str, Plain] = Field(default={}, description="Options of the reader of files.")
     inlets: Maybe[

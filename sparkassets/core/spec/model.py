@@ -19,6 +19,7 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.table_names import written
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import Rule, digest_of
 from sparkassets.core.writes import Write
@@ -35,20 +36,60 @@ NotifyOn = Literal["failure", "withheld", "late", "recovery"]
 SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
+_NAMED = "table://"
 """The location of what no file says."""
 
 
 @frozen
 class StorageLocation:
-    """Where a table or a folder of files is.
+    """Where a table or a folder of files is: at a path, or wherever a catalog has the table of a name.
 
     Attributes:
-        path: Absolute local path or object-store URI.
+        path: Absolute local path or object-store URI; of a table in a catalog ``table://<name>``, which is no place.
         given: The text of the YAML (relative to the project file), or ``<warehouse>/<asset>``; the default identity.
+        table: The parts of its name in a catalog; empty of what is at a path.
     """
 
     path: str
     given: str
+    table: tuple[str, ...] = ()
+
+    @classmethod
+    def named(cls, table: tuple[str, ...]) -> StorageLocation:
+        """The table of that name, which a catalog knows.
+
+        >>> StorageLocation.named(("main", "raw", "events"))
+        StorageLocation(path='table://main.raw.events', given='main.raw.events', table=('main', 'raw', 'events'))
+        """
+        return cls(f"{_NAMED}{written(table)}", written(table), table)
+
+    @property
+    def shown(self) -> str:
+        """It for people: its path, or its name."""
+        return self.given if self.table else self.path
+
+    @property
+    def recorded(self) -> str:
+        """What tells in the journal whether it is elsewhere now; no path is recorded like a name."""
+        return self.path if self.table else self.given
+
+    def moved(self, path: str) -> StorageLocation:
+        """What is called the same, and is at a path.
+
+        >>> StorageLocation.named(("s", "a")).moved("/lake/a")
+        StorageLocation(path='/lake/a', given='s.a', table=())
+        """
+        return StorageLocation(path, self.given)
+
+    def beside(self, suffix: str) -> StorageLocation:
+        """What has the same name and a suffix.
+
+        >>> StorageLocation("/lake/a/", "a").beside("_b").path, StorageLocation.named(("s", "a")).beside("_b").given
+        ('/lake/a_b', 's.a_b')
+        """
+        if self.table:
+            return StorageLocation.named((*self.table[:-1], f"{self.table[-1]}{suffix}"))
+        return StorageLocation(f"{self.path.rstrip('/')}{suffix}", f"{self.given.rstrip('/')}{suffix}")
 
 
 @frozen
@@ -351,6 +392,11 @@ class AssetSpec:
         return self.fan.of(slot[2]) if slot is not None else next(iter(self.fan.params.values()))
 
     @property
+    def is_named(self) -> bool:
+        """Whether its table is one that a catalog knows by name."""
+        return self.storage is not None and bool(self.storage.table)
+
+    @property
     def local_zone(self) -> str:
         """Where the times of its runs are told: the zone of its timetable, else its own."""
         return self.schedule.timetable.timezone if self.schedule.timetable is not None else self.timezone
@@ -398,6 +444,11 @@ class ProjectSpec:
     profiles: tuple[str, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict)
     logs: str | None = None
+
+    @property
+    def is_in_catalogs(self) -> bool:
+        """Whether some of its tables are in catalogs, which a Spark session alone looks into."""
+        return any(asset.is_named for asset in self.assets.values())
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the blocks of an asset depend on the partitions of one of its inlets."""

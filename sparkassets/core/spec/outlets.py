@@ -58,7 +58,7 @@ def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
 
 def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
     """The keys of an outlet as if it were an asset of its own."""
-    own_keys = ("path", "uri", "columns", "description", "extra", "validations", "sql")
+    own_keys = ("path", "table", "uri", "columns", "description", "extra", "validations", "sql")
     of_data = {key: getattr(own, key) for key in own_keys}
     return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **of_data})
 
@@ -127,7 +127,7 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
 
 def refuse_own_uri(draft: AssetDraft, uri: str, drafts: Mapping[str, AssetDraft]) -> str | None:
     """Why a multi-asset may not wait for that dataset; None where it is none of its outlets'."""
-    own = next((each for each in _own(draft, drafts) if each.uri == uri and each.sure("uri", "path")), None)
+    own = next((each for each in _own(draft, drafts) if each.uri == uri and each.sure("uri", "path", "table")), None)
     return f"asset {draft.name!r} cannot wait for the dataset {uri!r} of its own outlet {own.name!r}" if own else None
 
 

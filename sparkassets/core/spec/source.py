@@ -45,12 +45,14 @@ def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
             (at / key).key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
     settle = seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
     if kind in FILE_KINDS:
-        if keys.path is None and at.document.failed.isdisjoint({"path"}):
+        if keys.table is not None:
+            (at / "table").key_problem(f"'table' has no meaning for a source of {kind} files", hint="give its 'path'")
+        elif keys.path is None and at.document.failed.isdisjoint({"path"}):
             (at / "source").problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
         return SourceSpec(kind, {key: plain_text(value) for key, value in keys.options.items()}, settle)
     _refuse_file_keys(at, "a Delta source" if kind == "delta" else "a source that is known by its events only")
-    if keys.path is None and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
-        (at / "source").problem("a Delta source needs a path, the folder of its table")
+    if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
+        (at / "source").problem("a Delta source needs a path, the folder of its table, or its name as 'table'")
     return SourceSpec(kind, settle_seconds=settle)
 
 
@@ -78,7 +80,7 @@ def _segment_columns(keys: AssetFile) -> list[str]:
 
 def _kind(keys: AssetFile) -> SourceKind:
     if keys.source in (True, None):
-        return "delta" if keys.path else "events"
+        return "delta" if keys.path or keys.table else "events"
     return keys.source  # type: ignore[return-value] # the bool is True only
 
 

@@ -13,7 +13,7 @@ def warn_of_twins(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
     """Warns where an asset or a condition names a dataset whose identity another one nearly has."""
     first: dict[str, tuple[str, str]] = {}
     for draft in files.drafts.values():
-        if draft.sure("uri", "path"):
+        if draft.sure("uri", "path", "table"):
             kept, owner = first.setdefault(_folded(draft.uri), (draft.uri, f"asset {draft.name!r}"))
             if kept != draft.uri:
                 _named_by(draft).warning(_message(draft.uri, kept, owner), hint=_hint(kept))
@@ -34,7 +34,7 @@ def _awaited(files: AssetFiles, assets: Mapping[str, AssetSpec]) -> Iterator[tup
 
 def _named_by(draft: AssetDraft) -> At:
     """The key that the identity comes from."""
-    return next((draft.at / key for key in ("uri", "path") if (draft.at / key).exists), draft.at / "asset")
+    return next((draft.at / key for key in ("uri", "path", "table") if (draft.at / key).exists), draft.at / "asset")
 
 
 def _folded(uri: str) -> str:

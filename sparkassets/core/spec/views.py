@@ -81,6 +81,9 @@ def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
     if up.source is not None and up.source.kind != "delta":
         message = f"values are asked of Delta tables only, and the source {up.name!r} is of {up.source.kind} files"
         return message, f"copy {up.name!r} into a table by an asset of its own partitions, and ask that one"
+    if up.keys.table is not None:
+        message = f"values are asked of tables at a path only, and {up.name!r} is in a catalog"
+        return message, "partition it by that column, or copy it by an asset with a 'path'"
     if not own.is_partitioned:
         return f"'from' maps partitions, but asset {down.name!r} has none", None
     if own.time is None and len(own.segments) > 1:

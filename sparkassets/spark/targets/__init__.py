@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import Enlist, Target
 from sparkassets.spark.targets.at_path import PathTarget
+from sparkassets.spark.targets.in_catalog import NamedTarget
 
 if TYPE_CHECKING:
     from sparkassets.spark.engine import SparkEngine
@@ -20,4 +21,6 @@ class SparkOutlets:
 
     def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
         """The table of the asset."""
-        return PathTarget(self._workplace, asset, app_id=app_id, enlist=enlist)
+        named = asset.storage is not None and asset.storage.table
+        kind = NamedTarget if named else PathTarget
+        return kind(self._workplace, asset, app_id=app_id, enlist=enlist)

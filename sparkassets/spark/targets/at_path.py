@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Judgement
@@ -19,18 +18,19 @@ from sparkassets.delta.iterations import iteration_rows
 from sparkassets.delta.staged import Attempt, discard_all, discard_iterations
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, RunOrder, TargetMissingError
-from sparkassets.spark.blocks import blocks_of, segments_in
+from sparkassets.spark.blocks import segments_in
 from sparkassets.spark.computation import SparkComputation, SparkComputations, held, own
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.iterations import Restoring, bare_schema
 from sparkassets.spark.markers import describe
 from sparkassets.spark.schemas import declared_schema, given_columns
-from sparkassets.spark.table import TargetTable, described, open_table, path_of
+from sparkassets.spark.scratch import tidy_folder
+from sparkassets.spark.table import TableAtPath, TargetTable, described, open_table, path_of, table_at
 from sparkassets.spark.targets import by_driver, by_spark, history, quarantine
 from sparkassets.spark.targets.beforehand import Beforehand, release, stage
 from sparkassets.spark.targets.judging import asked_of, judged, keys_of
 from sparkassets.spark.targets.unchanged import MERGED, after_commit, after_merge
-from sparkassets.spark.upserts.staged import tidy
+from sparkassets.spark.targets.withholding import is_of, without
 from sparkassets.spark.validating import TAKEN, Asked
 from sparkassets.spark.workplace import Workplace
 from sparkassets.spark.writes import Landing, PlannedWrite, check_schema, mode_of, planned
@@ -59,7 +59,7 @@ class PathTarget:
 
     def transaction_version(self) -> int | None:
         """The newest version that was committed; None without a table or any commit of the asset's."""
-        now = history.moment(self._asset, self._app_id)
+        now = history.moment(self._now(), self._app_id)
         self._before = self._before or now  # no fence of this run's was in when it asked first
         return None if now is None else now.transaction
 
@@ -69,7 +69,7 @@ class PathTarget:
         Raises:
             HistoryGoneError: The history cannot tell.
         """
-        return history.committed(self._asset, runs, app_id=self._app_id, above=above, before=self._before)
+        return history.committed(self._asset, self._now(), runs, app_id=self._app_id, above=above, before=self._before)
 
     def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
         """Commits no rows, stamped; creates a missing table with the computation's or the declared columns.
@@ -141,7 +141,7 @@ class PathTarget:
                 measures = {**told.measures, **marker.measures}
                 self._by_spark(made, plan, table, replace(marker, measures=measures))
             else:
-                self._commit(session, _without(made, marker.withheld), marker)
+                self._commit(session, without(made, marker.withheld), marker)
 
         return commit
 
@@ -190,7 +190,7 @@ class PathTarget:
             if made.order.is_nothing_but(marker.withheld):
                 self.fence(computation, marker=marker)
                 by_driver.discard_attempt(self._asset, marker)
-            elif self._prepared is not None and _is_of(self._prepared[0], marker):
+            elif self._prepared is not None and is_of(self._prepared[0], marker):
                 self._prepared[1](marker)
             else:
                 self._commit(session, made, marker)
@@ -245,6 +245,9 @@ class PathTarget:
         """Whether the driver can commit that."""
         return why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
 
+    def _now(self) -> TableAtPath | None:
+        return table_at(path_of(self._asset))
+
     def _release(self) -> None:
         """Lets go of what was prepared."""
         self._prepared = None
@@ -291,7 +294,7 @@ class PathTarget:
         self._release()
         path = path_of(self._asset)
         discard_all(path, runs, upto=upto, keep=attempt_kept(keep))
-        tidy(path, runs, upto=upto)
+        tidy_folder(path, runs, upto=upto)
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
         """Removes the folders of iterations that are not among those to ``keep``, where the storage lets it."""
@@ -329,25 +332,11 @@ def _publish(staged: by_driver.Staged, marker: CommitMarker) -> None:
     by_driver.publish(by_driver.settle(staged, marker.withheld), marker=marker)
 
 
-def _without(made: SparkComputation, withheld: PartitionSet) -> SparkComputation:
-    """What is computed but for withheld blocks."""
-    if not withheld:
-        return made
-    order = made.order.publishing(made.order.blocks - withheld)
-    blocks = blocks_of(order, made.frame.schema)
-    return replace(made, order=order, frame=made.frame if blocks is None else made.frame.filter(blocks.predicate))
-
-
 def attempt_kept(found: Committed | None) -> Attempt | None:
     """Whose files a commit holds that was found; of one that publishes nothing there are none."""
     if found is None or found.measures.get("published") == "nothing":
         return None
     return Attempt(found.run, found.token, found.attempt)
-
-
-def _is_of(prepared: CommitMarker, marker: CommitMarker) -> bool:
-    """Whether that was prepared for this commit, whatever was decided since."""
-    return replace(prepared, measures=marker.measures) == marker
 
 
 def _is_done(table: DeltaTable | None, marker: CommitMarker) -> bool:

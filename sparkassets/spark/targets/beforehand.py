@@ -6,15 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.delta.staged import Attempt, discard
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.blocks import blocks_of
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.reader import ReadInlets
-from sparkassets.spark.table import path_of
-from sparkassets.spark.upserts import staged
+from sparkassets.spark.relation import relation_of
+from sparkassets.spark.scratch import Scratch, attempt_of, discard
 from sparkassets.spark.validating import STAYS, TAKEN, Asked
 from sparkassets.spark.writes import chosen
 
@@ -32,14 +31,14 @@ class Beforehand:
 
     Attributes:
         made: Of what.
-        folder: Of the files.
+        place: Where.
         schema: Of their rows.
         columns: Those that the rows had when they were computed.
         deletes: Whether a row takes another away, which no rule judges.
     """
 
     made: SparkComputation
-    folder: str
+    place: Scratch
     schema: StructType
     columns: tuple[str, ...]
     deletes: str | None
@@ -64,7 +63,7 @@ class Beforehand:
         return replace(self.made, order=order, frame=frame, inlets=ReadInlets())
 
     def _rows(self) -> DataFrame:
-        return staged.read(self.made.frame.sparkSession, self.folder, self.schema)
+        return self.place.read(self.made.frame.sparkSession, self.schema)
 
 
 def stage(made: SparkComputation, asked: Asked, *, marker: CommitMarker) -> Beforehand:
@@ -75,28 +74,24 @@ def stage(made: SparkComputation, asked: Asked, *, marker: CommitMarker) -> Befo
         SourceError: Files changed while they were read.
     """
     found, write = chosen(made.order, made.frame, schema=made.schema)
-    folder = f"{staged.home(path_of(made.order.asset))}/{_attempt(marker).folder}/{_PART}"
+    place = Scratch(relation_of(made.order.asset), attempt_of(marker), _PART)
     rows = found.rows
     if asked.takes_rows:
         known = asked.with_others(rows)
         taking = _unless(found.deletes, asked.taking(known))
         rows = known.select(*map(_column, rows.columns), taking.alias(TAKEN))
     try:
-        staged.write(rows, folder)
+        place.write(rows)
         made.inlets.check_files()
     except Exception as error:
         release(made, marker)
         raise write.refused(error) from error
-    return Beforehand(made, folder, rows.schema, tuple(found.columns), found.deletes)
+    return Beforehand(made, place, rows.schema, tuple(found.columns), found.deletes)
 
 
 def release(made: SparkComputation, marker: CommitMarker) -> None:
     """Removes it, where the storage lets it."""
-    discard(staged.home(path_of(made.order.asset)), _attempt(marker))
-
-
-def _attempt(marker: CommitMarker) -> Attempt:
-    return Attempt(marker.run, marker.token, marker.attempt)
+    discard(made.frame.sparkSession, relation_of(made.order.asset), attempt_of(marker))
 
 
 def _unless(deletes: str | None, taking: Column) -> Column:

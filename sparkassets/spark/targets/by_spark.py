@@ -1,4 +1,4 @@
-"""One stamped commit of Spark's: the computed rows, a merge of them, or a fence, into a table at a path."""
+"""One stamped commit of Spark's: the computed rows, a merge of them, or a fence."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from sparkassets.ports import CommitMarker, FenceConflictError
 from sparkassets.spark.failures import condition, is_conflict, run_error
 from sparkassets.spark.layouts import alter
 from sparkassets.spark.markers import describe
-from sparkassets.spark.table import TargetTable, path_of
+from sparkassets.spark.relation import relation_of
+from sparkassets.spark.table import TargetTable
 from sparkassets.spark.upserts import merging
 from sparkassets.spark.writes import Landing, PlannedWrite, layout_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
     from pyspark.sql.types import StructType
+
+
+_MADE_MEANWHILE = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
 def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
@@ -29,7 +33,7 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
     writer = stamped(landing.rows, marker).mode("append" if landing.replaces == "nothing" else "overwrite")
     try:
         alter(session, landing.before, marker)
-        _laid_out(writer.options(**_options(work)), work.asset, work.schema, work.table).save(path_of(work.asset))
+        relation_of(work.asset).save(_laid_out(writer.options(**_options(work)), work.asset, work.schema, work.table))
     except Exception as error:
         raise work.refused(error) from error
     alter(session, landing.after, marker)
@@ -46,7 +50,7 @@ def merge(work: PlannedWrite, *, marker: CommitMarker) -> None:
         raise TypeError(f"{work.asset.name} has nothing to merge, or nothing to merge it into")
     try:
         alter(session, landing.before, marker)
-        merging.merge(session, landing.merge, path_of(work.asset), landing.rows.schema, marker=marker)
+        merging.merge(session, landing.merge, relation_of(work.asset), landing.rows.schema, marker=marker)
     except Exception as error:
         raise work.refused(error) from error
 
@@ -61,9 +65,9 @@ def fence(
     """
     writer = stamped(session.createDataFrame([], schema), marker).mode("append")
     try:
-        _laid_out(writer, asset, schema, table).save(path_of(asset))
+        relation_of(asset).save(_laid_out(writer, asset, schema, table))
     except Exception as error:
-        if is_conflict(error) or condition(error) == "DELTA_PATH_EXISTS":
+        if is_conflict(error) or condition(error) in _MADE_MEANWHILE:
             raise FenceConflictError(f"{asset.name}: another writer was quicker: {condition(error)}") from error
         raise run_error(error, what=f"{asset.name} cannot be fenced") from error
 

@@ -1,22 +1,34 @@
-"""Which runs are in a target, by its own log, read without a JVM; alike for every target that is a Delta table."""
+"""Which runs are in a target, by what its commits tell; alike for every target that is a Delta table."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.log import DeltaLog
 from sparkassets.frozen import frozen
 from sparkassets.ports import Committed, HistoryGoneError
 from sparkassets.spark.markers import told
-from sparkassets.spark.table import open_table, path_of
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
-
 
 _HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+
+
+class Past(Protocol):
+    """A Delta table that tells its commits."""
+
+    @property
+    def table_id(self) -> str:
+        """Survives everything but the table's deletion."""
+
+    @property
+    def version(self) -> int:
+        """The newest."""
+
+    def transaction_version(self, app_id: str) -> int | None:
+        """The newest version of a transaction of that application id; None without any."""
+
+    def back(self) -> Iterator[Mapping[str, Any]]:
+        """What its commits say of themselves, each with its ``version``, newest first while they are there."""
 
 
 @frozen
@@ -32,16 +44,19 @@ class Moment:
         return self.transaction is None or self.transaction < above
 
 
-def moment(asset: AssetSpec, app_id: str) -> Moment | None:
+def moment(table: Past | None, app_id: str) -> Moment | None:
     """What the table tells of ``app_id`` now; None without a table."""
-    table = open_table(path_of(asset))
-    if table is None:
-        return None
-    return Moment(str(table.metadata().id), table.version(), table.transaction_version(app_id))
+    return None if table is None else Moment(table.table_id, table.version, table.transaction_version(app_id))
 
 
 def committed(
-    asset: AssetSpec, runs: Collection[str], *, app_id: str, above: int = 0, before: Moment | None = None
+    asset: AssetSpec,
+    table: Past | None,
+    runs: Collection[str],
+    *,
+    app_id: str,
+    above: int = 0,
+    before: Moment | None = None,
 ) -> Sequence[Committed]:
     """The data commits of these runs, oldest first.
 
@@ -52,7 +67,6 @@ def committed(
     Raises:
         HistoryGoneError: The log is too short to tell, or the table was restored to before what was found.
     """
-    table = open_table(path_of(asset))
     newest = None if table is None else table.transaction_version(app_id)
     if table is None or newest is None or newest < above:
         return ()
@@ -68,9 +82,9 @@ def committed(
                     f"{asset.name}: its table was restored after version {commit['version']},"
                     f" which holds run {said['run']}",
                     hint=_HINT,
-                    found=_committed(said, commit, table_id=str(table.metadata().id)),
+                    found=_committed(said, commit, table_id=table.table_id),
                 )
-            found.append(_committed(said, commit, table_id=str(table.metadata().id)))
+            found.append(_committed(said, commit, table_id=table.table_id))
         if said["kind"] == "data" or said["version"] == 2 * said["epoch"] + 1:
             open_runs.discard(said["run"])
         if not open_runs:
@@ -79,7 +93,7 @@ def committed(
 
 
 def _own(
-    asset: AssetSpec, table: DeltaTable, sought: Collection[str], *, app_id: str, above: int, stop: int
+    asset: AssetSpec, table: Past, sought: Collection[str], *, app_id: str, above: int, stop: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
     """The commits of ``app_id``, the newest first, what each says of itself, and whether a RESTORE came after it.
 
@@ -88,8 +102,8 @@ def _own(
     Raises:
         HistoryGoneError: The log begins before that, and some runs are ``sought`` still.
     """
-    restored, version = False, table.version() + 1
-    for commit in DeltaLog(path_of(asset)).told_back(table.version()):
+    restored, version = False, table.version + 1
+    for commit in table.back():
         version = commit["version"]
         if version <= stop:
             return
@@ -107,9 +121,9 @@ def _own(
         )
 
 
-def _bound(table: DeltaTable, before: Moment | None, *, above: int) -> int:
+def _bound(table: Past, before: Moment | None, *, above: int) -> int:
     """The version up to which no commit is sought; -1 where all are."""
-    same = before is not None and before.table_id == str(table.metadata().id)
+    same = before is not None and before.table_id == table.table_id
     return before.version if before is not None and same and before.excludes(above) else -1
 
 

@@ -14,7 +14,7 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.blocks import blocks_of
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.table import path_of
+from sparkassets.spark.relation import Relation, relation_of
 from sparkassets.spark.targets.by_spark import stamped
 from sparkassets.spark.validating import TAKEN, Asked, BlockKeys
 
@@ -26,9 +26,9 @@ RULE, RUN, BLOCK = "_rule", "_run", "_block"
 _BESIDE: Final = "_quarantine"
 
 
-def quarantine_of(asset: AssetSpec) -> str:
-    """Where the rows that are taken out of the asset's table are."""
-    return f"{path_of(asset).rstrip('/')}{_BESIDE}"
+def quarantine_of(asset: AssetSpec) -> Relation:
+    """The table of the rows that are taken out of the asset's."""
+    return Relation(relation_of(asset).storage.beside(_BESIDE))
 
 
 def keep(rows: DataFrame, asked: Asked, order: RunOrder, keys: BlockKeys, *, marker: CommitMarker) -> None:
@@ -51,7 +51,7 @@ def keep(rows: DataFrame, asked: Asked, order: RunOrder, keys: BlockKeys, *, mar
     )
     try:
         writer = stamped(told, marker).mode("append").option("mergeSchema", "true")
-        writer.save(quarantine_of(order.asset))
+        quarantine_of(order.asset).save(writer)
     except Exception as error:
         raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
@@ -74,6 +74,23 @@ def after_commit(session: SparkSession, order: RunOrder, found: Committed) -> Pa
         return NOTHING
     old = _rows(session, table, order.blocks, asset=order.asset)
     return order.blocks - changed(old, new, order.blocks, partitioning=order.asset.partitioning, schema=schema)
+
+
+def of_versions(rows: Callable[[int], DataFrame], order: RunOrder, version: int) -> PartitionSet:
+    """Of a run's blocks those whose rows are in a version of a table what they were in the one before it.
+
+    Args:
+        rows: Those of a version.
+        order: The run's.
+        version: That it committed; what was before is as was told of it.
+    """
+    if not version or not _has_blocks(order):
+        return NOTHING
+    partitioning = order.asset.partitioning
+    old, new = (_within(rows(each), order.blocks, partitioning) for each in (version - 1, version))
+    if old.schema != new.schema:
+        return NOTHING
+    return order.blocks - changed(old, new, order.blocks, partitioning=partitioning, schema=new.schema.json())
 
 
 def after_merge(order: RunOrder, found: Committed) -> PartitionSet:

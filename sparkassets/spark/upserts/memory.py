@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.runs import asset_app
-from sparkassets.delta.log import DeltaLog
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe, said_of, told
+from sparkassets.spark.opened import Opened, opened
+from sparkassets.spark.relation import Relation
+from sparkassets.spark.scratch import kept_beside
 from sparkassets.spark.table import open_table
 from sparkassets.spark.upserts.reduced import DELETED, Rows
-from sparkassets.spark.upserts.staged import home
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 MEASURE: Final = "remembered"
 """The measure of a target's commit that names the version of the memory which counts with it."""
 AT: Final = "at"
-_FOLDER: Final = "remembered"
+_NAME: Final = "remembered"
 _COMPACT_EVERY: Final = 16
 
 
@@ -43,21 +44,31 @@ class Memory:
     """What counts of the memory beside a table.
 
     Attributes:
-        path: Of the memory.
+        relation: The memory.
         version: That counts; None where nothing is remembered.
         keep: How long deletions are.
     """
 
-    path: str
+    relation: Relation
     version: int | None
     rows: Rows
     keep: Duration | None = None
 
     @classmethod
-    def of(cls, rows: Rows, path: str, table: TargetTable | None, *, app: str, keep: Duration | None) -> Memory:
+    def of(
+        cls,
+        session: SparkSession,
+        rows: Rows,
+        relation: Relation,
+        table: TargetTable | None,
+        *,
+        app: str,
+        keep: Duration | None,
+    ) -> Memory:
         """The memory as the newest run in ``table`` has left it; an empty one where no run has, or all is made anew."""
-        version = None if table is None else _named(path, table, app)
-        return cls(f"{home(path)}/{_FOLDER}", version, rows, keep)
+        own = kept_beside(relation, _NAME)
+        version = None if table is None else _named(session, relation, own, table.version, app)
+        return cls(own, version, rows, keep)
 
     def read(self, session: SparkSession) -> DataFrame | None:
         """What is remembered: columns `key` names, `newest` names, `DELETED`, `AT`; None where that is nothing.
@@ -66,10 +77,10 @@ class Memory:
         """
         if self.version is None:
             return None
-        table = open_table(self.path)
+        table = opened(session, self.relation)
         if table is None:
             return None
-        frame = self._loaded(session, self.version, newest=table.version())
+        frame = self._loaded(session, self.version, newest=table.version)
         if set(frame.columns) != {*self.columns, DELETED, AT}:
             return None
         return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_since(self.keep)}")
@@ -77,7 +88,7 @@ class Memory:
     def _loaded(self, session: SparkSession, version: int, *, newest: int) -> DataFrame:
         """A version of the memory; an older one is only there until it is vacuumed."""
         try:
-            frame = session.read.format("delta").option("versionAsOf", version).load(self.path)
+            frame = self.relation.rows(session, version)
             if version < newest:
                 frame.write.format("noop").mode("overwrite").save()
         except Exception as error:
@@ -85,7 +96,7 @@ class Memory:
                 raise
             raise RunError(
                 f"{self.rows.asset}: its table was restored to a commit that remembers what version {version} of "
-                f"{self.path} held, and that is gone",
+                f"{self.relation.storage.shown} held, and that is gone",
                 hint=f"`sparkassets backfill {self.rows.asset} --rebuild` makes the table anew",
             ) from error
         return frame
@@ -121,23 +132,23 @@ class Memory:
             RunError: It cannot be told whether it is in.
         """
         mine = self._seen(staged)
-        table = open_table(self.path)
-        newest = None if table is None else table.version()
+        table = opened(session, self.relation)
+        newest = None if table is None else table.version
         before = self.read(session)
         appends = newest is not None and newest == self.version and before is not None and _fits(mine, before)
         appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
         said = describe(replace(marker, kind="layout"))
         if appends:
-            mine.write.format("delta").option("userMetadata", said).mode("append").save(self.path)
-            version = self._version(marker, after=newest)
+            self.relation.save(mine.write.format("delta").option("userMetadata", said).mode("append"))
+            version = self._version(session, marker, after=newest)
             if version - 1 == newest:
                 return version
             newest = version  # what came between is of a run that was given up, and does not count
         whole = mine if before is None else self._compact(before.unionByName(mine))
         writer = whole.write.format("delta").option("userMetadata", said).mode("overwrite")
-        writer.option("overwriteSchema", "true").save(self.path)
-        self._vacuum()
-        return self._version(marker, after=newest)
+        self.relation.save(writer.option("overwriteSchema", "true"))
+        self._vacuum(session)
+        return self._version(session, marker, after=newest)
 
     def _seen(self, staged: DataFrame) -> DataFrame:
         rows = staged if self.rows.remembers_all else staged.filter(DELETED)
@@ -156,22 +167,26 @@ class Memory:
         best = sql.max(sql.struct(*newest, sql.col(DELETED), sql.col(AT))).alias("best")
         return frame.groupBy(*keys).agg(best).select(*keys, "best.*")
 
-    def _vacuum(self) -> None:
+    def _vacuum(self, session: SparkSession) -> None:
         """Removes what no version of the last week needs; where that cannot be done it stays."""
         with contextlib.suppress(Exception):
-            table = open_table(self.path)
-            if table is not None:
+            if self.relation.storage.table:
+                session.sql(f"VACUUM {self.relation.sql}")
+            elif (table := open_table(self.relation.storage.path)) is not None:
                 table.vacuum(dry_run=False)
 
-    def _version(self, marker: CommitMarker, *, after: int | None) -> int:
-        table = open_table(self.path)
-        for commit in DeltaLog(self.path).told_back(-1 if table is None else table.version()):
+    def _version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
+        table = opened(session, self.relation)
+        for commit in table.back() if table is not None else ():
             said = told(commit, marker.app_id)
             if commit["version"] <= (-1 if after is None else after):
                 break
             if said and (said["run"], said["epoch"], said["attempt"]) == (marker.run, marker.token, marker.attempt):
                 return int(commit["version"])
-        raise RunError(f"{self.rows.asset}: what the run is to remember is not in {self.path}", hint="run it again")
+        raise RunError(
+            f"{self.rows.asset}: what the run is to remember is not in {self.relation.storage.shown}",
+            hint="run it again",
+        )
 
 
 def _fits(rows: DataFrame, known: DataFrame) -> bool:
@@ -180,10 +195,13 @@ def _fits(rows: DataFrame, known: DataFrame) -> bool:
     return have == want
 
 
-def _named(path: str, table: TargetTable, app: str) -> int | None:
+def _named(session: SparkSession, relation: Relation, own: Relation, version: int, app: str) -> int | None:
     """The version that the newest data commit of the asset names; the newest there is where the log is too short."""
-    version = table.version + 1
-    for commit in _commits_that_count(DeltaLog(path), table.version):
+    table = opened(session, relation)
+    if table is None:
+        return None
+    newest, version = version, version + 1
+    for commit in _commits_that_count(table, newest):
         version = commit["version"]
         said = said_of(commit)
         if said is not None and said["kind"] == "data" and asset_app(said["app"]) == asset_app(app):
@@ -191,21 +209,29 @@ def _named(path: str, table: TargetTable, app: str) -> int | None:
             return None if found is None else int(found)
     if version == 0:
         return None
-    memory = open_table(f"{home(path)}/{_FOLDER}")
-    return None if memory is None else memory.version()
+    memory = opened(session, own)
+    return None if memory is None else memory.version
 
 
-def _commits_that_count(log: DeltaLog, version: int) -> Iterator[Mapping[str, Any]]:
+def _commits_that_count(table: Opened, version: int) -> Iterator[Mapping[str, Any]]:
     """The commits that made the table what it is at a version, the newest first: none that a RESTORE took back."""
     until = None
-    for commit in log.told_back(version):
-        if until is not None and (commit["version"] > until[0] or commit.get("timestamp", 0) > until[1]):
+    for commit in table.back():
+        if commit["version"] > version:
+            continue
+        if until is not None and (commit["version"] > until[0] or _millis(commit) > until[1]):
             continue
         until = None
         if commit.get("operation") == "RESTORE":
             until = _restored_to(commit.get("operationParameters") or {}, commit["version"])
         else:
             yield commit
+
+
+def _millis(commit: Mapping[str, Any]) -> float:
+    """When it was made, Unix milliseconds; 0 where it does not tell."""
+    at = commit.get("timestamp") or 0
+    return at.timestamp() * 1000 if isinstance(at, datetime) else float(at)
 
 
 def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, float]:

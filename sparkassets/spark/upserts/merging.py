@@ -12,6 +12,7 @@ from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe
 from sparkassets.spark.own_session import briefly_beside
+from sparkassets.spark.relation import Relation
 from sparkassets.spark.upserts.reduced import DELETED
 from sparkassets.spark.upserts.staged import Staged
 
@@ -71,7 +72,9 @@ class Merge:
         return " AND ".join([*terms, *([f"({self.within})"] if self.within is not None else [])])
 
 
-def merge(session: SparkSession, merging: Merge, path: str, schema: StructType, *, marker: CommitMarker) -> None:
+def merge(
+    session: SparkSession, merging: Merge, relation: Relation, schema: StructType, *, marker: CommitMarker
+) -> None:
     """Commits it, stamped; its return proves nothing.
 
     Raises:
@@ -84,7 +87,7 @@ def merge(session: SparkSession, merging: Merge, path: str, schema: StructType, 
         source = merging.staged.rows(own)
         source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
         with _stamped(own, marker):
-            own.sql(merging.statement(f"delta.{_q(path)}", schema)).collect()
+            own.sql(merging.statement(relation.sql, schema)).collect()
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from sparkassets.ports import RunOrder
 from sparkassets.spark import evolution, layouts
 from sparkassets.spark.blocks import Blocks
-from sparkassets.spark.table import TargetTable, path_of
+from sparkassets.spark.relation import relation_of
+from sparkassets.spark.table import TargetTable
 from sparkassets.spark.writes.landing import Landing, OfAllColumns
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ReplaceMode(OfAllColumns):
         if order.rebuilds or blocks is None:
             guarded = frame if blocks is None else blocks.guarded(frame)
             rows, columns = layouts.replacing(guarded, table)
-            after = layouts.to_restore(frame.sparkSession, path_of(asset), guarded.schema, table)
+            after = layouts.to_restore(frame.sparkSession, relation_of(asset), guarded.schema, table)
             return Landing(rows, "all", columns, after=after)
         guarded = blocks.guarded(frame)
         rows, columns = evolution.evolving(guarded, asset, table)

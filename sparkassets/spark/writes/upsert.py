@@ -15,7 +15,8 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import evolution, layouts, sqltext
 from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.table import TargetTable, path_of
+from sparkassets.spark.relation import Relation, relation_of
+from sparkassets.spark.table import TargetTable
 from sparkassets.spark.upserts import history
 from sparkassets.spark.upserts.memory import MEASURE, Memory
 from sparkassets.spark.upserts.merging import Merge
@@ -65,11 +66,11 @@ class UpsertMode:
             return
         with contextlib.ExitStack() as stack:
             try:
-                found = stack.enter_context(staged(run.rows, run.timely(), run.path, marker=marker))
+                found = stack.enter_context(staged(run.rows, run.timely(), run.relation, marker=marker))
                 told = run.remembering(found)
                 if run.rows.is_history:
                     states = run.states(found)
-                    found = stack.enter_context(staged(run.rows, states, run.path, marker=marker, part="states"))
+                    found = stack.enter_context(staged(run.rows, states, run.relation, marker=marker, part="states"))
             except RunError:
                 raise
             except Exception as error:
@@ -81,7 +82,7 @@ class UpsertMode:
         """Of a rebuild: its rows take the place of all."""
         del blocks  # no row is outside by now
         rows, columns = layouts.replacing(frame, table)
-        after = layouts.to_restore(frame.sparkSession, path_of(order.asset), frame.schema, table)
+        after = layouts.to_restore(frame.sparkSession, relation_of(order.asset), frame.schema, table)
         return Landing(rows, "all", columns, after=after)
 
 
@@ -107,12 +108,14 @@ class _Run:
     def of(cls, order: RunOrder, frame: DataFrame, table: TargetTable | None, marker: CommitMarker) -> _Run:
         asset, write = order.asset, _upsert(order.asset)
         blocks, rows = blocks_of(order, stored_schema(frame.schema)), _rows_of(order, frame)
-        memory = Memory.of(rows, path_of(asset), table, app=marker.app_id, keep=write.keep_deletes)
+        memory = Memory.of(
+            frame.sparkSession, rows, relation_of(asset), table, app=marker.app_id, keep=write.keep_deletes
+        )
         return cls(asset, write, frame, rows, blocks, table, memory, marker)
 
     @property
-    def path(self) -> str:
-        return path_of(self.asset)
+    def relation(self) -> Relation:
+        return relation_of(self.asset)
 
     @property
     def session(self) -> SparkSession:
@@ -145,7 +148,7 @@ class _Run:
         deleted = None if known is None else known.filter(DELETED).selectExpr(*self.memory.as_keys)
         there = None
         if self.table is not None:
-            there = self.session.read.format("delta").option("versionAsOf", self.table.version).load(self.path)
+            there = self.relation.rows(self.session, self.table.version)
             bounds = [
                 f"{sqltext.name(k)} BETWEEN {found.bounds[k][0]} AND {found.bounds[k][1]}"
                 for k in keys[:-1]

@@ -72,6 +72,7 @@ def errors_in(document):
         {"asset": "a", "schedule": {"times": [{"hours": 9, "weekdays": ["MON", 2], "not": [{"days": "L"}]}]}},
         {"asset": "a", "schedule": {"any": ["a & b", ["c", {"all": ["d", {"uri": "x"}]}]]}},
         {"asset": "a", "schedule": ["b", "c"], "strategy": {"date_range": {"lookback": "2d"}}},
+        {"asset": "a", "table": "main.raw.a"},
         {"asset": "a", "partition": "@daily", "strategy": "full_refresh", "columns": {"x": "int"}, "paused": False},
     ],
 )
@@ -85,7 +86,6 @@ def test_editors_take_what_is_right(document):
         {},
         {"asset": "a-b"},
         {"asset": "a", "shedule": "manual"},
-        {"asset": "a", "table": "main.raw.a"},
         {"asset": "a", "strategy": "segment"},
         {"asset": "a", "strategy": {"segments": {"lookback": "1d"}}},
         {"asset": "a", "partition": []},

@@ -24,8 +24,8 @@ def test_a_key_is_refused_by_name(path):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("table", "the key 'table' is not supported yet"),
-        ("outlets.*.table", "the key 'table' of an outlet is not supported yet"),
+        ("state.catalog", "the key 'catalog' of 'state' is not supported yet"),
+        ("table", None),
         ("inlets.*.read.overlap", None),
         ("asset", None),
     ],

@@ -1,0 +1,41 @@
+"""Tables that a catalog knows by name: what an asset may say of one, and what needs a path."""
+
+from __future__ import annotations
+
+from sparkassets.core.spec.document import At
+from sparkassets.core.spec.files import AssetFile, WriteMap
+from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.table_names import parse_table
+from sparkassets.errors import InputError
+
+_STAND_IN = ("unnamed",)
+"""In place of what is no name, which is refused where it stands."""
+
+
+def named_table(text: str) -> StorageLocation:
+    """The location of the table of that name."""
+    try:
+        return StorageLocation.named(parse_table(text))
+    except InputError:
+        return StorageLocation.named(_STAND_IN)
+
+
+def check_table(at: At, keys: AssetFile) -> None:
+    """Refuses a name that is none, and what a table in a catalog does not do."""
+    if keys.table is None:
+        return
+    place = at / "table"
+    try:
+        parse_table(keys.table)
+    except InputError as error:
+        place.problem(str(error.args[0]), hint=error.hint)
+    if keys.path is not None:
+        place.key_problem("'table' and 'path' both say where it is; expected one of them")
+    for what in _unfit(keys):
+        place.key_problem(f"{what} needs a 'path': a catalog gives its tables no folder beside them")
+
+
+def _unfit(keys: AssetFile) -> list[str]:
+    """What the asset wants that is done in folders beside a table's."""
+    publishes = isinstance(keys.write, WriteMap) and keys.write.publish is not None
+    return ["'publish'"] if publishes else []

@@ -1,0 +1,235 @@
+"""How the commits that a table got since it was recorded are judged, whoever tells them: a log, or a catalog."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet
+from sparkassets.core.runs import asset_app
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import Commit
+from sparkassets.frozen import frozen
+from sparkassets.ports import Recorded
+
+
+@frozen
+class Look(ABC):
+    """One look at one table.
+
+    Attributes:
+        known: As it is recorded.
+        former: The application id of the run that was seen, where the asset had another name then; else empty.
+    """
+
+    asset: AssetSpec
+    known: Recorded
+    former: str
+
+    @property
+    @abstractmethod
+    def table_named(self) -> str:
+        """The table in a sentence, such as ``its table at /lake/a``."""
+
+    @property
+    @abstractmethod
+    def place_named(self) -> str:
+        """Where it is, as in ``another table stands …``."""
+
+    @abstractmethod
+    def after(self, version: int) -> Sequence[Commit]:
+        """The commits after a version, as far as they are told."""
+
+    @abstractmethod
+    def commit(self, version: int) -> Commit | None:
+        """The commit of a version; None where it is not told."""
+
+    @abstractmethod
+    def held(self, commit: Commit) -> PartitionSet | None:
+        """What the files of a commit may hold of what was computed; None where that is not told."""
+
+    @abstractmethod
+    def marked(self, version: int) -> str | None:
+        """The mark of a version that is accounted for now."""
+
+    # ------------------------------------------------------------------ the commits since
+
+    def judge(self, commits: Sequence[Commit]) -> Found | None:
+        """What the commits after the version seen did, up to the first of a run that is not recorded yet."""
+        since = _Since(self, self.known.seen, self.known.table_id)
+        for commit in commits:
+            if not since.take(commit):
+                break
+        return since.found()
+
+    def judge_gap(self, version: int) -> Found:
+        """What is to be said where it is not told what came up to a version."""
+        lacking = f"something (the log no longer tells what came after version {self.known.seen})"
+        gap = ForeignCommit(version, lacking, None, self.all_of_it)
+        return Found(
+            "changed", "", table_id=self.known.table_id, version=version, mark=self.marked(version), commits=(gap,)
+        )
+
+    def is_own(self, commit: Commit) -> bool:
+        """Whether a run of the asset made it."""
+        return any(asset_app(app) in (self.known.app, self.former) for app in commit.apps)
+
+    def is_asked(self, commit: Commit) -> bool:
+        """Whether a run made it of which a person tells what became of it."""
+        return bool(self.known.asked) and self.is_own(commit) and _told(commit).get("run") in self.known.asked
+
+    def is_ours(self, commit: Commit) -> bool:
+        """Whether a run of the project made it: others may append to the same table."""
+        project = self.known.app.rpartition("/")[0] + "/"
+        return any(app.startswith(project) for app in commit.apps)
+
+    def blocks(self, commit: Commit) -> PartitionSet:
+        """What a run of the asset computed by its commit; everything where that cannot be told."""
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
+            return EVERYTHING
+        try:
+            return PartitionSet.union(partitioning.parse(label, recorded=True) for label in _told(commit)["blocks"])
+        except (KeyError, TypeError, PartitionError):
+            return EVERYTHING
+
+    def watermarks(self, version: int) -> Mapping[str, str] | None:
+        """What the newest run of the asset up to a version had reached; None where the log does not tell."""
+        while version >= 0:
+            commit = self.commit(version)
+            if commit is None:
+                return None
+            if self.is_own(commit) and (told := _told(commit)).get("kind") == "data":
+                return dict(told.get("measures", {}).get("watermarks", {}))
+            version -= 1
+        return {}
+
+    @property
+    def all_of_it(self) -> PartitionSet:
+        """All that was computed; everything of an asset without partitions."""
+        return self.known.coverage if self.asset.partitioning.is_partitioned else EVERYTHING
+
+    def touched(self, commit: Commit) -> PartitionSet:
+        """The computed partitions whose rows it changed; all of them where that cannot be told."""
+        if not self.asset.partitioning.is_partitioned:
+            return self.all_of_it
+        parts = self.held(commit)
+        return self.all_of_it if parts is None else self.asset.partitioning.cover(parts) & self.known.coverage
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Since:
+    """What is gathered from one commit after the other.
+
+    Attributes:
+        version, table_id: After the last commit that was taken.
+        lost: Everything where it cannot be told what of it.
+    """
+
+    look: Look
+    version: int
+    table_id: str
+    kind: FoundKind = "moved"
+    reason: str = ""
+    lost: PartitionSet = NOTHING
+    watermarks: Mapping[str, str] | None = None
+    commits: list[ForeignCommit] = field(default_factory=list)
+
+    def take(self, commit: Commit) -> bool:
+        """Takes the commit, unless a run made it that is not recorded yet: the protocol of runs settles that first."""
+        look = self.look
+        own = look.is_own(commit)
+        if look.is_asked(commit):
+            self.version = commit.version
+            return True
+        if own and commit.version > look.known.version and _told(commit).get("kind") == "data":
+            return False
+        if commit.metadata is not None and commit.metadata["id"] != self.table_id:
+            self.table_id = commit.metadata["id"]
+            self._lose(EVERYTHING, "replaced", f"another table stands {look.place_named} now ({_who(commit)})")
+        elif own:
+            self._write(look.blocks(commit))
+        elif look.is_ours(commit):
+            pass
+        elif commit.operation == "RESTORE":
+            self._restore(commit)
+        elif commit.files:
+            self._change(commit, look.touched(commit))
+        self.version = commit.version
+        return True
+
+    def found(self) -> Found | None:
+        if self.version == self.look.known.seen:
+            return None
+        lost = bool(self.lost)
+        kind = self.kind if lost else "changed" if self.commits else "moved"
+        return Found(
+            kind,
+            self.reason if lost else "",
+            self.lost,
+            self.table_id,
+            self.version,
+            self.look.marked(self.version),
+            self.watermarks,
+            tuple(self.commits),
+        )
+
+    def _lose(self, lost: PartitionSet, kind: FoundKind, reason: str) -> None:
+        self.lost = self.lost | lost
+        self.kind, self.reason = kind, reason
+
+    def _change(self, commit: Commit, blocks: PartitionSet) -> None:
+        at = commit.timestamp // 1000 if commit.timestamp is not None else None
+        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, blocks))
+
+    def _write(self, blocks: PartitionSet) -> None:
+        """A recorded run wrote its blocks anew; where it cannot be told which, what is known of the others stays."""
+        if not blocks.is_everything and not self.lost.is_everything:
+            self.lost = self.lost - blocks
+            left = (replace(each, blocks=each.blocks - blocks) for each in self.commits)
+            self.commits = [each for each in left if each.blocks]
+
+    def _restore(self, commit: Commit) -> None:
+        """What runs wrote after the version that the table was restored to is gone, and what others changed since."""
+        look, to = self.look, _restored_to(commit)
+        undone = look.after(to)[: commit.version - to - 1] if to is not None else []
+        known = to is not None and len(undone) == commit.version - to - 1
+        which = f"version {to}" if to is not None else "an earlier version"
+        reason = f"{look.table_named} was restored to {which} ({_who(commit)})"
+        if not known:
+            self._lose(look.touched(commit), "restored", reason)
+            return
+        own = [
+            each
+            for each in undone
+            if look.is_own(each) and not look.is_asked(each) and _told(each).get("kind") == "data"
+        ]
+        blocks = [look.blocks(each) for each in own]
+        gone = PartitionSet.union(each for each in blocks if not each.is_everything)
+        if own:
+            self._lose(PartitionSet.union(blocks), "restored", reason)
+            self.watermarks = look.watermarks(to or 0)
+        if any(each.files and not look.is_ours(each) for each in undone):
+            self._change(commit, look.touched(commit) - gone)
+
+
+def _told(commit: Commit) -> Mapping[str, Any]:
+    """What a commit of a run says of itself."""
+    try:
+        told = json.loads(commit.told or "null")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _who(commit: Commit) -> str:
+    return f"{commit.operation or 'a commit'} in version {commit.version}"
+
+
+def _restored_to(commit: Commit) -> int | None:
+    version = str(commit.parameters.get("version"))
+    return int(version) if version.isdecimal() else None

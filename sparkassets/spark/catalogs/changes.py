@@ -1,0 +1,133 @@
+"""The changes of a table in a catalog as rows: by its change feed, or as what was appended while it keeps none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.runs import ChangesTold, Pin, Position
+from sparkassets.core.spec.model import CHANGE_COLUMNS
+from sparkassets.delta.feed import FEED
+from sparkassets.errors import SourceChangedError
+from sparkassets.spark import sqltext
+from sparkassets.spark.catalogs.commits import changes_rows, only_appends, since
+from sparkassets.spark.catalogs.told import NamedTable
+from sparkassets.spark.changes import InletChanges, as_inserted, is_comparable, net, refuse_taken, without_changes
+from sparkassets.spark.failures import first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+_TELLS_ROWS: Final = ("DELETE", "UPDATE", "MERGE")
+"""Operations of which the feed has the rows that they changed, and no others."""
+
+
+def named_changes(session: SparkSession, table: NamedTable, pin: Pin, *, name: str) -> InletChanges:
+    """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
+
+    Raises:
+        SourceChangedError: It cannot be told any more.
+    """
+    version, owner = pin.version or 0, f"the inlet {name!r}"
+    position = Position(pin.table_id or table.table_id, version)
+    frame = table.relation.rows(session, version)
+    refuse_taken(frame.columns, owner)
+    if pin.low is None:
+        return InletChanges(as_inserted(frame, version, _at(table, version)), position, after=None, only_inserts=True)
+    after = Position.parse(pin.low)
+    if after is None or after.table_id != position.table_id or after.version > version:
+        raise SourceChangedError(
+            f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
+        )
+    told, commits = told_changes(table, after, version)
+    if told.kind != "told":
+        raise SourceChangedError(f"the changes of {owner} cannot be told: {told.reason}", source=name)
+    only = all(only_appends(each) for each in commits)
+    if not commits:
+        return InletChanges(without_changes(frame), position, after.version, only_inserts=True)
+    rows = _fed if _keeps_feed(table) else _appended
+    try:
+        found = rows(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
+        found.schema  # noqa: B018  Spark looks whether the feed was on only now
+    except Exception as error:
+        if not only or not _keeps_feed(table):
+            raise SourceChangedError(
+                f"the changes of {owner} cannot be told: {first_line(error)}", source=name
+            ) from error
+        found = _appended(
+            session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS]
+        )  # it came before the feed was on
+    return InletChanges(found, position, after.version, only)
+
+
+def told_changes(table: NamedTable, after: Position, version: int) -> tuple[ChangesTold, Sequence[Mapping[str, Any]]]:
+    """Whether what changed after a position is told, up to and with a version; and the commits that changed rows."""
+    if after.table_id != table.table_id:
+        return ChangesTold("lost", "another table has its name by now"), ()
+    later = since(table, after.version)
+    if later is None:
+        return ChangesTold("lost", f"its history no longer tells what came after version {after.version}"), ()
+    commits = [each for each in later if each["version"] <= version and changes_rows(each)]
+    other = next((each for each in commits if not only_appends(each)), None)
+    if other is not None and not _keeps_feed(table):
+        which = f"version {other['version']} ({other['operation']})"
+        return ChangesTold("untold", f"{which} changed or removed rows"), ()
+    return ChangesTold(), commits
+
+
+def _keeps_feed(table: NamedTable) -> bool:
+    return table.properties.get(FEED, "").lower() == "true"
+
+
+def _fed(
+    session: SparkSession, table: NamedTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
+) -> DataFrame:
+    """By the feed, each version by itself: what replaced rows by the same has changed none."""
+    found = []
+    for each in commits:
+        rows = table.relation.feed(session, each["version"], each["version"])
+        rows = rows.select(*(sqltext.name(name) for name in names))
+        told = (
+            only_appends(each)
+            or each["operation"] in _TELLS_ROWS
+            or not is_comparable(rows.drop(*CHANGE_COLUMNS).schema)
+        )
+        found.append(rows if told else net(rows))
+    return reduce(lambda one, other: one.unionByName(other), found)
+
+
+def _appended(
+    session: SparkSession, table: NamedTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
+) -> DataFrame:
+    """The rows of the files that each of them brought."""
+    found = []
+    for each in commits:
+        version = each["version"]
+        rows = table.relation.rows(session, version)
+        if version:
+            rows = rows.withColumn("__file", _file())
+            before = table.relation.rows(session, version - 1).select(_file().alias("__file")).distinct()
+            rows = rows.join(before, "__file", "left_anti").drop("__file")
+        at = each["timestamp"]
+        told = as_inserted(rows, version, None if at is None else int(at.timestamp() * 1000))
+        found.append(told.select(*(sqltext.name(name) for name in names)))
+    return reduce(lambda one, other: one.unionByName(other), found)
+
+
+def _file() -> Any:  # noqa: ANN401  a column
+    from pyspark.sql import functions as sql
+
+    return sql.col("_metadata.file_path")
+
+
+def _at(table: NamedTable, version: int) -> int | None:
+    """When a version was committed, milliseconds since 1970; None where the history does not tell."""
+    for commit in table.back():
+        if commit["version"] == version:
+            at = commit["timestamp"]
+            return None if at is None else int(at.timestamp() * 1000)
+        if commit["version"] < version:
+            break
+    return None

@@ -1,0 +1,88 @@
+"""Commits of a table as its history in a catalog tells them: which changed rows, and which did not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from sparkassets.delta.log import Commit, FileAction
+from sparkassets.spark.catalogs.told import NamedTable, parameter
+from sparkassets.spark.markers import said_of
+
+_SAME_ROWS: Final = frozenset(
+    {
+        "ADD COLUMNS",
+        "ADD CONSTRAINT",
+        "ANALYZE",
+        "CHANGE COLUMN",
+        "CHANGE COLUMNS",
+        "CLUSTER BY",
+        "COMPUTE STATS",
+        "DROP CONSTRAINT",
+        "DROP FEATURE",
+        "DROP TABLE FEATURE",
+        "OPTIMIZE",
+        "RENAME COLUMN",
+        "REORG",
+        "ROW TRACKING BACKFILL",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "UPGRADE PROTOCOL",
+        "VACUUM END",
+        "VACUUM START",
+    }
+)
+"""Operations that change no row. What is not known is taken for one that does."""
+_ADDED: Final = ("numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputRows")
+_REMOVED: Final = ("numRemovedFiles", "numTargetFilesRemoved", "numDeletedRows", "numDeletionVectorsAdded")
+_SOME: Final = FileAction(added=True, path="", key="", vector=False, partition=None, stats={})
+"""In place of the files, which a history does not tell."""
+
+
+def changes_rows(commit: Mapping[str, Any]) -> bool:
+    """Whether it may have changed rows."""
+    if commit["operation"] in _SAME_ROWS:
+        return False
+    metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
+    told = [metrics[name] for name in (*_ADDED, *_REMOVED) if name in metrics]
+    wrote = commit["operation"] in ("WRITE", "MERGE", "DELETE", "UPDATE")
+    return not (wrote and told and all(each == "0" for each in told))
+
+
+def only_appends(commit: Mapping[str, Any]) -> bool:
+    """Whether all that it did was to bring rows."""
+    metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
+    if commit["operation"] == "STREAMING UPDATE":
+        return bool(parameter(commit, "outputMode") == "Append")
+    mode = parameter(commit, "mode")
+    appends = commit["operation"] == "WRITE" and mode == "Append"
+    return appends and all(metrics.get(name, "0") == "0" for name in _REMOVED)
+
+
+def since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None:
+    """The commits after a version, oldest first; None where the history does not tell each of them."""
+    found: list[Mapping[str, Any]] = []
+    for commit in table.back():
+        if commit["version"] <= version:
+            break
+        found.append(commit)
+    complete = len(found) == table.version - version
+    return found[::-1] if complete else None
+
+
+def as_commit(row: Mapping[str, Any]) -> Commit:
+    """One as it is judged: with some file where it may have changed rows, and whose it is."""
+    said = said_of(row)
+    at = row["timestamp"]
+    return Commit(
+        version=row["version"],
+        operation=str(row["operation"] or ""),
+        files=(_SOME,) if changes_rows(row) else (),
+        moved=False,
+        protocol=False,
+        metadata=None,
+        apps={said["app"]: int(said["version"])} if said is not None and said["kind"] != "layout" else {},
+        told=str(row.get("userMetadata") or ""),
+        parameters={"version": parameter(row, "version")},
+        timestamp=None if at is None else int(at.timestamp() * 1000),
+    )

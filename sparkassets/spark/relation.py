@@ -1,0 +1,57 @@
+"""A Delta table as Spark is asked for it: by its name in a catalog, or by its path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.table_names import quoted
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+
+
+@frozen
+class Relation:
+    """One table.
+
+    >>> Relation(StorageLocation("/lake/a`b", "a")).sql, Relation(StorageLocation.named(("main", "a"))).sql
+    ('delta.`/lake/a``b`', '`main`.`a`')
+    """
+
+    storage: StorageLocation
+
+    @property
+    def sql(self) -> str:
+        """It in a statement."""
+        named = self.storage.table
+        return quoted(named) if named else f"delta.{sqltext.name(self.storage.path)}"
+
+    def save(self, writer: DataFrameWriter) -> None:
+        """Has a writer write to it."""
+        if self.storage.table:
+            writer.saveAsTable(self.sql)
+        else:
+            writer.save(self.storage.path)
+
+    def rows(self, session: SparkSession, version: int) -> DataFrame:
+        """Its rows at a version."""
+        if self.storage.table:
+            return session.sql(f"SELECT * FROM {self.sql} VERSION AS OF {version:d}")  # noqa: S608  quoted
+        return session.read.format("delta").option("versionAsOf", version).load(self.storage.path)
+
+    def feed(self, session: SparkSession, first: int, last: int) -> DataFrame:
+        """What its change feed tells of these versions."""
+        reader = session.read.format("delta").option("readChangeFeed", "true")
+        reader = reader.option("startingVersion", first).option("endingVersion", last)
+        return reader.table(self.sql) if self.storage.table else reader.load(self.storage.path)
+
+
+def relation_of(asset: AssetSpec) -> Relation:
+    """The asset's table."""
+    if asset.storage is None:
+        raise RunError(f"{asset.name} has no path")
+    return Relation(asset.storage)

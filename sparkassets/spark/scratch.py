@@ -1,0 +1,158 @@
+"""Rows that an attempt stages beside a table: in files that no reader looks at, in a catalog in tables of their own.
+
+Both are known by the attempt, so that whoever is certain that it commits no more removes what it has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.table_names import quoted
+from sparkassets.delta import staged
+from sparkassets.delta.staged import Attempt
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker
+from sparkassets.spark import committers, sqltext
+from sparkassets.spark.relation import Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_HOME: Final = "_sparkassets"
+"""The folder beside a table's files: neither readers nor ``VACUUM`` look into it."""
+_BESIDE: Final = "__sparkassets_"
+"""What the names of tables begin with after that of the table that they belong to."""
+_STAGED: Final = f"{_BESIDE}staged_"
+
+
+def kept_beside(relation: Relation, what: str) -> Relation:
+    """The table that a table keeps to itself: in a folder that no reader looks at, or with its name and a suffix.
+
+    >>> kept_beside(Relation(StorageLocation.named(("s", "a"))), "remembered").sql
+    '`s`.`a__sparkassets_remembered`'
+    """
+    storage = relation.storage
+    if storage.table:
+        return Relation(storage.beside(f"{_BESIDE}{what}"))
+    return Relation(StorageLocation(f"{home(storage.path)}/{what}", f"{home(storage.given)}/{what}"))
+
+
+def home(path: str) -> str:
+    """Where what belongs to runs is beside the table at a path."""
+    return f"{path}/{_HOME}"
+
+
+@frozen
+class Scratch:
+    """One place for rows.
+
+    Attributes:
+        relation: The table that they are for.
+        part: What is staged, by another name than anything else of the attempt.
+    """
+
+    relation: Relation
+    attempt: Attempt
+    part: str
+
+    def write(self, rows: DataFrame) -> None:
+        """Writes the rows, with the columns of `numbered`.
+
+        Raises:
+            Exception: Whatever Spark says.
+        """
+        plain = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
+        if self.relation.storage.table:
+            plain.write.format("delta").mode("overwrite").option("overwriteSchema", "true").saveAsTable(self._table)
+            return
+        session, folder = rows.sparkSession, self._folder
+        options = committers.options(session, folder) if committers.why_none(session, folder) is None else {}
+        plain.write.format("parquet").mode("overwrite").options(**options).save(folder)
+
+    def read(self, session: SparkSession, schema: StructType) -> DataFrame:
+        """The rows that `write` put there, with their columns as they were, in any session."""
+        from pyspark.sql import functions as sql
+
+        if self.relation.storage.table:
+            given = session.table(self._table)
+        else:
+            given = session.read.schema(numbered(schema)).parquet(self._folder)
+        fields = enumerate(schema.fields)
+        return given.select(
+            *(sql.col(f"c{number}").alias(each.name, metadata=each.metadata) for number, each in fields)
+        )
+
+    @property
+    def _folder(self) -> str:
+        return f"{home(self.relation.storage.path)}/{self.attempt.folder}/{self.part}"
+
+    @property
+    def _table(self) -> str:
+        name = f"{_STAGED}{_digest(self.attempt.run)}_{self.attempt.token}_{self.attempt.number}_{self.part}"
+        return Relation(self.relation.storage.beside(name)).sql
+
+
+def attempt_of(marker: CommitMarker) -> Attempt:
+    """Whose commit it is to be."""
+    return Attempt(marker.run, marker.token, marker.attempt)
+
+
+def discard(session: SparkSession, relation: Relation, attempt: Attempt) -> None:
+    """Removes all that the attempt has staged, where the storage lets it."""
+    if relation.storage.table:
+        _drop(session, relation, [(_digest(attempt.run), attempt.token, attempt.number)])
+    else:
+        staged.discard(home(relation.storage.path), attempt)
+
+
+def tidy(session: SparkSession, relation: Relation, runs: Collection[str], *, upto: int) -> None:
+    """Removes what attempts of these runs staged for a table in a catalog, by claims with fence tokens up to that."""
+    digests = {_digest(run) for run in runs}
+    _drop(session, relation, [each for each in _staged(session, relation) if each[0] in digests and each[1] <= upto])
+
+
+def tidy_folder(path: str, runs: Collection[str], *, upto: int) -> None:
+    """The same at a path, without a session."""
+    staged.discard_all(home(path), list(runs), upto=upto)
+
+
+def numbered(schema: StructType) -> StructType:
+    """The schema of the files: names that any file can hold, in the order of the columns."""
+    from pyspark.sql.types import StructField, StructType
+
+    fields = [StructField(f"c{number}", each.dataType, True) for number, each in enumerate(schema.fields)]  # noqa: FBT003
+    return StructType(fields)
+
+
+_Owner = tuple[str, int, int]
+"""A digest of the run, its fence token, and the attempt's number."""
+
+
+def _digest(run: str) -> str:
+    """The run in a table's name, which may be of no more than these characters."""
+    return blake2b(run.encode(), digest_size=8).hexdigest()
+
+
+def _staged(session: SparkSession, relation: Relation) -> dict[_Owner, list[str]]:
+    """The names of the tables that are staged for a table, by whose they are."""
+    *schema, name = relation.storage.table
+    begins = f"{name}{_STAGED}".lower()
+    within = f" IN {quoted(tuple(schema))}" if schema else ""
+    rows = session.sql(f"SHOW TABLES{within} LIKE {sqltext.text(f'*{_STAGED}*')}").collect()
+    found: dict[_Owner, list[str]] = {}
+    for each in (str(row["tableName"]) for row in rows):
+        if each.lower().startswith(begins):
+            digest, token, number, _ = each[len(begins) :].split("_", 3)
+            found.setdefault((digest, int(token), int(number)), []).append(each)
+    return found
+
+
+def _drop(session: SparkSession, relation: Relation, owners: Collection[_Owner]) -> None:
+    *schema, _ = relation.storage.table
+    known = _staged(session, relation)
+    for name in (name for owner in owners for name in known.get(owner, ())):
+        session.sql(f"DROP TABLE IF EXISTS {quoted((*schema, name))}")

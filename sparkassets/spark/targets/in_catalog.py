@@ -1,0 +1,245 @@
+"""A Delta table that a catalog knows by name, to which Spark commits; nothing of it is done by where its files are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import Judgement
+from sparkassets.delta.commit import CommitConflictError
+from sparkassets.ports import CommitMarker, Committed, Computation, Enlist, RunOrder, TargetMissingError
+from sparkassets.spark.blocks import segments_in
+from sparkassets.spark.catalogs.commits import changes_rows, since
+from sparkassets.spark.catalogs.told import NamedTable, table_there
+from sparkassets.spark.computation import SparkComputation, SparkComputations, held, own
+from sparkassets.spark.relation import relation_of
+from sparkassets.spark.schemas import declared_schema, given_columns
+from sparkassets.spark.scratch import tidy
+from sparkassets.spark.table import TargetTable
+from sparkassets.spark.targets import by_spark, history, quarantine
+from sparkassets.spark.targets.beforehand import release, stage
+from sparkassets.spark.targets.judging import asked_of, judged, keys_of
+from sparkassets.spark.targets.unchanged import of_versions
+from sparkassets.spark.targets.withholding import is_of, without
+from sparkassets.spark.validating import TAKEN
+from sparkassets.spark.workplace import Workplace
+from sparkassets.spark.writes import check_schema, planned
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+Commit = Callable[[CommitMarker], None]
+"""Commits what is prepared, by a marker that tells what is withheld of it."""
+
+
+class NamedTarget:
+    """Looked into and written to through the session; implements `ports.Target`."""
+
+    def __init__(self, workplace: Workplace, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> None:
+        self._workplace = workplace
+        self._asset = asset
+        self._relation = relation_of(asset)
+        self._app_id = app_id
+        self._enlist = enlist
+        self._before: history.Moment | None = None
+        self._prepared: tuple[CommitMarker, Commit] | None = None
+        self._held = ExitStack()
+
+    def transaction_version(self) -> int | None:
+        """The newest version that was committed; None without a table or any commit of the asset's."""
+        with self._workplace.entered(self._asset) as session:
+            now = history.moment(table_there(session, self._relation), self._app_id)
+        self._before = self._before or now  # no fence of this run's was in when it asked first
+        return None if now is None else now.transaction
+
+    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+        """The data commits of these runs, oldest first; none of theirs has a transaction version below ``above``.
+
+        Raises:
+            HistoryGoneError: The history cannot tell.
+        """
+        with self._workplace.entered(self._asset) as session:
+            table = table_there(session, self._relation)
+            return history.committed(self._asset, table, runs, app_id=self._app_id, above=above, before=self._before)
+
+    def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
+        """Commits no rows, stamped; creates a missing table with the computation's or the declared columns.
+
+        Raises:
+            FenceConflictError: Somebody committed meanwhile: look again.
+            TargetMissingError: There is no table, and nothing tells its columns.
+        """
+        with self._workplace.entered(self._asset) as session:
+            table = table_there(session, self._relation)
+            there = None if table is None else table.described()
+            schema = self._new_schema(session, computation) if there is None else given_columns(there.schema)
+            self._enlist()
+            by_spark.fence(session, self._asset, schema, table=there, marker=marker)
+
+    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
+        """Stages the rows where rules judge them; else computes them, held where a session can.
+
+        Raises:
+            RunError: As of `write`.
+            SourceError: As of `write`.
+        """
+        made = own(computation, self._asset.name)
+        self._release()
+        with self._workplace.work(made.order) as (session, work):
+            work.check(made.order.run)
+            if self._is_done(table_there(session, self._relation), marker):
+                return None
+            if isinstance(computation, SparkComputations):
+                computation.hold()
+            asked = asked_of(made, self._workplace.packages)
+            if asked is None:
+                self._prepared = (marker, self._ready(session, made))
+                return None
+            beforehand = stage(made, asked, marker=marker)
+            self._held.callback(release, made, marker)
+            rows = beforehand.judged()
+
+            def commit(marker: CommitMarker) -> None:
+                if quarantine.is_needed(marker) and TAKEN in rows.columns:
+                    self._enlist()
+                    quarantine.keep(rows, asked, made.order, keys_of(made.order, asked, rows.schema), marker=marker)
+                self._commit(session, beforehand.publishing(marker.withheld), marker)
+
+            self._prepared = (marker, commit)
+            return None if marker.judgement is not None else judged(made.order, asked, rows)
+
+    def write(self, computation: Computation, *, marker: CommitMarker) -> None:
+        """Computes the rows and commits them once, stamped; its return proves nothing.
+
+        Raises:
+            RunError: The computation or the commit failed.
+            SourceError: Files changed while they were read; nothing was written.
+        """
+        made = own(computation, self._asset.name)
+        with self._workplace.work(made.order) as (session, work):
+            work.check(made.order.run)
+            if made.order.is_nothing_but(marker.withheld):
+                self.fence(computation, marker=marker)
+            elif self._prepared is not None and is_of(self._prepared[0], marker):
+                self._prepared[1](marker)
+            else:
+                self._commit(session, made, marker)
+        self._release()
+
+    def _ready(self, session: SparkSession, made: SparkComputation) -> Commit:
+        """What commits rows that no rule judges, of which blocks may be withheld all the same."""
+        self._held.enter_context(held(made, always=True))
+        return lambda marker: self._commit(session, without(made, marker.withheld), marker)
+
+    def _commit(self, session: SparkSession, made: SparkComputation, marker: CommitMarker) -> None:
+        """One commit."""
+        table = table_there(session, self._relation)
+        if self._is_done(table, marker):
+            return
+        if self._asset.rules and marker.judgement is None:
+            raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
+        there = self._still(session, made, table)
+        self._enlist()
+        with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
+            if plan.landing.merge is not None:
+                made.inlets.check_files()  # what is merged was read by now
+                self._refuse_conflicts(session, made, told)
+                by_spark.merge(plan, marker=told)
+                return
+            with held(made):
+                self._refuse_conflicts(session, made, told)
+                by_spark.write(plan, marker=told)
+
+    def _still(self, session: SparkSession, made: SparkComputation, table: NamedTable | None) -> TargetTable | None:
+        """The table as the rows are to land in it, which may have changed since they were described.
+
+        Raises:
+            CommitConflictError: It is gone, or another one has its name.
+            RunError: The rows do not fit it any more.
+        """
+        seen = made.target
+        if seen is not None and (table is None or table.table_id != seen.table_id):
+            what = "removed the table" if table is None else "made the table anew"
+            raise CommitConflictError(f"{self._asset.name}: another writer {what} meanwhile")
+        if table is None or (seen is not None and seen.version == table.version):
+            return seen
+        there = table.described()
+        check_schema(session, made.order, made.schema, there)
+        return there
+
+    def _refuse_conflicts(self, session: SparkSession, made: SparkComputation, marker: CommitMarker) -> None:
+        """Refuses what others did to the table since the rows were made of it: Spark's commit knows of no such rows.
+
+        Raises:
+            CommitConflictError: They changed it.
+        """
+        if made.read_version is None:
+            return
+        table = table_there(session, self._relation)
+        if table is None or self._is_done(table, marker):
+            return
+        later = since(table, made.read_version)
+        if later is None or any(changes_rows(each) for each in later):
+            raise CommitConflictError(f"{self._asset.name}: another writer changed the table meanwhile")
+
+    def _is_done(self, table: NamedTable | None, marker: CommitMarker) -> bool:
+        """Whether the commit is in, or a newer one."""
+        newest = None if table is None else table.transaction_version(marker.app_id)
+        return newest is not None and newest >= marker.version
+
+    def _release(self) -> None:
+        """Lets go of what was prepared."""
+        self._prepared = None
+        self._held.close()
+
+    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+        """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
+
+        Raises:
+            RunError: They cannot be read.
+        """
+        with self._workplace.work(order) as (session, work):
+            work.check(order.run)
+            return segments_in(self._relation.rows(session, committed.version), order)
+
+    def compared(self, order: RunOrder, found: Committed) -> Committed:
+        """With what came out unchanged, where `unchanged: skip` asks for it.
+
+        Raises:
+            Exception: Whatever Spark or the table says.
+        """
+        if found.is_compared or self._asset.unchanged != "skip":
+            return found
+        if found.withheld:
+            order = order.publishing(order.blocks - found.withheld)
+        with self._workplace.work(order) as (session, _):
+            table = table_there(session, self._relation)
+            if table is None or order.told is None or table.table_id != order.told[0]:
+                return found
+            later = since(table, order.told[1])
+            told = later is not None and not any(
+                changes_rows(each) for each in later if each["version"] < found.version
+            )
+            rows = partial(self._relation.rows, session)
+            return found.with_unchanged(of_versions(rows, order, found.version)) if told else found
+
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
+        """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""
+        del keep  # nothing that is staged stays
+        self._release()
+        with self._workplace.entered(self._asset) as session:
+            tidy(session, self._relation, runs, upto=upto)
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """Nothing: none are published here."""
+
+    def _new_schema(self, session: SparkSession, computation: Computation | None) -> StructType:
+        if computation is not None:
+            return own(computation, self._asset.name).schema
+        if self._asset.columns:
+            return declared_schema(session, self._asset.columns)
+        raise TargetMissingError(f"{self._asset.name}: there is no table {self._relation.storage.given} yet")

@@ -1,0 +1,132 @@
+"""Who looks at what: at tables in catalogs through the session of the runs, at all else without Spark.
+
+Until somebody has asked for a session, and where the process has none, tables in catalogs are as they were recorded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.sources import DeltaTargets, observer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.core.journal.found import Found
+    from sparkassets.core.journal.state import AssetState
+    from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+    from sparkassets.ports import Engine, Feeds, Outlets, Recorded, SourceObserver, TargetObserver, Volumes
+    from sparkassets.spark import SparkEngine
+    from sparkassets.spark.workplace import Workplace
+
+
+class Computing:
+    """What computes, and what is written to with it; whoever looks at tables in catalogs looks from there."""
+
+    def __init__(self, spec: ProjectSpec) -> None:
+        self._spec = spec
+        self._engine: SparkEngine | None = None
+
+    def __call__(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+        """An engine in this session, or in one that it finds or starts, and its outlets."""
+        from sparkassets.spark import SparkEngine, SparkOutlets
+
+        self._engine = SparkEngine(self._spec, spark)
+        return self._engine, SparkOutlets(self._engine)
+
+    def workplace(self) -> Workplace | None:
+        """Where to look; None without a session."""
+        if self._engine is not None and self._engine.workplace.is_started:
+            return self._engine.workplace
+        if "pyspark.sql" not in sys.modules:
+            return None
+        from sparkassets.spark import SparkEngine
+        from sparkassets.spark.session import active_session
+
+        if active_session() is None:
+            return None
+        self._engine = SparkEngine(self._spec)
+        self._engine.start()
+        return self._engine.workplace
+
+    def observer(self, asset: AssetSpec) -> SourceObserver | None:
+        """Who looks at a source; None for what has nothing to look at."""
+        if not asset.is_named:
+            return observer(asset)
+        from sparkassets.spark.catalogs.looking import NamedObserver
+
+        return NamedObserver(self.workplace) if asset.source is not None else None
+
+    def targets(self) -> TargetObserver:
+        """Who looks at assets' own tables."""
+        return _Targets(self) if self._spec.is_in_catalogs else DeltaTargets()
+
+    def volumes(self) -> Volumes:
+        """Who tells how much is read."""
+        from sparkassets.sources.volumes import ReadVolumes
+
+        return _Volumes() if self._spec.is_in_catalogs else ReadVolumes()
+
+    def feeds(self) -> Feeds:
+        """Who tells whether changes are told."""
+        from sparkassets.sources.feeds import DeltaFeeds
+
+        return _Feeds(self) if self._spec.is_in_catalogs else DeltaFeeds()
+
+
+def stored(asset: AssetSpec) -> Sequence[str] | None:
+    """The columns of an asset's table as it is; None where they are not known."""
+    from sparkassets.delta.schemas import newest_columns
+
+    is_table = asset.source is None or asset.source.kind == "delta"
+    return newest_columns(asset.storage.path) if is_table and asset.storage is not None and not asset.is_named else None
+
+
+class _Targets:
+    """Asks whoever can look."""
+
+    def __init__(self, computing: Computing) -> None:
+        from sparkassets.spark.catalogs.looking import NamedTargets
+
+        self._named, self._others = NamedTargets(computing.workplace), DeltaTargets()
+
+    def absent_folder(self, asset: AssetSpec) -> str | None:
+        return self._of(asset).absent_folder(asset)
+
+    def why_spark(self, asset: AssetSpec) -> str | None:
+        return self._of(asset).why_spark(asset)
+
+    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+        return self._of(asset).look(asset, known)
+
+    def _of(self, asset: AssetSpec) -> TargetObserver:
+        return self._named if asset.is_named else self._others
+
+
+class _Volumes:
+    """Asks whoever can tell."""
+
+    def __init__(self) -> None:
+        from sparkassets.sources.volumes import ReadVolumes
+        from sparkassets.spark.catalogs.looking import NamedVolumes
+
+        self._named, self._others = NamedVolumes(), ReadVolumes()
+
+    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+        return (self._named if asset.is_named else self._others).volume(asset, pin, known)
+
+
+class _Feeds:
+    """Asks whoever can tell."""
+
+    def __init__(self, computing: Computing) -> None:
+        from sparkassets.sources.feeds import DeltaFeeds
+        from sparkassets.spark.catalogs.looking import NamedFeeds
+
+        self._named, self._others = NamedFeeds(computing.workplace), DeltaFeeds()
+
+    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+        return (self._named if asset.is_named else self._others).told(asset, position, version)

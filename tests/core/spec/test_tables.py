@@ -1,0 +1,106 @@
+"""Tables that catalogs know by name: how they are written, and what they cannot do."""
+
+import pytest
+
+from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.table_names import parse_table, quoted, written
+from sparkassets.errors import InputError
+from tests.core.spec.in_memory import compiled, errors, errors_of, one
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("daily", ("daily",)),
+        ("demo.daily", ("demo", "daily")),
+        ("main.demo.daily", ("main", "demo", "daily")),
+        ("my-cat.`de mo`.`a``b.c`", ("my-cat", "de mo", "a`b.c")),
+        ("Größe.1", ("Größe", "1")),
+    ],
+)
+def test_a_name_has_parts_and_is_quoted_as_a_whole(text, parts):
+    assert parse_table(text) == parts
+    assert parse_table(written(parts)) == parts
+    assert parse_table(quoted(parts)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a.b.c.d", "'a.b.c.d' has 4 parts; expected catalog.schema.name, schema.name or name"),
+        ("a..b", "'a..b' is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("a b", "'a b' is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("lake/daily", "'lake/daily' is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("delta.`/lake/a`", "'delta.`/lake/a`' names a folder, not a table in a catalog"),
+        ("a.", "'a.' is no name of a table; expected catalog.schema.name, schema.name or name"),
+    ],
+)
+def test_what_is_no_name(text, message):
+    with pytest.raises(InputError) as raised:
+        parse_table(text)
+    assert raised.value.args[0] == message
+    assert message in errors_of(f'asset: a\ntable: "{text}"')
+
+
+def test_an_asset_is_known_by_the_name_of_its_table():
+    asset = one("asset: a\ntable: main.demo.daily")
+    assert asset.storage == StorageLocation("table://main.demo.daily", "main.demo.daily", ("main", "demo", "daily"))
+    assert (asset.uri, asset.is_named) == ("main.demo.daily", True)
+    assert one("asset: a\ntable: main.demo.daily\nuri: s3://x/y").uri == "s3://x/y"
+
+
+@pytest.mark.parametrize("source", ["true", "delta"])
+def test_a_source_may_be_in_a_catalog(source):
+    asset = one(f"asset: a\nsource: {source}\ntable: raw.events", name="a")
+    assert asset.source is not None
+    assert (asset.source.kind, asset.storage) == ("delta", StorageLocation.named(("raw", "events")))
+
+
+def test_outlets_are_tables_of_their_own():
+    project = compiled(
+        {
+            "project.yml": "project: p",
+            "assets/split.yml": "asset: split\noutlets: {train: {table: ml.train}, test: {}}",
+            "assets/train.sql": "SELECT 1 AS a",
+            "assets/test.sql": "SELECT 2 AS a",
+        }
+    )
+    assert project.assets["train"].storage == StorageLocation.named(("ml", "train"))
+    assert project.assets["test"].storage.table == ()
+    assert project.is_in_catalogs
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("path: x", "'table' and 'path' both say where it is; expected one of them"),
+        ("write: {publish: {keep: 3}}", "'publish' needs a 'path': a catalog gives its tables no folder beside them"),
+    ],
+)
+def test_what_a_table_in_a_catalog_does_not_do(more, message):
+    assert message in errors_of(f"asset: a\ntable: demo.a\n{more}")
+
+
+def test_files_have_no_name_in_a_catalog():
+    assert "'table' has no meaning for a source of csv files" in errors_of("asset: a\nsource: csv\ntable: demo.a")
+
+
+def test_a_multi_asset_has_no_table_itself():
+    assert "'table' has no meaning beside 'outlets'" in errors_of("asset: a\ntable: demo.a\noutlets: {b: {}}")
+
+
+@pytest.mark.parametrize("name", ["demo.a", "Demo.A"])
+def test_two_assets_that_replace_one_table_are_refused(name):
+    files = {
+        "project.yml": "project: p",
+        "a.yml": "asset: a\ntable: demo.a\nuri: s3://x/a",
+        "a.sql": "SELECT 1 AS n",
+        "b.yml": f"asset: b\ntable: {name}\nuri: s3://x/b",
+        "b.sql": "SELECT 1 AS n",
+    }
+    assert "writing the one would destroy the other" in errors(files)
+
+
+def test_the_journal_tells_a_table_from_a_folder_of_that_name():
+    assert StorageLocation.named(("demo", "daily")).recorded == "table://demo.daily"
+    assert StorageLocation("/p/demo.daily", "demo.daily").recorded == "demo.daily"

@@ -1,0 +1,65 @@
+"""Targets that a catalog knows by name keep what targets promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkassets.core.writes import Append
+from sparkassets.ports import Computation, RunOrder, Target
+from tests.contracts.target_contract import BlocksContract, TargetContract
+from tests.integration import catalogs, orders
+from tests.integration.orders import sql, target
+
+pytestmark = pytest.mark.spark
+
+
+class NamedTable:
+    """A table of a catalog, whose name needs quoting."""
+
+    def __init__(self, engine, spark, schema: str) -> None:
+        self.engine = engine
+        self.spark = spark
+        self.asset = catalogs.table("log book", schema, write=Append(), **sql("SELECT 1 AS n"))
+
+    def order(self) -> RunOrder:
+        return orders.order(self.asset)
+
+    def target(self, order: RunOrder) -> Target:
+        return target(self.engine, order)
+
+    def compute(self, order: RunOrder) -> Computation:
+        return self.engine.compute(order, attempt=1)
+
+    def rows(self) -> int:
+        return len(catalogs.rows(self.spark, self.asset))
+
+
+class NamedBlocks(NamedTable):
+    """A table of a catalog by day, region and store."""
+
+    def __init__(self, engine, spark, schema: str) -> None:
+        super().__init__(engine, spark, schema)
+        rows = sql("SELECT day, region, store, '{{ run_id }}' AS run FROM {{ partitions }}")
+        asset = catalogs.table("log", schema, by="day", **rows)
+        self.asset = orders.segmented(asset, region=["de", "nl"], store=["a", "b"])
+
+    def order(self, *keys: str) -> RunOrder:
+        return orders.order(self.asset, keys=keys)
+
+    def blocks(self) -> list[tuple[str, str]]:
+        return catalogs.rows(self.spark, self.asset, "concat_ws(',', day, region, store)", "run")
+
+
+class TestInACatalog(TargetContract, BlocksContract):
+    @pytest.fixture
+    def schema(self, spark, tmp_path):
+        with catalogs.schema(spark, tmp_path) as name:
+            yield name
+
+    @pytest.fixture
+    def table(self, engine, spark, schema):
+        return NamedTable(engine, spark, schema)
+
+    @pytest.fixture
+    def by_blocks(self, engine, spark, schema):
+        return NamedBlocks(engine, spark, schema)
