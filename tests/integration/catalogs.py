@@ -25,6 +25,7 @@ def schema(spark: SparkSession, folder: Path) -> Iterator[str]:
     try:
         yield name
     finally:
+        spark.catalog.setCurrentDatabase("default")
         spark.sql(f"DROP SCHEMA {name} CASCADE")
 
 

@@ -37,30 +37,37 @@ def home(tmp_path, schema):
     return folder
 
 
+def add(spark, table: str, *rows: tuple[str, int]) -> None:
+    frame = spark.createDataFrame([(date.fromisoformat(day), amount) for day, amount in rows], "day date, amount int")
+    frame.write.format("delta").mode("append").saveAsTable(table)
+
+
 def rows(spark, table: str) -> list[tuple]:
     return sorted(tuple(row) for row in spark.table(table).collect())
 
 
 def test_days_go_through_a_catalog(spark, home, schema):
     spark.sql(f"CREATE TABLE {schema}.sales (day DATE, amount INT) USING DELTA")
-    spark.sql(f"INSERT INTO {schema}.sales VALUES (DATE'2025-01-01', 1), (DATE'2025-01-02', 2)")
+    add(spark, f"{schema}.sales", ("2025-01-01", 1), ("2025-01-02", 2))
     project = Project.load(home, env={})
     first = project.run(spark)
     assert [run.asset for run in first.runs] == ["daily", "report"]
     assert rows(spark, f"{schema}.daily") == [(date(2025, 1, 1), 1), (date(2025, 1, 2), 2)]
     assert project.run(spark).runs == ()
 
-    spark.sql(f"UPDATE {schema}.sales SET amount = 7 WHERE day = DATE'2025-01-02'")
-    spark.sql(f"INSERT INTO {schema}.sales VALUES (DATE'2025-01-03', 3)")
+    spark.catalog.setCurrentDatabase(schema)
+    spark.sql("UPDATE sales SET amount = 7 WHERE day = DATE'2025-01-02'")
+    add(spark, f"{schema}.sales", ("2025-01-03", 3))
     daily, _ = project.run(spark).runs
     assert rows(spark, f"{schema}.daily") == [(date(2025, 1, n), amount) for n, amount in ((1, 1), (2, 7), (3, 3))]
     assert spark.read.format("delta").load(f"{home.parent}/lake/report").collect()[0].amount == 11
 
     spark.sql(f"OPTIMIZE {schema}.sales")
     assert project.run(spark).runs == ()
-    spark.sql(f"DELETE FROM {schema}.daily WHERE day = DATE'2025-01-01'")
-    notes = project.plan()
-    assert notes.runs == ()
+    spark.sql("DELETE FROM daily WHERE day = DATE'2025-01-01'")
+    assert project.plan().runs == ()
+    (note,) = (note for each in project.status() for note in each.notes if each.asset == "daily")
+    assert "DELETE" in note
 
     spark.sql(f"DROP TABLE {schema}.daily")
     (again, *_) = project.run(spark).runs
@@ -73,7 +80,10 @@ def test_days_go_through_a_catalog(spark, home, schema):
     ("made", "message"),
     [
         ("CREATE VIEW {0}.sales AS SELECT DATE'2025-01-01' AS day, 1 AS amount", "{0}.sales is a view"),
-        ("CREATE TABLE {0}.sales (day DATE, amount INT) USING parquet", "{0}.sales is a table of parquet, not of Delta"),
+        (
+            "CREATE TABLE {0}.sales (day DATE, amount INT) USING parquet",
+            "{0}.sales is a table of parquet, not of Delta",
+        ),
     ],
 )
 def test_what_is_no_table_of_delta_is_told(spark, home, schema, made, message):

@@ -109,10 +109,11 @@ def _own(
             return
         restored = restored or commit.get("operation") == "RESTORE"
         said = told(commit, app_id)
-        if said is not None and said["version"] < above:
+        if said is None or said["kind"] == "layout":  # which has no transaction
+            continue
+        if said["version"] < above:
             return
-        if said is not None:
-            yield commit, said, restored
+        yield commit, said, restored
     if version > 0:
         named = ", ".join(sorted(sought))
         raise HistoryGoneError(
