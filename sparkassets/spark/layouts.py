@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.markers import describe
-from sparkassets.spark.own_session import briefly_beside
 from sparkassets.spark.relation import Relation
 from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
 from sparkassets.spark.table import TargetTable
+from sparkassets.spark.telling import telling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from sparkassets.spark.writes.landing import Columns
 
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COMMENT = "comment"
 _OF_THE_TYPE = "delta.typeChanges"
 _INVARIANTS = "delta.invariants"
@@ -89,13 +87,9 @@ def alter(session: SparkSession, statements: Sequence[str], marker: CommitMarker
     """Runs statements that change no rows, in commits that tell which run they are of."""
     if not statements:
         return
-    with briefly_beside(session) as own:
-        own.conf.set(_USER_METADATA, describe(replace(marker, kind="layout", version=0)))
-        try:
-            for statement in statements:
-                own.sql(statement)
-        finally:
-            own.conf.unset(_USER_METADATA)
+    with telling(session, replace(marker, kind="layout", version=0)) as own:
+        for statement in statements:
+            own.sql(statement)
 
 
 def _is_other(found: Differences) -> bool:

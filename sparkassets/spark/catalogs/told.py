@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
 _NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
-_A_VIEW: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_DESCRIBE_DETAIL_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
+_A_VIEW: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
 _PAGES: Final = (16, 256, 2**31 - 1)
 """How many of the newest commits are asked for, until what is sought is among them."""
 
@@ -141,7 +141,7 @@ def _unless_missing(error: Exception, session: SparkSession, relation: Relation)
     if found in _NO_SCHEMA:
         hint = f"CREATE SCHEMA {'.'.join(relation.storage.table[:-1])}, or correct the name"
         raise SourceError(f"{name} has no schema to be in: {first_line(error)}", hint=hint) from error
-    if found in _A_VIEW:
+    if found.startswith(_A_VIEW):
         raise SourceError(f"{name} is a view, not a table of Delta") from error
     kind = _kind(session, relation)
     if kind not in ("", "delta"):

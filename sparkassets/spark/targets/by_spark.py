@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
@@ -12,11 +13,12 @@ from sparkassets.spark.layouts import alter
 from sparkassets.spark.markers import describe
 from sparkassets.spark.relation import relation_of
 from sparkassets.spark.table import TargetTable
+from sparkassets.spark.telling import telling
 from sparkassets.spark.upserts import merging
 from sparkassets.spark.writes import Landing, PlannedWrite, layout_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -30,10 +32,15 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
         RunError: Rows outside the blocks (with examples), or whatever Spark says; nothing was published then.
     """
     landing, session = work.landing, work.landing.rows.sparkSession
-    writer = stamped(landing.rows, marker).mode("append" if landing.replaces == "nothing" else "overwrite")
+    layout = layout_of(work.asset, work.schema, work.table)
     try:
         alter(session, landing.before, marker)
-        relation_of(work.asset).save(_laid_out(writer.options(**_options(work)), work.asset, work.schema, work.table))
+        relation_of(work.asset).save(
+            landing.rows,
+            {**stamps(marker), **_options(work)},
+            mode="append" if landing.replaces == "nothing" else "overwrite",
+            layout=layout,
+        )
     except Exception as error:
         raise work.refused(error) from error
     alter(session, landing.after, marker)
@@ -63,9 +70,12 @@ def fence(
     Raises:
         FenceConflictError: Somebody committed meanwhile.
     """
-    writer = stamped(session.createDataFrame([], schema), marker).mode("append")
+    relation = relation_of(asset)
+    made = table is None and relation.storage.table  # of which Delta takes what it is told from a session alone
     try:
-        relation_of(asset).save(_laid_out(writer, asset, schema, table))
+        with telling(session, marker) if made else nullcontext(session) as own:
+            layout = layout_of(asset, schema, table)
+            relation.save(own.createDataFrame([], schema), stamps(marker), layout=layout, there=table is not None)
     except Exception as error:
         if is_conflict(error) or condition(error) in _MADE_MEANWHILE:
             raise FenceConflictError(f"{asset.name}: another writer was quicker: {condition(error)}") from error
@@ -87,18 +97,6 @@ def _options(work: PlannedWrite) -> Mapping[str, str]:
     return merged
 
 
-def stamped(frame: DataFrame, marker: CommitMarker) -> DataFrameWriter:
-    """A writer whose commit is the marker's."""
-    return (
-        frame.write.format("delta")
-        .option("txnAppId", marker.app_id)
-        .option("txnVersion", marker.version)
-        .option("userMetadata", describe(marker))
-    )
-
-
-def _laid_out(
-    writer: DataFrameWriter, asset: AssetSpec, schema: StructType, table: TargetTable | None
-) -> DataFrameWriter:
-    layout = layout_of(asset, schema, table)
-    return writer.partitionBy(*layout) if layout else writer
+def stamps(marker: CommitMarker) -> Mapping[str, str]:
+    """Options of a writer whose commit is the marker's."""
+    return {"txnAppId": marker.app_id, "txnVersion": str(marker.version), "userMetadata": describe(marker)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -144,6 +145,8 @@ class NamedTarget:
             raise TypeError(f"{self._asset.name} has rules, and nothing says what they let through")
         there = self._still(session, made, table)
         self._enlist()
+        if there is None:
+            self._make(session, made.schema, marker)
         with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
             if plan.landing.merge is not None:
                 made.inlets.check_files()  # what is merged was read by now
@@ -153,6 +156,18 @@ class NamedTarget:
             with held(made):
                 self._refuse_conflicts(session, made, told)
                 by_spark.write(plan, marker=told)
+
+    def _make(self, session: SparkSession, schema: StructType, marker: CommitMarker) -> None:
+        """Creates the table by a fence of the run's own: what creates one cannot be told to be a run's data.
+
+        Raises:
+            CommitConflictError: Somebody was quicker.
+        """
+        own = replace(marker, kind="fence", version=marker.version - 1, measures={})
+        by_spark.fence(session, self._asset, schema, table=None, marker=own)
+        table = table_there(session, self._relation)
+        if table is None or table.transaction_version(marker.app_id) != own.version:
+            raise CommitConflictError(f"{self._asset.name}: another writer made the table meanwhile")
 
     def _still(self, session: SparkSession, made: SparkComputation, table: NamedTable | None) -> TargetTable | None:
         """The table as the rows are to land in it, which may have changed since they were described.

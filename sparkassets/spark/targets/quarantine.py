@@ -14,8 +14,9 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.blocks import blocks_of
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.opened import opened
 from sparkassets.spark.relation import Relation, relation_of
-from sparkassets.spark.targets.by_spark import stamped
+from sparkassets.spark.targets.by_spark import stamps
 from sparkassets.spark.validating import TAKEN, Asked, BlockKeys
 
 if TYPE_CHECKING:
@@ -50,8 +51,9 @@ def keep(rows: DataFrame, asked: Asked, order: RunOrder, keys: BlockKeys, *, mar
         f"{_label(keys, order)} AS {BLOCK}",
     )
     try:
-        writer = stamped(told, marker).mode("append").option("mergeSchema", "true")
-        quarantine_of(order.asset).save(writer)
+        relation = quarantine_of(order.asset)
+        there = not relation.storage.table or opened(rows.sparkSession, relation) is not None
+        relation.save(told, {**stamps(marker), "mergeSchema": "true"}, there=there)
     except Exception as error:
         raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
 

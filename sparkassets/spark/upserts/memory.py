@@ -139,14 +139,15 @@ class Memory:
         appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
         said = describe(replace(marker, kind="layout"))
         if appends:
-            self.relation.save(mine.write.format("delta").option("userMetadata", said).mode("append"))
+            self.relation.save(mine, {"userMetadata": said})
             version = self._version(session, marker, after=newest)
             if version - 1 == newest:
                 return version
             newest = version  # what came between is of a run that was given up, and does not count
         whole = mine if before is None else self._compact(before.unionByName(mine))
-        writer = whole.write.format("delta").option("userMetadata", said).mode("overwrite")
-        self.relation.save(writer.option("overwriteSchema", "true"))
+        if newest is None and self.relation.storage.table:  # whose first commit tells nothing
+            self.relation.save(whole.limit(0), {}, there=False)
+        self.relation.save(whole, {"userMetadata": said, "overwriteSchema": "true"}, mode="overwrite")
         self._vacuum(session)
         return self._version(session, marker, after=newest)
 
