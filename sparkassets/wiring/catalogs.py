@@ -21,36 +21,31 @@ if TYPE_CHECKING:
     from sparkassets.ports import Engine, Feeds, Outlets, Recorded, SourceObserver, TargetObserver, Volumes
     from sparkassets.spark import SparkEngine
     from sparkassets.spark.workplace import Workplace
+    from sparkassets.wiring.sessions import OneSession
 
 
 class Computing:
     """What computes, and what is written to with it; whoever looks at tables in catalogs looks from there."""
 
-    def __init__(self, spec: ProjectSpec) -> None:
+    def __init__(self, spec: ProjectSpec, session: OneSession) -> None:
         self._spec = spec
+        self._session = session
         self._engine: SparkEngine | None = None
 
     def __call__(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
         """An engine in this session, or in one that it finds or starts, and its outlets."""
         from sparkassets.spark import SparkEngine, SparkOutlets
 
-        self._engine = SparkEngine(self._spec, spark)
+        self._engine = SparkEngine(self._spec, spark or (self._session() if self._spec.state_by_spark else None))
         return self._engine, SparkOutlets(self._engine)
 
     def workplace(self) -> Workplace | None:
         """Where to look; None without a session."""
-        if self._engine is not None and self._engine.workplace.is_started:
-            return self._engine.workplace
-        if "pyspark.sql" not in sys.modules:
-            return None
-        from sparkassets.spark import SparkEngine
-        from sparkassets.spark.session import active_session
-
-        if active_session() is None:
-            return None
-        self._engine = SparkEngine(self._spec)
-        self._engine.start()
-        return self._engine.workplace
+        if self._engine is None or not self._engine.workplace.is_started:
+            if not self._spec.state_by_spark and not _has_session():
+                return None
+            self(None)[0].start()
+        return None if self._engine is None else self._engine.workplace
 
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
         """Who looks at a source; None for what has nothing to look at."""
@@ -75,6 +70,15 @@ class Computing:
         from sparkassets.sources.feeds import DeltaFeeds
 
         return _Feeds(self) if self._spec.is_in_catalogs else DeltaFeeds()
+
+
+def _has_session() -> bool:
+    """Whether the process has one, which others have started."""
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from sparkassets.spark.session import active_session
+
+    return active_session() is not None
 
 
 def stored(asset: AssetSpec) -> Sequence[str] | None:

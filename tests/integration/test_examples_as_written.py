@@ -1,14 +1,15 @@
-"""Examples that read changes, publish or write several tables, run as they stand over paths: their comments hold."""
+"""Examples that read changes, publish or write several tables, run as they stand, in a catalog: their comments hold."""
 
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
+from pyspark.sql import Row
 
 from sparkassets import Project
-from tests.examples_over_paths import over_paths
+from tests.examples_as_written import as_written
 
 pytestmark = pytest.mark.spark
 
@@ -17,17 +18,29 @@ def held(folder: Path, asset: str) -> list[dict]:
     return pa.table(DeltaTable(folder / "warehouse" / asset).scan()).to_pylist()
 
 
-def add(folder: Path, name: str, rows: list[dict], **more) -> None:
-    write_deltalake(folder / "lake" / name, pa.Table.from_pylist(rows), mode="append", **more)
+@pytest.fixture(autouse=True)
+def schemas(spark, tmp_path):
+    """Those of the examples, which are gone afterwards with all that is in them."""
+    names = ("raw", "gold", "ml")
+    for name in names:
+        spark.sql(f"CREATE SCHEMA {name} LOCATION '{tmp_path}/catalog/{name}'")
+    yield
+    for name in names:
+        spark.sql(f"DROP SCHEMA {name} CASCADE")
+
+
+def add(spark, table: str, rows: list[dict]) -> None:
+    frame = spark.createDataFrame([Row(**row) for row in rows])
+    frame.write.format("delta").mode("append").saveAsTable(table)
 
 
 def test_a_feed_of_changes_is_a_table_of_customers(spark, tmp_path):
     """03: columns that begin with _ are not stored; lsn orders what comes, whenever it comes."""
-    folder = over_paths("03_cdc_upsert", tmp_path)
+    folder = as_written("03_cdc_upsert", tmp_path)
 
     def feed(*changes: tuple) -> None:
         names = ("customer_id", "name", "city", "lsn", "op")
-        add(folder, "customers_cdc", [dict(zip(names, change, strict=True)) for change in changes])
+        add(spark, "raw.customers_cdc", [dict(zip(names, change, strict=True)) for change in changes])
 
     feed((1, "Ann", "Ulm", 1, "c"), (2, "Bob", "Bonn", 2, "c"), (3, "Cy", "Jena", 3, "c"), (1, "Ann", "Bern", 5, "u"))
     project = Project.load(folder, env={})
@@ -77,14 +90,12 @@ def apply_model(model, features):
 
 def test_scores_are_of_the_newest_model_which_is_a_gate_and_no_trigger(spark, tmp_path):
     """04: with the user's own code in front of the functions."""
-    folder = over_paths("04_model_scoring", tmp_path)
+    folder = as_written("04_model_scoring", tmp_path)
     file = folder / "jobs" / "churn.py"
     file.write_text(CHURN + file.read_text())
 
     def features(*hours: datetime) -> None:
-        stamps = pa.array(hours, pa.timestamp("us", "UTC"))
-        table = pa.table({"hour": stamps, "customer": [f"c{number}" for number in range(len(hours))]})
-        write_deltalake(folder / "lake/features", table, mode="append")
+        add(spark, "ml.features", [{"hour": hour, "customer": f"c{number}"} for number, hour in enumerate(hours)])
 
     hour, now = timedelta(hours=1), datetime.now(UTC)  # what is fresh goes by when it was recorded
     then = now.replace(minute=0, second=0, microsecond=0) - 4 * hour
@@ -107,10 +118,10 @@ def test_scores_are_of_the_newest_model_which_is_a_gate_and_no_trigger(spark, tm
 
 def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
     """06: the 15th or the last working day before it; waits until 15:00 at most, then takes what is there."""
-    folder = over_paths("06_regulatory_report", tmp_path)
+    folder = as_written("06_regulatory_report", tmp_path)
     days = [date(2025, 2, 1) + timedelta(days=n) for n in range(28)]
     trades = [{"trade_date": day, "instrument": "X", "quantity": 2} for day in days if day.weekday() < 5]
-    add(folder, "trades", trades)
+    add(spark, "gold.trades", trades)
     project = Project.load(folder, env={})
     assert project.plan(at="2025-03-14T07:59Z").runs == ()
     wait = project.plan(at="2025-03-14T08:30Z").waiting[0]
@@ -121,7 +132,7 @@ def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
     (row,) = held(folder, "mifid_monthly")
     assert (row["month"], row["quantity"]) == (date(2025, 2, 1), 40)
     (iteration,) = project.iterations("mifid_monthly")
-    add(folder, "trades", [{"trade_date": days[0], "instrument": "X", "quantity": 9}])
+    add(spark, "gold.trades", [{"trade_date": days[0], "instrument": "X", "quantity": 9}])
     assert project.run(spark, at="2025-03-14T14:30Z").runs == ()  # on_update: ignore
     again = project.iterations("mifid_monthly")
     assert [each.iteration.run for each in again] == [iteration.iteration.run]
@@ -129,18 +140,14 @@ def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
 
 def test_every_change_is_in_the_log_once(spark, tmp_path):
     """11: inserts, updates as they became, deletions."""
-    folder = over_paths("11_audit_log", tmp_path)
-
-    def sql(text: str) -> None:
-        spark.sql(text.replace("orders", f"delta.`{folder}/lake/orders`"))
-
+    folder = as_written("11_audit_log", tmp_path)
     feed = "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
-    sql(f"CREATE TABLE orders (order_id INT, status STRING) USING DELTA {feed}")
-    sql("INSERT INTO orders VALUES (1, 'new'), (2, 'new')")
+    spark.sql(f"CREATE TABLE raw.orders (order_id INT, status STRING) USING DELTA {feed}")
+    spark.sql("INSERT INTO raw.orders VALUES (1, 'new'), (2, 'new')")
     project = Project.load(folder, env={})
     assert project.run(spark).ok
-    sql("UPDATE orders SET status = 'paid' WHERE order_id = 1")
-    sql("DELETE FROM orders WHERE order_id = 2")
+    spark.sql("UPDATE raw.orders SET status = 'paid' WHERE order_id = 1")
+    spark.sql("DELETE FROM raw.orders WHERE order_id = 2")
     (run,) = project.run(spark).runs
     assert project.run(spark).runs == ()
     log = held(folder, "audit_log")
@@ -155,12 +162,12 @@ def test_every_change_is_in_the_log_once(spark, tmp_path):
 
 def test_train_and_test_are_split_together(spark, tmp_path):
     """14: both or neither are published; what others read is train and test."""
-    folder = over_paths("14_multi_asset", tmp_path)
+    folder = as_written("14_multi_asset", tmp_path)
     (folder / "sizes.yml").write_text("asset: sizes\ninlets: [train, test]\nschedule: train & test\n")
     (folder / "sizes.sql").write_text("SELECT * FROM {{ inlets.train }} UNION ALL SELECT * FROM {{ inlets.test }}")
-    add(folder, "examples", [{"id": number} for number in range(200)])
+    add(spark, "ml.examples", [{"id": number} for number in range(200)])
     project = Project.load(folder, env={})
     assert [run.asset for run in project.run(spark).runs] == ["split", "sizes"]
     assert sorted(row["id"] for row in held(folder, "sizes")) == list(range(200))
-    share = pa.table(DeltaTable(folder / "lake/test").scan()).num_rows
+    share = spark.table("ml.test").count()
     assert 10 < share < 80

@@ -7,7 +7,6 @@ import pytest
 
 from sparkassets.authoring import AssetKeys
 from sparkassets.core.spec.files import AssetFile, keys_of
-from sparkassets.core.spec.not_yet import KEYS
 from sparkassets.errors import Location, SpecError
 from sparkassets.frozen import frozen
 from sparkassets.project import load
@@ -143,7 +142,7 @@ def made(orders, context): ...
 
 
 def test_every_key_of_yaml_is_an_argument():
-    grammar = set(keys_of(AssetFile)) | {key for key in KEYS if "." not in key}
+    grammar = set(keys_of(AssetFile))
     assert {"at", "name"} | grammar - {"asset", "python", "table", "outlets"} == set(AssetKeys.__annotations__)
 
 

@@ -11,7 +11,6 @@ from pydantic.fields import FieldInfo
 
 from sparkassets.core.spec import case_files, files, rule_maps
 from sparkassets.core.spec.kinds import Expected, OfKind
-from sparkassets.core.spec.not_yet import KEYS
 
 _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
@@ -67,7 +66,7 @@ _TYPES: Final = {bool: "`true` or `false`", str: "text", int: "a whole number"}
 
 def markdown() -> str:
     """The reference, a table of keys for each kind of map."""
-    parts = [_HEAD, *(_section(title, model) for title, model in _SECTIONS.items()), _missing()]
+    parts = [_HEAD, *(_section(title, model) for title, model in _SECTIONS.items())]
     return "\n".join(parts)
 
 
@@ -125,10 +124,3 @@ def _type(annotation: Any) -> str:  # noqa: ANN401  any type
         value = _type(inner[1])
         return "a map" if inner[1] is Any else f"a map of {value}"
     return _type(given[0])
-
-
-def _missing() -> str:
-    """What the grammar has and this version refuses by name."""
-    keys = [f"`{path.replace('*', '<asset>')}`" for path in sorted(KEYS)]
-    refused = "\n".join(f"- {each}" for each in keys)
-    return f"## Not there yet\n\nRefused by name, rather than ignored:\n\n{refused}\n"

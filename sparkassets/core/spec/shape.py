@@ -14,7 +14,6 @@ from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec import case_files, files, rule_maps
 from sparkassets.core.spec.document import At, Document, Path
 from sparkassets.core.spec.kinds import EXPECTED
-from sparkassets.core.spec.not_yet import refused_key
 from sparkassets.core.suggestions import did_you_mean, meant_by, nearest
 from sparkassets.frozen import frozen
 
@@ -173,8 +172,6 @@ def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, An
 
 def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _Finding:
     key = str(path[-1])
-    if refused := refused_key(_general(path)):
-        return _Finding(path, refused, at_key=True)
     inner = _described(path[:-1], model, data)
     if inner is files.SegmentsMap and key in files.keys_of(files.PartitionMap):
         product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
@@ -197,12 +194,11 @@ def _described(path: Path, model: type[BaseModel], data: dict[str, Any]) -> type
 
 
 def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_Finding]:
-    """Nothing where a key or a value that is refused already explains it, or a key that is mistyped."""
+    """Nothing where a key that is mistyped explains it."""
     beside = _value(data, path[:-1])
     for key in beside if isinstance(beside, dict) else ():
-        general = _general((*path[:-1], key))
         mistyped = key not in files.keys_of(_described(path[:-1], model, data)) and nearest(key, [str(path[-1])])
-        if refused_key(general) or mistyped:
+        if mistyped:
             return
     message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
     yield _Finding(path[:-1], message, unreliable=str(path[0]), lacks=True)
@@ -211,10 +207,6 @@ def _missing(path: Path, model: type[BaseModel], data: dict[str, Any]) -> Iterat
 def _bad_value(path: Path, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _Finding:
     value = _value(data, path)
     general = _general(path)
-    if isinstance(value, dict):
-        for key in value:
-            if refused := refused_key(f"{general}.{key}"):
-                return _Finding((*path, key), refused, at_key=True)
     hint = None
     if kind == "literal_error":
         choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
