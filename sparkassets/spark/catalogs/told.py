@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
-from sparkassets.errors import SourceError
+from sparkassets.errors import RunError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.spark.failures import condition, first_line
 from sparkassets.spark.markers import is_bare, said_of
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
 _NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
 _A_VIEW: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
+_UNTOLD: Final = {"identityColumns": "identity columns", "generatedColumns": "generated columns"}
+"""By the feature of a protocol what a table may have that fills itself."""
 _PAGES: Final = (16, 256, 2**31 - 1)
 """How many of the newest commits are asked for, until what is sought is among them."""
 
@@ -66,7 +68,16 @@ class NamedTable:
         return None
 
     def described(self) -> TargetTable:
-        """It as a target."""
+        """It as a target.
+
+        Raises:
+            RunError: It fills columns by itself, and its catalog does not tell which.
+        """
+        if untold := next((what for feature, what in _UNTOLD.items() if feature in self.features), None):
+            raise RunError(
+                f"{self.relation.storage.given} has {untold}, and a session does not tell which columns these are",
+                hint="write to a table without, or to this one by its 'path'",
+            )
         return TargetTable(
             self.table_id,
             self.version,

@@ -91,7 +91,7 @@ def test_what_only_data_has_is_refused_of_the_asset(line, message):
         ("{train: {path: 5}}", "'path' of outlet 'train' is 5; expected text"),
         ("{train: 5}", "outlet 'train' is 5; expected a map"),
         ("{train: {validations: {}}}", "'validations' of outlet 'train' is a map; expected a list of maps such as"),
-        ("{train: {table: a.b.c}}", "the key 'table' of an outlet is not supported yet"),
+        ("{train: {table: a/b}}", "'a/b' is no name of a table; expected catalog.schema.name, schema.name or name"),
         ("{flights: {}}", "the asset 'flights' is defined twice; first at split.yml:2:11"),
         ("{split: {}}", "the asset 'split' is defined twice; first at split.yml:1:8"),
         ("{train: {columns: {id: nt}}}", "'nt' is no Spark SQL type"),

@@ -28,7 +28,3 @@ def test_values_are_told_as_messages_tell_them():
 
 def test_no_cell_is_broken():
     assert {row.replace("\\|", "").count("|") for row in markdown().splitlines() if row.startswith("|")} == {5}
-
-
-def test_what_is_refused_by_name_is_listed():
-    assert "- `outlets.<asset>.table`\n" in markdown()
