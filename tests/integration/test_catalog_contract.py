@@ -50,7 +50,7 @@ class NamedBlocks(NamedTable):
         return catalogs.rows(self.spark, self.asset, "concat_ws(',', day, region, store)", "run")
 
 
-class TestInACatalog(TargetContract, BlocksContract):
+class TestInACatalog(TargetContract):
     @pytest.fixture
     def schema(self, spark, tmp_path):
         with catalogs.schema(spark, tmp_path) as name:
@@ -63,3 +63,12 @@ class TestInACatalog(TargetContract, BlocksContract):
     @pytest.fixture
     def by_blocks(self, engine, spark, schema):
         return NamedBlocks(engine, spark, schema)
+
+    def test_a_run_takes_the_place_of_exactly_its_blocks(self, by_blocks):
+        runs = [["2025-01-01..2025-01-02,*,*"], ["2025-01-02,nl,a", "2025-01-02,nl,b", "2025-01-03,de,*"]]
+        BlocksContract().test_a_run_takes_the_place_of_exactly_its_blocks(by_blocks, runs)
+
+    def test_withheld_blocks_stay_what_they_were(self, by_blocks):
+        before, run = ["2025-01-01..2025-01-03,*,*"], ["2025-01-01..2025-01-02,*,*"]
+        withheld = ["2025-01-01,de,a", "2025-01-02,nl,b"]
+        BlocksContract().test_withheld_blocks_stay_what_they_were(by_blocks, before, run, withheld)
