@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from sparkassets.core.branches.difference import Change, Columns, RowCounts, Rows, Sample, Side, columns_between
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.opened import opened
 from sparkassets.spark.predicates import belonging
-from sparkassets.spark.table import open_table
+from sparkassets.spark.relation import Relation
 from sparkassets.spark.validating.blocks import BlockKeys
 from sparkassets.spark.workplace import Workplace
 
@@ -58,11 +58,13 @@ class SparkComparing:
 
 
 def _read(session: SparkSession, asset: AssetSpec, side: Side) -> DataFrame:
-    table = open_table(side.path)
-    if table is None or str(table.metadata().id) != side.table_id:
-        raise RunError(f"{asset.name}: the table at {side.path} is not the one that is recorded")
-    partitioning, path = asset.partitioning, side.path
-    frame, exact = read_version(session, table, side.version, path=path, parts=side.blocks, partitioning=partitioning)
+    own = asset.storage is not None and asset.storage.path == side.path
+    storage = asset.storage if own and asset.storage is not None else StorageLocation(side.path, side.path)
+    table = opened(session, Relation(storage))
+    if table is None or table.table_id != side.table_id:
+        raise RunError(f"{asset.name}: the table at {storage.shown} is not the one that is recorded")
+    partitioning = asset.partitioning
+    frame, exact = table.rows(session, side.version, parts=side.blocks, partitioning=partitioning)
     if side.blocks.is_everything or not partitioning.has_columns:
         return frame
     predicate = belonging(frame.schema, side.blocks, partitioning=partitioning, owner=asset.name)
