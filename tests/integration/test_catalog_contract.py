@@ -10,7 +10,7 @@ from tests.contracts.target_contract import BlocksContract, TargetContract
 from tests.integration import catalogs, orders
 from tests.integration.orders import sql, target
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 
 class NamedTable:

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from sparkassets import Project
+from tests.depth import deep
 from tests.integration import catalogs
 
 pytestmark = pytest.mark.spark
@@ -75,7 +76,9 @@ def rows(spark, table: str) -> list[tuple]:
     return sorted((row.id, str(row.day), row.amount) for row in spark.table(table).collect())
 
 
-@pytest.mark.parametrize("feature", FEATURES)
+@pytest.mark.parametrize(
+    "feature", ["deletion vectors", *(deep(each) for each in FEATURES if each != "deletion vectors")]
+)
 def test_a_table_with(spark, tmp_path, schema, feature):
     made(spark, schema, feature, "raw", "daily", "keyed")
     add(spark, f"{schema}.raw", (1, "2025-01-01", 10), (2, "2025-01-02", 20), (3, "2025-01-02", 30))

@@ -18,8 +18,8 @@ class Log:
     def __init__(self, *operations):
         self.operations = operations
 
-    def told_back(self, version):
-        for number in range(version, -1, -1):
+    def back(self):
+        for number in range(len(self.operations) - 1, -1, -1):
             parameters = self.operations[number]
             told = {"operation": "RESTORE", "operationParameters": parameters} if parameters else {"operation": "MERGE"}
             yield {**told, "version": number, "timestamp": NINE + number * 3_600_000}
