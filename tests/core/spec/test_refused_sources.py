@@ -41,7 +41,7 @@ source: delta
 a.yml:2:9: a source of csv files needs a path, such as path: landing/*.csv
     source: csv
             ^^^
-a.yml:5:9: a Delta source needs a path, the folder of its table
+a.yml:5:9: a Delta source needs a path, the folder of its table, or its name as 'table'
     source: delta
             ^^^^^
 """,
