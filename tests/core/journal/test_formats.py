@@ -108,6 +108,13 @@ def plain(value: Any) -> Any:
     return value
 
 
+LATER = {"slot": 0, "definition": "", "restores": "", "judge": "", "accepted": [], "promotes": None}
+"""What a request says besides, of which nobody knew then."""
+
+RENEWED = at("2025-01-09T07:00Z")
+"""When claims were renewed, all at once."""
+
+
 def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
     """The state of then: a whole dataset or asset was told as no time, and nothing of definitions.
 
@@ -123,7 +130,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
     for name, known in stored["assets"].items():
         whole = not PROJECT.assets[name].partitioning.is_partitioned
         chain = [
-            {**link, "asks": None, "entry": {**link["entry"], "request": {**request, **told}}}
+            {**link, "asks": None, "proved": proved, "entry": {**link["entry"], "request": {**request, **told}}}
             for link in known["chain"]
             for request in [link["entry"]["request"]]
             for pins in [
@@ -132,7 +139,8 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
                     for inlet, pin in request["pins"].items()
                 }
             ]
-            for told in [{"pins": pins, "slot": 0, "definition": "", "restores": "", "judge": "", "accepted": []}]
+            for told in [{**LATER, "pins": pins}]
+            for proved in [0 if link["renewed"] == link["token"] else RENEWED]
         ]
         assets[name] = {
             **known,
