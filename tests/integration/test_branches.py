@@ -64,6 +64,7 @@ def versions(root: Path) -> dict[str, int]:
     return {name: len([*(root / "warehouse" / name / "_delta_log").glob("*.json")]) for name in ("clean", "daily")}
 
 
+@pytest.mark.deep
 def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     Project.load(prod, env={}).run(spark)
     before = versions(tmp_path)
