@@ -1,0 +1,78 @@
+"""What `diff --branch` prints of a comparison."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sparkassets.cli.app import run_command
+from sparkassets.core.branches.difference import Columns, Difference, RowCounts, Rows, Sample
+from tests.builders import asset, days, project, source
+
+SPEC = project(source("s"), asset("a", "s"), asset("n", "s"), asset("t", "a", by=None))
+CHANGED = Sample("changed", {"shop": "nl", "revenue": "200"}, {"shop": "nl", "revenue": "205"})
+ADDED = Sample("added", None, {"shop": "fr", "revenue": None})
+ROWS = Rows(
+    ("shop",),
+    doubled=False,
+    blocks=(
+        (days("2025-01-01"), RowCounts(changed=1, same=11)),
+        (days("2025-01-02"), RowCounts(added=1, same=2)),
+        (days("2025-01-03"), RowCounts(same=3)),
+    ),
+    samples=(CHANGED, ADDED),
+)
+FOUND = [
+    Difference(
+        "a", Columns({"kind": "string"}, {"old": "int"}, {"n": ("int", "bigint")}), days("2025-01-05"), rows=ROWS
+    ),
+    Difference("n", only_branch=days("2025-01-01")),
+]
+
+
+class Compared:
+    spec = SPEC
+
+    def diff(self, name: str, *, select: object, samples: int) -> list[Difference]:
+        assert (name, select, samples) == ("dev", None, 5)
+        return FOUND
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    monkeypatch.setattr("sparkassets.cli.commands.diff.open_project", lambda _: Compared())
+
+
+@pytest.mark.usefixtures("compared")
+def test_partitions_columns_and_rows_are_told(capsys):
+    assert run_command(["diff", "--branch", "dev"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "asset partitions added removed changed same",
+        "a 2025-01-01 0 0 1 11",
+        "a 2025-01-02 1 0 0 2",
+        "a all 1 0 1 16",
+        "a: + column kind string",
+        "a: - column old int",
+        "a: ~ column n int -> bigint",
+        "a: 2025-01-05 is in the base only",
+        "a: ~ shop=nl, revenue=200 -> 205",
+        "a: + shop=fr, revenue=NULL",
+        "n: 2025-01-01 is in the branch only",
+    ]
+
+
+@pytest.mark.usefixtures("compared")
+def test_as_data(capsys):
+    assert run_command(["diff", "--branch", "dev", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first["rows"]["by"] == ["shop"]
+    assert {key: first["rows"][key] for key in ("added", "removed", "changed", "same")} == {
+        "added": 1,
+        "removed": 0,
+        "changed": 1,
+        "same": 16,
+    }
+    assert first["rows"]["samples"][1] == {"change": "added", "before": None, "after": {"shop": "fr", "revenue": None}}
+    assert (second["rows"], second["only_in_base"]) == (None, None)
