@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.files.stores import local_path
 from sparkassets.spark import gateway
 from sparkassets.spark.jars import LOCAL_FILES
-from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.own_session import is_remote, setting
 from sparkassets.spark.settings import is_local
 
 if TYPE_CHECKING:
@@ -42,13 +42,15 @@ _FORKING_NOTHING: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.ca
 
 def prepare(session: SparkSession) -> None:
     """Lets the stores choose the committer, where Spark has what it takes: in a session of the runs' own."""
-    if not is_remote(session) and session.conf.get(_PROTOCOL) == _RENAMES and _has_magic():
+    if not is_remote(session) and setting(session, _PROTOCOL) == _RENAMES and _has_magic():
         session.conf.set(_PROTOCOL, _BY_STORE)
 
 
 def why_none(session: SparkSession, path: str) -> str | None:
     """Why no file may be staged at ``path``, as the end of a sentence; None where `options` tells how."""
-    protocol, scheme = session.conf.get(_PROTOCOL), _scheme(path)
+    protocol, scheme = setting(session, _PROTOCOL), _scheme(path)
+    if protocol is None:
+        return "the session does not tell how it publishes files"
     if protocol not in (_RENAMES, _BY_STORE):
         return f"the session publishes files by {protocol}"
     if scheme in _ON_DISKS:
@@ -66,7 +68,7 @@ def options(session: SparkSession, path: str) -> Mapping[str, str]:
     """Of a write of Parquet files to ``path`` that publishes those of its successful tasks alone."""
     scheme = _scheme(path)
     quick = _FORKING_NOTHING if _takes_local_files(session, path) else {}
-    if session.conf.get(_PROTOCOL) == _RENAMES:
+    if setting(session, _PROTOCOL) == _RENAMES:
         return {**_ALWAYS, **quick, _OF_PARQUET: "org.apache.parquet.hadoop.ParquetOutputCommitter"}
     chosen = {_OF_PARQUET: "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"}
     if scheme in _ON_DISKS:

@@ -19,6 +19,7 @@ from sparkassets.delta.slices import sliced
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.spark import sqltext
+from sparkassets.spark.own_session import setting
 from sparkassets.spark.schemas import GENERATED, IDENTITY
 from sparkassets.spark.settings import MOST_LISTED
 
@@ -152,7 +153,7 @@ def _few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool
     if sum(file.size for file in files) > _MOST_BYTES:
         return False
     most = _MOST_FILES if local_path(path) is not None else _MOST_REQUESTS
-    return len(files) <= min(most, int(session.conf.get(MOST_LISTED) or 0))
+    return len(files) <= min(most, int(setting(session, MOST_LISTED) or 0))
 
 
 # --------------------------------------------------------------------------- reading

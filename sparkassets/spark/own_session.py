@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -20,8 +20,42 @@ _SET: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
 """By session, what it has set that a new one of the same application has not."""
 _CLONES: WeakKeyDictionary[SparkSession, WeakSet[SparkSession]] = WeakKeyDictionary()
 """By session of Spark Connect, those that were copied of it and are still in use."""
+_KEPT: set[SparkSession] = set()
+"""Copies that were not left: pyspark closes a session that is collected as garbage, which may wait for ever."""
 _TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 """As Delta's own writer has them; Spark's default has no statistics."""
+
+
+def setting(session: SparkSession, key: str) -> str | None:
+    """A setting that every Spark has; None where the session tells of few, as a serverless one does."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return str(session.conf.get(key))
+    except PySparkException:
+        return None
+
+
+def given_setting(session: SparkSession, key: str) -> str | None:
+    """A setting as somebody has made it; None where nobody has, or the session does not tell."""
+    from pyspark.errors import PySparkException
+
+    try:
+        found: str | None = session.conf.get(key, None)
+    except PySparkException:
+        return None
+    return found
+
+
+def settings_of(session: SparkSession) -> Mapping[str, str]:
+    """What a session is set to, as far as it tells."""
+    from pyspark.errors import PySparkException
+
+    try:
+        found: Mapping[str, str] = session.conf.getAll
+    except PySparkException:
+        return {}
+    return found
 
 
 def is_remote(session: SparkSession) -> bool:
@@ -40,13 +74,13 @@ def beside(session: SparkSession) -> SparkSession:
     own = _copy(session)
     if own is None:
         if not is_utc(session):
-            zone = session.conf.get(TIME_ZONE)
+            zone = setting(session, TIME_ZONE)
             raise SparkUnavailableError(
                 f"the Spark session's time zone is {zone}, and it cannot be copied to one in UTC",
                 hint=f'spark.conf.set("{TIME_ZONE}", "UTC")',
             )
         return session
-    given = own.conf.getAll
+    given = settings_of(own)
     ours = small_table_settings(given) if "spark.master" in given and is_local(given) else {}
     for key, value in ours.items():
         if key not in given:
@@ -74,6 +108,7 @@ def leave(own: SparkSession) -> None:
         with contextlib.suppress(Exception):  # the server may be gone, or forgets it by itself
             own.client.release_session()
             own.client.close()
+        _KEPT.discard(own)
 
 
 def together(session: SparkSession) -> Iterator[SparkSession]:
@@ -134,13 +169,14 @@ def leaving_active(theirs: SparkSession | None) -> Iterator[None]:
 def _copy(session: SparkSession) -> SparkSession | None:
     """The same settings and current schema in a session that nobody else has; None where Spark has no such thing."""
     if is_remote(session):
-        session.conf.get(TIME_ZONE)  # the server knows a session from its first request on, and copies no other
+        setting(session, TIME_ZONE)  # the server knows a session from its first request on, and copies no other
         clone = getattr(session, "cloneSession", None)
         if clone is None:
             return None
         own = cast("SparkSession", clone())
         for tag in session.getTags():
             own.addTag(tag)
+        _KEPT.add(own)
         _CLONES.setdefault(session, WeakSet()).add(own)
         return own
     from pyspark.errors import PySparkException
@@ -165,7 +201,7 @@ def _same_schema(session: SparkSession, own: SparkSession) -> None:
 
 def is_utc(session: SparkSession) -> bool:
     """Whether dates are those of UTC in it."""
-    return session.conf.get(TIME_ZONE) in _UTC
+    return setting(session, TIME_ZONE) in _UTC
 
 
 def require_utc(session: SparkSession, *, asset: str) -> None:
@@ -176,7 +212,7 @@ def require_utc(session: SparkSession, *, asset: str) -> None:
     """
     if not is_utc(session):
         raise RunError(
-            f"{asset}: the rows are of a Spark session whose time zone is {session.conf.get(TIME_ZONE)}, "
+            f"{asset}: the rows are of a Spark session whose time zone is {setting(session, TIME_ZONE)}, "
             "but dates are those of UTC here",
             hint="take the session from the function's argument `spark`, and leave its time zone as it is",
         )

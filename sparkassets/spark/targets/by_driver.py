@@ -32,6 +32,7 @@ from sparkassets.spark import committers, sqltext
 from sparkassets.spark.blocks import blocks_of
 from sparkassets.spark.failures import condition
 from sparkassets.spark.markers import describe
+from sparkassets.spark.own_session import given_setting, settings_of
 from sparkassets.spark.table import path_of
 from sparkassets.spark.targets import apart, copied
 from sparkassets.spark.targets.unchanged import before_commit
@@ -92,11 +93,11 @@ def _of_what_is_there(work: PlannedWrite, table: DeltaTable) -> str | None:
 def of_the_session(session: SparkSession, *, new: bool) -> str | None:
     """What the user's settings ask of Delta's own writer."""
     for key, reason in _OF_THE_SESSION.items():
-        if (session.conf.get(key, None) or "").lower() == "true":
+        if (given_setting(session, key) or "").lower() == "true":
             return reason
-    if any(session.conf.get(key, None) for key in _LOG_STORES):
+    if any(given_setting(session, key) for key in _LOG_STORES):
         return "the session sets a log store of its own"
-    if new and any(key.startswith(_DEFAULTS) for key in session.conf.getAll):
+    if new and any(key.startswith(_DEFAULTS) for key in settings_of(session)):
         return "the session sets properties of new tables"
     return None
 
