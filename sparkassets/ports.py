@@ -68,6 +68,27 @@ class JournalImage:
     tail: Sequence[JournalRow]
 
 
+@frozen
+class Damage:
+    """Something that is wrong with a state.
+
+    Attributes:
+        what: A sentence without its stop.
+        repair: What to do.
+    """
+
+    what: str
+    repair: str
+
+
+@frozen
+class Upgrade:
+    """What rows of an older format are in today's; rows of today's are as they were."""
+
+    entry: Callable[[JournalRow], JournalRow]
+    known: Callable[[SnapshotRow], SnapshotRow]
+
+
 class JournalStore(Protocol):
     """The serialisable log of DESIGN section 8: numbered commits by compare-and-set.
 
@@ -87,7 +108,10 @@ class JournalStore(Protocol):
         """The newest snapshot and the tail, of one consistent moment; refuses another project's state."""
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
-        """The last commit number and the rows with a greater ``seq``, ascending; cheap when nothing is new."""
+        """The last commit number and the rows with a greater ``seq``, ascending; cheap when nothing is new.
+
+        They do not begin with ``seq + 1`` where entries between were let go of meanwhile.
+        """
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """Commits ``rows`` as commit ``after + 1``.
@@ -108,6 +132,7 @@ class JournalStore(Protocol):
         run: str | None = None,
         ids: Collection[str] | None = None,
         after_seq: int = 0,
+        up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
         """Rows of the whole journal that match, ascending by ``seq``; only the newest ``last`` of them.
@@ -115,8 +140,37 @@ class JournalStore(Protocol):
         What is asked for is sought where the rows are: what does not match is not brought here.
         """
 
-    def maintain(self) -> None:
-        """Checkpoints, compacts and expires as the growth rules of section 8 ask; safe beside other drivers."""
+    def maintain(self, *, fully: bool = False) -> None:
+        """Checkpoints, compacts and cleans up as the growth rules of section 8 ask; safe beside other drivers.
+
+        Args:
+            fully: Also what is not due yet.
+        """
+
+    def begins(self) -> int:
+        """The number of the oldest entry that is kept; 1 while all of them are."""
+
+    def base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """What was known before the oldest entry that is kept, and the entry's number that it stands for.
+
+        Nothing and 0 while all entries are kept. With the entries after it, it makes whatever a snapshot holds.
+        """
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Lets go of the entries up to ``seq``, after ``rows``, what was known by then, is kept as the base.
+
+        Safe beside other drivers, and where it is killed: who does it again goes on. The newest entry always stays.
+        """
+
+    def damages(self) -> Sequence[Damage]:
+        """Files and entries that should be there and are not, or are broken; reads only."""
+
+    def migrate(self, upgrade: Upgrade) -> int:
+        """Stores everything as ``upgrade`` has it, and that it is of today's format; returns how many rows changed.
+
+        What is there stays until the new is written and read again; killed at any moment it is done anew. Safe beside
+        other drivers of this release.
+        """
 
 
 @frozen

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.errors import StateError
-from sparkassets.ports import JournalImage
+from sparkassets.ports import Damage, JournalImage, Upgrade
 from sparkassets.state import refusals
-from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, arrow_table, rows
-from sparkassets.state.location import JOURNAL, WATERMARKS, StateLocation
-from sparkassets.state.rules import check_append, check_snapshot, conflict, wrong_in
+from sparkassets.state.columns import JOURNAL_COLUMNS, arrow_table, rows
+from sparkassets.state.location import BASE, JOURNAL, WATERMARKS, StateLocation
+from sparkassets.state.rules import check_append, check_base, check_snapshot, conflict, wrong_in
 
 if TYPE_CHECKING:
     from sparkassets.state.numbered import NumberedTable
+    from sparkassets.state.snapshots import SnapshotTable
 
 REBUILT = f"remove the folder {WATERMARKS}, which is made anew from the journal"
-_TRIES = 20
-"""How often a commit is tried again while something else than the journal's own commits changes the table."""
 
 
 class DeltaStore:
@@ -56,7 +53,7 @@ class DeltaStore:
         if not self.exists():
             self._journal.create({refusals.PROJECT_PROPERTY: project})
         refusals.check_project(self._location.uri, self._journal.properties, project=project)
-        self._make_watermarks()
+        self._watermarks.make()
 
     # ------------------------------------------------------------------ reading
 
@@ -65,15 +62,20 @@ class DeltaStore:
         refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
 
     def read(self, *, project: str) -> JournalImage:
-        """The snapshot first, then the journal, which can only be ahead of it."""
+        """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
         journal = self._open_journal()
         refusals.check_project(self._location.uri, journal.properties, project=project)
-        snapshot, snapshot_seq = self._read_snapshot()
+        snapshot, snapshot_seq = self._watermarks.read()
         with journal.lock:
             journal.refresh()
             if journal.last_seq < snapshot_seq:
                 why = f"it ends at entry {journal.last_seq}, but the snapshot stands for entry {snapshot_seq}"
                 raise refusals.damaged(journal.uri, why)
+            if snapshot_seq + 1 < journal.begins:
+                snapshot, snapshot_seq = self._base.read()
+                journal.refresh()
+            if snapshot_seq + 1 < journal.begins:
+                raise refusals.damaged(journal.uri, f"entry {snapshot_seq + 1} is missing")
             return JournalImage(
                 journal_id=journal.table_id,
                 commit=journal.number,
@@ -98,6 +100,7 @@ class DeltaStore:
         run: str | None = None,
         ids: Collection[str] | None = None,
         after_seq: int = 0,
+        up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
         """Reads the files from the newest back, and stops when ``last`` rows are found."""
@@ -107,13 +110,43 @@ class DeltaStore:
         with journal.lock:
             journal.refresh()
             return matching(
-                journal, kinds=kinds, asset=asset, uri=uri, run=run, ids=ids, after_seq=after_seq, last=last
+                journal,
+                kinds=kinds,
+                asset=asset,
+                uri=uri,
+                run=run,
+                ids=ids,
+                between=(after_seq, up_to_seq),
+                last=last,
             )
+
+    def begins(self) -> int:
+        """A look at the log."""
+        journal = self._open_journal()
+        with journal.lock:
+            journal.refresh()
+            return journal.begins
+
+    def base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """In a table of its own, which is there once entries were let go of."""
+        self._open_journal()
+        return self._base.read()
+
+    def damages(self) -> Sequence[Damage]:
+        """Reads every file."""
+        from sparkassets.state.damages import damages
+
+        journal = self._open_journal()
+        journal.refresh()
+        return damages(journal, self._watermarks, self._base)
 
     # ------------------------------------------------------------------ writing
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """Writes one small file and commits it under the next number, by compare-and-set on Delta's log."""
+        from sparkassets.state.housekeeping import after_commit
+        from sparkassets.state.numbered import TRIES
+
         journal = self._open_journal()
         with journal.lock:
             if journal.number != after:
@@ -123,9 +156,9 @@ class DeltaStore:
             check_append(rows, last_seq=journal.last_seq)
             with refusals.writing(journal.uri):
                 written = journal.files.write(arrow_table(JOURNAL_COLUMNS, rows), name="level-0")
-            for _ in range(_TRIES):
+            for _ in range(TRIES):
                 if journal.commit([written], number=after + 1):
-                    self._after_commit(journal)
+                    after_commit(journal)
                     return
                 if journal.number != after:
                     journal.files.delete([written.path])
@@ -134,36 +167,42 @@ class DeltaStore:
 
     def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
-        journal = self._open_journal()
-        if journal.last_seq < seq:
-            journal.refresh()
-        check_snapshot(rows, seq=seq, last_seq=journal.last_seq)
-        watermarks = self._make_watermarks()
-        with watermarks.lock:
-            watermarks.refresh()
-            if watermarks.number >= seq:
-                return
-            with refusals.writing(watermarks.uri):
-                written = watermarks.files.write(arrow_table(SNAPSHOT_COLUMNS, rows), name="snapshot")
-            for _ in range(_TRIES):
-                if watermarks.commit([written], number=seq, overwrite=True):
-                    self._after_commit(watermarks)
-                    return
-                if watermarks.number >= seq:
-                    watermarks.files.delete([written.path])
-                    return
-            raise refusals.busy(watermarks.uri)
+        check_snapshot(rows, seq=seq, last_seq=self._last_seq(seq))
+        self._watermarks.save(rows, seq=seq)
 
-    def maintain(self) -> None:
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """The base first: where this is killed in between, the journal holds more than it has to."""
+        from sparkassets.state.expiry import expire
+        from sparkassets.state.housekeeping import tidy
+
+        check_base(rows, seq=seq, last_seq=self._last_seq(seq + 1))
+        self._base.save(rows, seq=seq)
+        expire(self._open_journal(), up_to=self._base.table.number)
+        tidy(self._base.table)
+
+    def maintain(self, *, fully: bool = False) -> None:
         """Merges the journal's small files and keeps both logs short; a look at each log when nothing is due."""
-        from sparkassets.state.compaction import compact
+        from sparkassets.state.compaction import FAN_IN, compact
         from sparkassets.state.housekeeping import keep
 
-        journal, watermarks = self._open_journal(), self._make_watermarks()
-        compact(journal)
-        keep(journal)
+        journal, watermarks = self._open_journal(), self._watermarks.make()
+        compact(journal, least=2 if fully else FAN_IN)
+        keep(journal, fully=fully)
         watermarks.refresh()
-        keep(watermarks)
+        keep(watermarks, fully=fully)
+
+    def migrate(self, upgrade: Upgrade) -> int:
+        """Table by table; what says which format it is comes last."""
+        from sparkassets.state.migrating import migrate
+
+        journal = self._open_journal()
+        changed = migrate(journal, upgrade)
+        for each in (self._watermarks, self._base):
+            changed += each.migrate(upgrade)
+        for table in (journal, self._watermarks.table, self._base.table):
+            if table.is_open:
+                table.note_format()
+        return changed
 
     # ------------------------------------------------------------------ inside
 
@@ -176,70 +215,39 @@ class DeltaStore:
         )
 
     @cached_property
-    def _watermarks(self) -> NumberedTable:
-        from sparkassets.state.numbered import NumberedTable
+    def _watermarks(self) -> SnapshotTable:
+        return self._snapshots(WATERMARKS, "sparkassets.snapshot", repair=REBUILT)
 
-        return NumberedTable(
-            self._location.table(WATERMARKS),
-            app_id="sparkassets.snapshot",
-            columns=SNAPSHOT_COLUMNS,
-            options=self._options,
-            repair=REBUILT,
-        )
+    @cached_property
+    def _base(self) -> SnapshotTable:
+        return self._snapshots(BASE, "sparkassets.base", repair=f"restore the folder {BASE} from a backup")
+
+    def _snapshots(self, name: str, app_id: str, *, repair: str) -> SnapshotTable:
+        from sparkassets.state.snapshots import SnapshotTable
+
+        uri = self._location.table(name)
+        return SnapshotTable(uri, app_id=app_id, journal=self._journal, options=self._options, repair=repair)
 
     def _open_journal(self) -> NumberedTable:
         if not self._journal.is_open and not self.exists():
             raise refusals.absent(self._location.uri)
         return self._journal
 
-    def _open_watermarks(self) -> NumberedTable | None:
-        """The snapshot's table; None when it was never made or was removed, and the journal alone tells all."""
-        watermarks = self._watermarks
-        if not watermarks.is_open:
-            if not watermarks.open():
-                return None
-            refusals.check_journal(watermarks.uri, watermarks.properties, journal_id=self._journal.table_id)
-        return watermarks
-
-    def _make_watermarks(self) -> NumberedTable:
-        found = self._open_watermarks()
-        if found is None:
-            self._watermarks.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
-            found = self._watermarks
-        return found
-
-    def _read_snapshot(self) -> tuple[Sequence[SnapshotRow], int]:
-        opened_before = self._watermarks.is_open
-        watermarks = self._open_watermarks()
-        if watermarks is None:
-            return (), 0
-        with watermarks.lock:
-            if opened_before:
-                watermarks.refresh()
-            seq = watermarks.number
-            found = rows(SNAPSHOT_COLUMNS, watermarks.scan(), SnapshotRow) if seq else []
-        if any(row.seq != seq for row in found):
-            why = f"it stands for entry {seq} and holds rows of others"
-            raise refusals.damaged(watermarks.uri, why, repair=REBUILT)
-        return found, seq
-
-    @staticmethod
-    def _after_commit(table: NumberedTable) -> None:
-        """A checkpoint when it is this commit's turn; when that fails the commit stands, and a later one makes it."""
-        from sparkassets.state.housekeeping import CHECKPOINT_EVERY, checkpoint
-
-        with contextlib.suppress(StateError):
-            if table.version % CHECKPOINT_EVERY == 0:
-                checkpoint(table)
+    def _last_seq(self, least: int) -> int:
+        """The journal's newest entry, as known where that is ``least`` already."""
+        journal = self._open_journal()
+        if journal.last_seq < least:
+            journal.refresh()
+        return journal.last_seq
 
 
 def _tail(journal: NumberedTable, seq: int) -> Sequence[JournalRow]:
-    """The rows after ``seq``, each exactly once.
+    """The rows after ``seq`` that are kept, each exactly once.
 
     Raises:
         StateError: One is missing or there twice.
     """
-    newest = journal.last_seq
+    newest, seq = journal.last_seq, max(seq, journal.begins - 1)
     if newest <= seq:
         return ()
     found = rows(JOURNAL_COLUMNS, journal.scan(f"seq > {seq}"), JournalRow)

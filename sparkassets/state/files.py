@@ -44,9 +44,9 @@ class DataFile:
     first_seq: int | None = None
     last_seq: int | None = None
 
-    def remove(self, *, at: int) -> RemoveAction:
-        """The action that takes the file out of the table without changing its data; ``at`` in Unix milliseconds."""
-        return RemoveAction(self.path, False, at, self.size, {})  # noqa: FBT003  deltalake takes it by position
+    def remove(self, *, at: int, data_change: bool) -> RemoveAction:
+        """The action that takes the file out of the table; ``at`` in Unix milliseconds."""
+        return RemoveAction(self.path, data_change, at, self.size, {})
 
 
 class FileAccess:

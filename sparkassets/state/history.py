@@ -22,11 +22,15 @@ def matching(
     uri: str | None,
     run: str | None,
     ids: Collection[str] | None,
-    after_seq: int,
+    between: tuple[int, int | None],
     last: int | None,
 ) -> Sequence[JournalRow]:
-    """Rows that match, ascending by ``seq``; only the newest ``last``, for which most of the journal stays unread."""
-    wanted = [f"seq > {after_seq}"]
+    """Rows that match, ascending by ``seq``; only the newest ``last``, for which most of the journal stays unread.
+
+    ``between`` are numbers: rows after the first, up to the second.
+    """
+    after_seq, up_to_seq = between
+    wanted = [f"seq > {after_seq}"] + ([f"seq <= {up_to_seq}"] if up_to_seq is not None else [])
     for column, among in (("kind", kinds), ("id", ids)):
         if among is None:
             continue

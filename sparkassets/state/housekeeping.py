@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 
+from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.files import milliseconds
 from sparkassets.state.numbered import LOG_KEPT, NumberedTable
@@ -25,13 +27,20 @@ def checkpoint(table: NumberedTable) -> None:
         table.checkpoint()
 
 
-def keep(table: NumberedTable) -> None:
+def after_commit(table: NumberedTable) -> None:
+    """A checkpoint when it is this commit's turn; when that fails the commit stands, and a later one makes it."""
+    with suppress(StateError):
+        if table.version % CHECKPOINT_EVERY == 0:
+            checkpoint(table)
+
+
+def keep(table: NumberedTable, *, fully: bool = False) -> None:
     """A checkpoint when it is due; a clean-up when this process saw the version pass a multiple of ``TIDY_EVERY``.
 
-    A process that is killed in between leaves that to whoever sees the next multiple.
+    A process that is killed in between leaves that to whoever sees the next multiple. ``fully`` cleans up now.
     """
     checkpoint(table)
-    if table.version // TIDY_EVERY > (table.watched_from or 0) // TIDY_EVERY:
+    if fully or table.version // TIDY_EVERY > (table.watched_from or 0) // TIDY_EVERY:
         tidy(table)
         table.watched_from = table.version
 

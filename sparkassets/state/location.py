@@ -10,6 +10,7 @@ from sparkassets.state.refusals import unreachable
 
 JOURNAL = "journal"
 WATERMARKS = "watermarks"
+BASE = "base"
 
 _LOG_ENTRY = re.compile(r"\d{20}\.(json|checkpoint\..*parquet|checkpoint\.parquet)")
 _NAMED_AT_MOST = 3

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from threading import Lock
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.ports import JournalImage
+from sparkassets.ports import Damage, JournalImage, Upgrade
 from sparkassets.state.refusals import PROJECT_PROPERTY, absent, check_project
-from sparkassets.state.rules import check_append, check_snapshot, conflict
+from sparkassets.state.rules import check_append, check_base, check_snapshot, conflict
 
 _URI = "memory"
 
@@ -25,6 +25,8 @@ class MemoryStore:
         self._rows: list[JournalRow] = []
         self._snapshot: tuple[SnapshotRow, ...] = ()
         self._snapshot_seq = 0
+        self._base: tuple[SnapshotRow, ...] = ()
+        self._base_seq = 0
 
     def exists(self) -> bool:
         """See `ports.JournalStore`; so for the other methods."""
@@ -47,18 +49,14 @@ class MemoryStore:
         with self._lock:
             self._check(project)
             return JournalImage(
-                self._journal_id,
-                self._commit,
-                self._snapshot,
-                self._snapshot_seq,
-                tuple(self._rows[self._snapshot_seq :]),
+                self._journal_id, self._commit, self._snapshot, self._snapshot_seq, self._after(self._snapshot_seq)
             )
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
         """What is new."""
         with self._lock:
             self._check()
-            return self._commit, tuple(self._rows[seq:])
+            return self._commit, self._after(seq)
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """One commit by compare-and-set."""
@@ -66,7 +64,7 @@ class MemoryStore:
             self._check()
             if self._commit != after:
                 raise conflict(found=self._commit, after=after)
-            check_append(rows, last_seq=len(self._rows))
+            check_append(rows, last_seq=self._last_seq)
             self._rows.extend(rows)
             self._commit += 1
 
@@ -74,7 +72,7 @@ class MemoryStore:
         """Replaces an older snapshot."""
         with self._lock:
             self._check()
-            check_snapshot(rows, seq=seq, last_seq=len(self._rows))
+            check_snapshot(rows, seq=seq, last_seq=self._last_seq)
             if seq > self._snapshot_seq:
                 self._snapshot, self._snapshot_seq = tuple(rows), seq
 
@@ -87,6 +85,7 @@ class MemoryStore:
         run: str | None = None,
         ids: Collection[str] | None = None,
         after_seq: int = 0,
+        up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
         """Matching rows of the whole journal."""
@@ -94,8 +93,9 @@ class MemoryStore:
             self._check()
             found = [
                 row
-                for row in self._rows[after_seq:]
-                if (kinds is None or row.kind in kinds)
+                for row in self._after(after_seq)
+                if (up_to_seq is None or row.seq <= up_to_seq)
+                and (kinds is None or row.kind in kinds)
                 and (asset is None or row.asset == asset)
                 and (uri is None or row.uri == uri)
                 and (run is None or row.run == run)
@@ -103,10 +103,57 @@ class MemoryStore:
             ]
         return found if last is None else found[max(0, len(found) - last) :]
 
-    def maintain(self) -> None:
+    def maintain(self, *, fully: bool = False) -> None:
         """Nothing grows here that could be held."""
+        del fully
         with self._lock:
             self._check()
+
+    def begins(self) -> int:
+        """The oldest that is kept."""
+        with self._lock:
+            self._check()
+            return self._base_seq + 1
+
+    def base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """What was known before it."""
+        with self._lock:
+            self._check()
+            return self._base, self._base_seq
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Lets go of older entries."""
+        with self._lock:
+            self._check()
+            check_base(rows, seq=seq, last_seq=self._last_seq)
+            if seq > self._base_seq:
+                self._rows = self._rows[seq - self._base_seq :]
+                self._base, self._base_seq = tuple(rows), seq
+                if seq > self._snapshot_seq:
+                    self._snapshot, self._snapshot_seq = tuple(rows), seq
+
+    def damages(self) -> Sequence[Damage]:
+        """None."""
+        with self._lock:
+            self._check()
+        return ()
+
+    def migrate(self, upgrade: Upgrade) -> int:
+        """Replaces what is of an older format."""
+        with self._lock:
+            self._check()
+            rows, known = [*map(upgrade.entry, self._rows)], tuple(map(upgrade.known, self._snapshot))
+            base = tuple(map(upgrade.known, self._base))
+            old, new = (*self._rows, *self._snapshot, *self._base), (*rows, *known, *base)
+            self._rows, self._snapshot, self._base = rows, known, base
+            return sum(before != after for before, after in zip(old, new, strict=True))
+
+    @property
+    def _last_seq(self) -> int:
+        return self._base_seq + len(self._rows)
+
+    def _after(self, seq: int) -> tuple[JournalRow, ...]:
+        return tuple(self._rows[max(0, seq - self._base_seq) :])
 
     def _check(self, project: str | None = None) -> None:
         if self._project is None:

@@ -37,6 +37,9 @@ LOG_KEPT = 200
 _UNSETTLED = 4
 """Versions before the first commit of a process that it settles too: their writers may be about to."""
 
+TRIES = 20
+"""How often a commit is tried again while something else than the journal's own commits changes the table."""
+
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
@@ -135,6 +138,11 @@ class NumberedTable:
     def last_seq(self) -> int:
         """The greatest ``seq`` in the table by its files' statistics, 0 without rows."""
         return self._fact("last_seq", lambda _: max((file.last_seq or 0 for file in self.live_files()), default=0))
+
+    @property
+    def begins(self) -> int:
+        """The smallest ``seq`` in the table, 1 without rows."""
+        return self._fact("begins", lambda _: self._smallest())
 
     def live_files(self) -> list[DataFile]:
         """The table's files, ascending by ``seq``; those without statistics first."""
@@ -256,7 +264,8 @@ class NumberedTable:
                 raise refusals.unwritable(self.uri, failure) from failure
             # also when the refresh does not see it yet, or the folder was moved away since
             stands = failure is None and self.version <= before + 1
-            if not (stands or self._is_in(before + 1, adds, returned=failure is None)):
+            paths = [*(add.path for add in adds), *(remove.path for remove in removes)]
+            if not (stands or self._is_in(before + 1, paths, returned=failure is None)):
                 return False
             self._settle(before + 1)
             return True
@@ -284,11 +293,29 @@ class NumberedTable:
                 durable.settle(self._folder, [f"{durable.LOG}/{self.version:020d}.checkpoint.parquet"])
             self.open()
 
+    def note_format(self) -> None:
+        """Says in the table's properties that all in it is of today's format.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        with self.lock, refusals.writing(self.uri):
+            self.refresh()
+            if self.properties.get(refusals.FORMAT_PROPERTY) != str(FORMAT):
+                self._opened.alter.set_table_properties({refusals.FORMAT_PROPERTY: str(FORMAT)})
+                self.open()
+
     def unreferenced(self) -> list[str]:
         """Paths of files that no version of the last hour refers to, for longer than that by their own time."""
         return self._opened.vacuum(dry_run=True, full=True)
 
     # ------------------------------------------------------------------ inside
+
+    def _smallest(self) -> int:
+        files = self.live_files()
+        if any(file.first_seq is None for file in files):  # another program wrote it, and kept no statistics
+            return min(self.scan().column("seq").to_pylist(), default=1)
+        return min((file.first_seq for file in files if file.first_seq is not None), default=1)
 
     @property
     def _opened(self) -> DeltaTable:
@@ -322,13 +349,13 @@ class NumberedTable:
         self._check_entries(table)
         return table
 
-    def _is_in(self, version: int, adds: Sequence[AddAction], *, returned: bool) -> bool:
+    def _is_in(self, version: int, paths: Sequence[str], *, returned: bool) -> bool:
         """Whether the log entry ``version`` is this commit's, when others have committed since.
 
         An object store may carry out a put whose answer is lost, and then a commit that raised is in.
         """
         entry = self._log_entry(version)
-        ours = entry is not None and all(add.path.encode() in entry for add in adds)
+        ours = entry is not None and all(path.encode() in entry for path in paths)
         if self.version - version < LOG_KEPT or not (ours or returned):
             return ours
         raise StateError(

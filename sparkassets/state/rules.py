@@ -42,6 +42,17 @@ def wrong_in(tail: Sequence[JournalRow], seq: int) -> str | None:
     return None
 
 
+def check_base(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
+    """The rows all stand for ``seq``, and an entry comes after it.
+
+    Raises:
+        ValueError: They do not, or none does.
+    """
+    check_snapshot(rows, seq=seq, last_seq=last_seq)
+    if seq == last_seq:
+        raise ValueError(f"the newest entry, {seq}, stays")
+
+
 def conflict(*, found: int, after: int) -> JournalConflictError:
     """Another driver was first, or the caller's picture of the journal is of another one."""
     return JournalConflictError(f"the journal is at commit {found}, not at {after}: another driver committed first")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.table_names import quoted, written
-from sparkassets.ports import JournalImage
+from sparkassets.errors import StateError
+from sparkassets.ports import Damage, JournalImage, Upgrade
 from sparkassets.state import refusals
 from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, Columns
 from sparkassets.state.location import JOURNAL, WATERMARKS
@@ -114,6 +115,7 @@ class SessionStore:
         run: str | None = None,
         ids: Collection[str] | None = None,
         after_seq: int = 0,
+        up_to_seq: int | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
         """One query of the session's."""
@@ -126,6 +128,7 @@ class SessionStore:
             from pyspark.sql import functions as sql
 
             found = frame.filter(sql.col("seq") > after_seq)
+            found = found if up_to_seq is None else found.filter(sql.col("seq") <= up_to_seq)
             for column, values in (("kind", kinds), ("id", ids)):
                 found = found if values is None else found.filter(sql.col(column).isin(list(values)))
             for column, value in asked.items():
@@ -164,19 +167,49 @@ class SessionStore:
                 return
         raise refusals.busy(watermarks.shown)
 
-    def maintain(self) -> None:
+    def maintain(self, *, fully: bool = False) -> None:
         """Merges the journal's files when they are many for its length, and removes those that nothing refers to.
 
         Both logs are kept short by Spark itself.
         """
         journal = self._open_journal()
         number = journal.moment().number
-        if journal.files() >= max(_FEW, isqrt(number)):
+        if fully or journal.files() >= max(_FEW, isqrt(number)):
             journal.merge_files()
-        if number // _VACUUM_EVERY > self._vacuumed_at // _VACUUM_EVERY:
+        if fully or number // _VACUUM_EVERY > self._vacuumed_at // _VACUUM_EVERY:
             journal.vacuum()
             self._make_watermarks().vacuum()
         self._vacuumed_at = number
+
+    def begins(self) -> int:
+        """The first: none is let go of here."""
+        self._open_journal()
+        return 1
+
+    def base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """Nothing."""
+        self._open_journal()
+        return (), 0
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Not here; a project file that asks for it is refused."""
+        raise NotImplementedError(f"{len(rows)} rows for entry {seq}")
+
+    def damages(self) -> Sequence[Damage]:
+        """What reading them shows; files are the session's."""
+        found = list[Damage]()
+        for table, read in ((self._journal, self.history), (self._watermarks, self._read_snapshot)):
+            try:
+                read()
+            except StateError as error:
+                found.append(Damage(str(error.args[0]), error.hint or f"restore {table.shown} from a backup"))
+        return found
+
+    def migrate(self, upgrade: Upgrade) -> int:
+        """Nothing: no release has stored an older format here."""
+        del upgrade
+        self._open_journal()
+        return 0
 
     # ------------------------------------------------------------------ inside
 

@@ -63,7 +63,7 @@ def store(state) -> DeltaStore:
 
 
 def disturb(store: DeltaStore, table: str = "journal", **moments: Callable[[], object]) -> None:
-    numbered = store._journal if table == "journal" else store._watermarks
+    numbered = store._journal if table == "journal" else store._watermarks.table
     numbered._table = Disturbed(numbered._table, **moments)
 
 

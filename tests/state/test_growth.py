@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
-from sparkassets.state import DeltaStore, compaction
+from sparkassets.state import DeltaStore, compaction, replacing
 from sparkassets.state.columns import JOURNAL_COLUMNS
 from sparkassets.state.files import FileAccess
 from sparkassets.state.numbered import NumberedTable
@@ -129,7 +129,7 @@ class TestMerging:
         append(DeltaStore(str(state)), 16)
         table = opened(state)
         written = table.files.write(table.files.read_table(table.live_files()[0].path), name="level-1")
-        assert not compaction._commit(table, written, table.live_files(), begun=time.time() - 3000)
+        assert not replacing.commit(table, [written], table.live_files(), begun=time.time() - 3000)
         assert table.number == 16
 
 

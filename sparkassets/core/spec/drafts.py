@@ -30,6 +30,7 @@ class ProjectDraft:
         seconds: The defaults of `DURATIONS`.
         environment: Variables for ``${…}`` in all its files.
         profile: The one that holds; empty where there is none.
+        retention: How long the journal's entries are kept, in seconds; None for ever.
     """
 
     root: str
@@ -39,6 +40,7 @@ class ProjectDraft:
     seconds: Mapping[str, int]
     environment: Known
     profile: str = ""
+    retention: int | None = None
 
     @property
     def problems(self) -> list[Problem]:

@@ -149,20 +149,35 @@ class DeadlineMap(_Map):
 
 
 class StateMap(_Map):
-    """The journal in a catalog, or at a path by a Spark session."""
+    """Where the journal is, by whom it is committed, and how long its entries are kept."""
 
     model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["catalog", "schema"]}, {"required": ["path"]}]}
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["catalog", "schema"]},
+                {"required": ["path"]},
+                {"not": {"anyOf": [{"required": [key]} for key in ("catalog", "schema", "path")]}},
+            ]
+        }
     )
 
     catalog: Maybe[Text] = Field(default=None, description="Catalog of the schema that holds the state's two tables.")
     schema_: Maybe[Text] = Field(
         default=None, alias="schema", description="Schema that holds them; it is made where it is not there."
     )
-    path: Maybe[Text] = Field(default=None, description="Instead of these, a folder or an object-store URI.")
+    path: Maybe[Text] = Field(
+        default=None, description="Instead of these, a folder or an object-store URI; where nothing is said, ./state."
+    )
     commit: Literal["auto", "spark"] = Field(
         default="auto",
         description="Who commits at a path: the driver, or a Spark session, for what the session alone can reach.",
+    )
+    retention: Maybe[DurationText] = Field(
+        default=None,
+        description=(
+            "How long what happened can be asked for, such as 90d; at least 1d. What it came to is kept for ever. "
+            "Without it everything is."
+        ),
     )
 
 

@@ -106,6 +106,7 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         root=project.root,
         state=state_place(keys.state, root=project.root),
         state_by_spark=is_by_spark(keys.state),
+        retention=project.retention,
         warehouse=absolute(keys.warehouse, root=project.root),
         folders=_folders(project),
         assets=assets,

@@ -410,6 +410,7 @@ class ProjectSpec:
         root: Absolute folder of ``project.yml``.
         state, warehouse: Absolute local paths or object-store URIs; ``table://`` and a schema of a catalog for a state.
         state_by_spark: Whether a Spark session keeps the state.
+        retention: How long the journal's entries are kept, in seconds; None for ever.
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
         spark: Session settings, used only when sparkassets creates the session.
@@ -435,6 +436,7 @@ class ProjectSpec:
     python: tuple[str, ...] = ()
     spark: Mapping[str, str] = field(default_factory=dict)
     max_parallel_runs: int = 4
+    retention: int | None = None
     openlineage: str | Literal[False] | None = None
     state_by_spark: bool = False
     warnings: tuple[Problem, ...] = ()

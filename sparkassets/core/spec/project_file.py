@@ -13,7 +13,7 @@ from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft
 from sparkassets.core.spec.files import ProjectFile
 from sparkassets.core.spec.profiles import chosen_profile, refuse_shared, spot, variables_of, with_profile
 from sparkassets.core.spec.shape import shape
-from sparkassets.core.spec.state import check_states, state_texts
+from sparkassets.core.spec.state import check_states, retention, state_texts
 from sparkassets.core.spec.times import checked_zone, seconds
 from sparkassets.core.spec.yaml_text import compose
 from sparkassets.core.variables import Known
@@ -51,7 +51,8 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
         for key in DURATIONS
     }
     zone = checked_zone(at / "timezone", keys.timezone)
-    return ProjectDraft(root, at, keys, zone, durations, environment=known, profile=profile)
+    kept = retention(spot(at, "state", profile), keys.state)
+    return ProjectDraft(root, at, keys, zone, durations, environment=known, profile=profile, retention=kept)
 
 
 def _only_document(file: SourceFile) -> Document:

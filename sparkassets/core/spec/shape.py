@@ -64,10 +64,10 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
     files.ProjectFile: {
         "": files.ProjectFile,
         "defaults": files.DefaultsMap,
+        "state": files.StateMap,
         "budget": files.BudgetMap,
         "notify": files.NotifyMap,
         "profiles.*": files.ProfileMap,
-        "state": files.StateMap,
         "profiles.*.state": files.StateMap,
     },
 }

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from sparkassets.core.instants import DAY
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import ProjectFile, StateMap
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.storage import NAMED
+from sparkassets.core.spec.times import seconds
 from sparkassets.core.table_names import written
+
+USUAL: Final = "./state"
+"""Where the state is unless its file says so."""
 
 
 def state_place(state: str | StateMap, *, root: str) -> str:
@@ -17,8 +24,8 @@ def state_place(state: str | StateMap, *, root: str) -> str:
     """
     if isinstance(state, str):
         return absolute(state, root=root)
-    if state.path is not None:
-        return absolute(state.path, root=root)
+    if path := _path(state):
+        return absolute(path, root=root)
     return f"{NAMED}{written(_schema(state))}"
 
 
@@ -26,17 +33,17 @@ def state_shown(state: str | StateMap) -> str:
     """It for people, as its file has it."""
     if isinstance(state, str):
         return state
-    return state.path or written(_schema(state))
+    return _path(state) or written(_schema(state))
 
 
 def is_by_spark(state: str | StateMap) -> bool:
     """Whether a Spark session keeps it."""
-    return not isinstance(state, str) and (state.path is None or state.commit == "spark")
+    return not isinstance(state, str) and (_path(state) is None or state.commit == "spark")
 
 
 def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
     """What its file says, each under the key `state`."""
-    told = (state,) if isinstance(state, str) else (state.catalog, state.schema_, state.path)
+    told = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
     return [("state", text) for text in told if text is not None]
 
 
@@ -52,10 +59,10 @@ def _check(at: At, state: str | StateMap) -> None:
     if isinstance(state, str):
         return
     named = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
-    if state.path is not None:
+    if (path := _path(state)) is not None:
         for key in named:
             (at / key).key_problem(f"{key!r} and 'path' both say where the state is; expected one of them")
-        if state.commit == "spark" and "://" not in state.path:
+        if state.commit == "spark" and "://" not in path:
             (at / "commit").problem(
                 "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
                 hint="leave 'commit' out",
@@ -66,6 +73,24 @@ def _check(at: At, state: str | StateMap) -> None:
             at.problem(f"the state has no {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
         elif not _is_name(named[key]):
             (at / key).problem(f"{named[key]!r} is no name of a {key}")
+
+
+def retention(at: At, state: str | StateMap) -> int | None:
+    """How long entries are kept, in seconds; None for ever."""
+    text = None if isinstance(state, str) else state.retention
+    if text is None:
+        return None
+    place, found = at / "retention", seconds(at / "retention", text)
+    if 0 < found < DAY:
+        place.problem(f"'retention' is {text!r}; expected at least 1d")
+    elif is_by_spark(state):
+        place.key_problem("the key 'retention' of a state that a Spark session keeps is not supported yet")
+    return found
+
+
+def _path(state: StateMap) -> str | None:
+    """Its path, which is the usual one where nothing says where it is."""
+    return USUAL if (state.path, state.catalog, state.schema_) == (None, None, None) else state.path
 
 
 def _schema(state: StateMap) -> tuple[str, str]:

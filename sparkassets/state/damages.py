@@ -1,0 +1,72 @@
+"""What is wrong with the files of a state, each named with what to do; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sparkassets.delta.errors import reason
+from sparkassets.errors import StateError
+from sparkassets.ports import Damage
+from sparkassets.state.files import DataFile
+from sparkassets.state.numbered import NumberedTable
+from sparkassets.state.snapshots import SnapshotTable
+
+_RESTORE = "restore the file, or the whole state, from a backup"
+
+
+def damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTable) -> Sequence[Damage]:
+    """Files that are not there or cannot be read, entries that no file holds or two do, and tables that cannot be used.
+
+    Every file is read.
+    """
+    found = [*_files(journal, repair=_RESTORE)]
+    if not found:
+        found += _gaps(journal)
+    for table in (base, watermarks):
+        found += _snapshot(table)
+    return found
+
+
+def _files(table: NumberedTable, *, repair: str) -> Iterator[Damage]:
+    files = table.live_files()
+    there = table.files.modified([file.path for file in files])
+    for file in files:
+        if file.path not in there:
+            yield Damage(f"the file {table.uri}/{file.path} is missing ({_holds(file)})", repair)
+        elif why := _broken(table, file):
+            yield Damage(f"the file {table.uri}/{file.path} is broken ({_holds(file)}): {why}", repair)
+
+
+def _holds(file: DataFile) -> str:
+    return "it held rows" if file.first_seq is None else f"entries {file.first_seq} to {file.last_seq}"
+
+
+def _broken(table: NumberedTable, file: DataFile) -> str:
+    """Why a file cannot be read as it is told of; empty where it can."""
+    try:
+        rows = table.files.read_table(file.path)
+    except (OSError, ValueError) as error:
+        return reason(error)
+    if file.count is not None and rows.num_rows != file.count:
+        return f"it has {rows.num_rows} rows and not {file.count}"
+    return ""
+
+
+def _gaps(journal: NumberedTable) -> Iterator[Damage]:
+    """Entries that are missing, or there twice."""
+    expected = journal.begins
+    for seq in sorted(journal.scan().column("seq").to_pylist()):
+        if seq > expected:
+            yield Damage(f"the entries {expected} to {seq - 1} are missing in {journal.uri}", _RESTORE)
+        elif seq < expected:
+            yield Damage(f"the entry {seq} is there twice in {journal.uri}", _RESTORE)
+        expected = max(expected, seq + 1)
+
+
+def _snapshot(snapshots: SnapshotTable) -> Iterator[Damage]:
+    try:
+        if snapshots.open():
+            snapshots.table.refresh()
+            yield from _files(snapshots.table, repair=snapshots.repair)
+    except StateError as error:
+        yield Damage(str(error.args[0]), error.hint or snapshots.repair)
