@@ -64,7 +64,7 @@ class History(Opened):
 
         claims = self.history(kinds=("claim",), run=run, last=1)
         if not claims:
-            hint = "`sparkassets runs` lists them"
+            hint = "; ".join(filter(None, ["`sparkassets runs` lists them", self.forgotten()]))
             raise InputError(f"no run {run!r} in project {self.spec.name!r}", hint=hint)
         gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
         name = claims[0].asset if claims[0].asset in self.spec.assets else None

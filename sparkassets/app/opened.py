@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.core.instants import parse_instant
+from sparkassets.core.instants import parse_instant, zoned
+from sparkassets.core.journal.retention import Retention
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import InputError
@@ -73,6 +74,17 @@ class Opened:
         """The instant that ``at`` means, by default now; aware, UTC."""
         return self._fixed(at) or self._adapters.clock.now()
 
+    def forgotten(self) -> str:
+        """A sentence on what the journal does not tell any more, as it is kept for a time only; empty if it tells all."""
+        store = self._adapters.store
+        if not store.exists() or store.begins() == 1:
+            return ""
+        from sparkassets.runtime.ledger import oldest_kept
+
+        oldest = oldest_kept(store)
+        when = zoned(oldest[1], self.spec.timezone, seconds=True) if oldest is not None else "now"
+        return f"what was before {when} is not kept (`retention` of the state)"
+
     def _fixed(self, at: datetime | str | None) -> datetime | None:
         return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
 
@@ -127,7 +139,9 @@ class Opened:
         """The journal, not yet read; ``what`` is done to it, for its readers."""
         driver = f"{self._adapters.process()} {what}"
         store, clock = self._adapters.store, self._adapters.clock
-        return Ledger(store, project=self.spec.name, driver=driver, clock=clock, tell=self._sinks.tell)
+        kept = Retention(self.spec.retention) if self.spec.retention is not None else None
+        tell = self._sinks.tell
+        return Ledger(store, project=self.spec.name, driver=driver, clock=clock, tell=tell, retention=kept)
 
 
 def _warn(text: str) -> None:

@@ -43,6 +43,7 @@ COMMANDS = {
     "iterations": "Show what an asset has published, or make an older iteration the newest again.",
     "runs": "List runs.",
     "events": "List dataset events, or announce one.",
+    "state": "Care for the state: compact, verify, export, migrate.",
     "report": "Write a static site of all that is known, or serve it on this machine.",
     "deploy": "Write files that start the project elsewhere.",
     "completion": "Print what lets a shell complete commands and assets.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
@@ -180,6 +181,14 @@ def telling_options(command: Callable[..., int]) -> Callable[..., int]:
     ):
         told = option(told)
     return told
+
+
+def tell_forgotten(project: Project) -> None:
+    """Says on stderr where history begins, if not with the first start of all."""
+    from sparkassets.cli.terminal import Terminal
+
+    if text := project.forgotten():
+        Terminal.of(sys.stderr).print(text)
 
 
 def last_option(default: int) -> Callable[[F], F]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from sparkassets.core.credentials import Credential, credentials_in, secret_in_text
@@ -36,6 +36,23 @@ def redact(text: str, *, variables: Mapping[str, str] | None = None) -> str:
             text = f"${{{name}}}".join(alone.split(text))
     masked = _masked(text, lambda _: _MASK)
     return _ENCODED.sub(_decoded, masked) if "%" in masked else masked
+
+
+def redacted(value: Any, *, variables: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401  JSON
+    """The JSON value with each of its texts as `redact` has it; the very same where none holds a credential."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if redact(text, variables=variables) == text else _each(value, variables)
+
+
+def _each(value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
+    match value:
+        case str():
+            return redact(value, variables=variables)
+        case Mapping():
+            return {redact(key, variables=variables): _each(each, variables) for key, each in value.items()}
+        case list() | tuple():
+            return [_each(each, variables) for each in value]
+    return value
 
 
 def _written(variables: Mapping[str, str]) -> set[tuple[str, str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import Entry, Numbered
+from sparkassets.core.journal.retention import Retention, expendable, outdated
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import Clock, JournalStore
@@ -18,6 +20,8 @@ ROWS_PER_ENTRY = 20
 CARE_EVERY = 32
 """Commits after which the store is asked to care for its files; when nothing is due that is a look at its logs."""
 
+PART = 10_000
+"""Entries that are read at once where many are."""
 
 Tell = Callable[[Sequence[Numbered], State, State], None]
 """Is told of a commit after it stands: its entries, the state before and the state after."""
@@ -28,19 +32,28 @@ class Ledger:
 
     Args:
         tell: Is given what this ledger has committed, with the state before and after it; returns at once.
+        retention: How long entries are kept; None for ever.
 
     Attributes:
         state: Folded up to the last entry this driver has seen.
     """
 
     def __init__(
-        self, store: JournalStore, *, project: str, driver: str, clock: Clock, tell: Tell | None = None
+        self,
+        store: JournalStore,
+        *,
+        project: str,
+        driver: str,
+        clock: Clock,
+        tell: Tell | None = None,
+        retention: Retention | None = None,
     ) -> None:
         self._store = store
         self._project = project
         self._driver = driver
         self._clock = clock
         self._tell = tell
+        self._retention = retention
         self._snapshot_seq = 0
         self._cared_for = 0
         self.state = State()
@@ -57,6 +70,8 @@ class Ledger:
     def refresh(self) -> State:
         """Folds what other drivers committed meanwhile."""
         commit, rows = self._store.read_after(self.state.seq)
+        if rows and rows[0].seq != self.state.seq + 1:
+            return self.open()  # this process slept for longer than entries are kept
         if rows or commit != self.state.commit:
             self.state = _folded(self.state, [from_row(row) for row in rows], commit=commit)
         return self.state
@@ -110,11 +125,62 @@ class Ledger:
             self._snapshot_seq = self.state.seq
         if self.state.commit // CARE_EVERY > self._cared_for // CARE_EVERY:
             self._store.maintain()
+            self._let_go_when_due()
         self._cared_for = self.state.commit
+
+    def compact(self) -> int:
+        """All care that there is, due or not; returns how many entries were let go of."""
+        if self.state.seq > self._snapshot_seq:
+            self._store.save_snapshot(encode(self.state), seq=self.state.seq)
+            self._snapshot_seq = self.state.seq
+        gone = self.let_go()
+        self._store.maintain(fully=True)
+        return gone
+
+    def let_go(self) -> int:
+        """Lets go of the entries that are older than they are kept; returns how many went.
+
+        What they came to is folded into the base first, so that base and entries together always tell all.
+        """
+        if self._retention is None:
+            return 0
+        before = self._retention.since(self._clock.now())
+        begins, (rows, seq) = self._store.begins(), self._store.base()
+        if seq + 1 < begins:
+            return 0  # the base is gone, which `state verify` tells; without it nothing can be folded further
+        known = replace(decode(rows, journal_id=self.state.journal_id), seq=seq)
+        for part in entries_of(self._store, after=seq, up_to=expendable(self.state)):
+            old = outdated(part, before)
+            known = _folded(known, old, commit=self.state.commit)
+            if len(old) < len(part):
+                break
+        if known.seq >= begins:
+            self._store.expire(encode(known) if known.seq > seq else rows, seq=known.seq)
+        return max(0, known.seq + 1 - begins)
+
+    def _let_go_when_due(self) -> None:
+        if self._retention is None:
+            return
+        oldest = oldest_kept(self._store)
+        if oldest is not None and self._retention.is_due(oldest[1], self._clock.now()):
+            self.let_go()
 
     def _numbered(self, entries: Sequence[Entry]) -> list[Numbered]:
         now, first = self._clock.now(), self.state.seq + 1
         return [Numbered(entry, seq, now, self._driver) for seq, entry in enumerate(entries, start=first)]
+
+
+def entries_of(store: JournalStore, *, after: int, up_to: int) -> Iterator[list[Numbered]]:
+    """The entries between two numbers, ascending, without the first and in parts."""
+    for first in range(after, up_to, PART):
+        yield [from_row(row) for row in store.history(after_seq=first, up_to_seq=min(first + PART, up_to))]
+
+
+def oldest_kept(store: JournalStore) -> tuple[int, datetime] | None:
+    """The number of the oldest entry that is kept, and when it was made; None in an empty journal."""
+    begins = store.begins()
+    rows = store.history(after_seq=begins - 1, up_to_seq=begins)
+    return (begins, rows[0].at) if rows else None
 
 
 def _folded(state: State, entries: Sequence[Numbered], *, commit: int) -> State:

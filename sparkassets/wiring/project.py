@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.announcing import Announcing
 from sparkassets.app.branching import Branching
+from sparkassets.app.caring import Caring
 from sparkassets.app.history import History
 from sparkassets.app.marking import Marking
 from sparkassets.app.pausing import Pausing
@@ -44,7 +45,9 @@ _INVOCATIONS = Invocations()
 """The drivers of this process, of whatever project."""
 
 
-class Project(Branching, Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting):
+class Project(
+    Branching, Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting, Caring
+):
     """A project with its state: what the command line does, in Python.
 
     It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Publishing`, `Pausing`, `Marking`) and tells
@@ -86,6 +89,17 @@ class Project(Branching, Publishing, Timing, History, Announcing, Pausing, Marki
         known = asked(os.environ if env is None else env, profile=profile, given=variables or {})
         spec = load(Path(folder), known, cache=kept())
         return cls(_told_by_tables(spec, Path(folder), known) if tables else spec, sinks=sinks, env=known)
+
+    def export(self, file: str | Path) -> int:
+        """Writes all that is stored of the project to a file, a JSON object a line; returns how many lines.
+
+        Raises:
+            InputError: Something else is there, or it cannot be written.
+            StateError: There is no state, or it cannot be used.
+        """
+        from sparkassets.emit.exports import write_export
+
+        return write_export(Path(file), self.exported(), project=self.spec.name)
 
 
 def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:

@@ -13,7 +13,7 @@ import click
 
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, last_option, open_project, project_option
+from sparkassets.cli.options import json_option, last_option, open_project, project_option, tell_forgotten
 from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.events import event_document
@@ -47,6 +47,8 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
     """List dataset events, the newest last."""
     project = open_project(folder)
     found = project.events(asset=asset, last=last)
+    if len(found) < last:
+        tell_forgotten(project)
     if as_json:
         print_json([event_document(event, project.spec) for event in found])
         return 0

@@ -10,7 +10,7 @@ import click
 
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
+from sparkassets.cli.options import json_option, open_project, partitions_option, project_option, tell_forgotten
 from sparkassets.cli.render import clock
 from sparkassets.cli.terminal import Terminal
 from sparkassets.cli.trees import tree
@@ -55,6 +55,8 @@ def command(
             raise InputError("columns are told by queries, not by runs: --partition and --depth do not go with them")
         return _columns(project, name, column, as_json=as_json)
     found = project.lineage(asset, *partitions, depth=depth)
+    if any(map(_is_untold, found.origins)):
+        tell_forgotten(project)
     if as_json:
         print_json(lineage_document(found, project.spec))
         return 0
@@ -78,6 +80,11 @@ def _columns(project: Project, asset: str, column: str, *, as_json: bool) -> int
         each = project.columns_made(asset)
         print_json(columns_document(each)) if as_json else terminal.print(*tree(columns_tree(each), terminal))
     return 0
+
+
+def _is_untold(origin: Origin) -> bool:
+    """Whether the journal does not tell where it came from, or something that it was made of."""
+    return origin.kind == "unknown" or any(_is_untold(each) for read in origin.reads for each in read.origins)
 
 
 def _origin(origin: Origin, project: ProjectSpec) -> Node:

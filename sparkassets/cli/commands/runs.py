@@ -10,7 +10,7 @@ import click
 
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, last_option, open_project, project_option
+from sparkassets.cli.options import json_option, last_option, open_project, project_option, tell_forgotten
 from sparkassets.cli.render import (
     STATUS_STYLES,
     blocks_text,
@@ -66,6 +66,8 @@ def command(
     if log and name is not None:
         return _print_log(project, name, as_json=as_json)
     runs = [project.run_of(name)[0]] if name is not None else project.runs(asset=asset, status=status, last=last)
+    if name is None and len(runs) < last:
+        tell_forgotten(project)
     if as_json:
         print_json([run_document(run, project.spec) for run in runs])
         return 0

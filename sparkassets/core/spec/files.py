@@ -156,7 +156,10 @@ class StateMap(_Map):
             "oneOf": [
                 {"required": ["catalog", "schema"]},
                 {"required": ["path"]},
-                {"not": {"anyOf": [{"required": [key]} for key in ("catalog", "schema", "path")]}},
+                {
+                    "required": ["retention"],
+                    "not": {"anyOf": [{"required": [key]} for key in ("catalog", "schema", "path")]},
+                },
             ]
         }
     )
@@ -166,7 +169,7 @@ class StateMap(_Map):
         default=None, alias="schema", description="Schema that holds them; it is made where it is not there."
     )
     path: Maybe[Text] = Field(
-        default=None, description="Instead of these, a folder or an object-store URI; where nothing is said, ./state."
+        default=None, description="Instead of these, a folder or an object-store URI; with `retention` alone, ./state."
     )
     commit: Literal["auto", "spark"] = Field(
         default="auto",

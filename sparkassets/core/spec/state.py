@@ -89,8 +89,9 @@ def retention(at: At, state: str | StateMap) -> int | None:
 
 
 def _path(state: StateMap) -> str | None:
-    """Its path, which is the usual one where nothing says where it is."""
-    return USUAL if (state.path, state.catalog, state.schema_) == (None, None, None) else state.path
+    """Its path, which is the usual one where only the retention is said."""
+    nowhere = (state.path, state.catalog, state.schema_) == (None, None, None)
+    return USUAL if nowhere and state.retention is not None else state.path
 
 
 def _schema(state: StateMap) -> tuple[str, str]:

@@ -1,0 +1,164 @@
+"""Care of the state: compacted, verified, exported, and stored in today's format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.app.opened import Opened
+from sparkassets.errors import StateError
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sparkassets.ports import Damage, JournalImage
+    from sparkassets.runtime.ledger import Ledger
+
+
+@frozen
+class Compacted:
+    """What a compaction did.
+
+    Attributes:
+        entries: That are kept.
+        let_go: That are not any more.
+    """
+
+    entries: int
+    let_go: int
+
+
+@frozen
+class Verified:
+    """What a look at the whole state found.
+
+    Attributes:
+        begins: The number of the oldest entry that is kept.
+        entries: That were read.
+        damages: What is wrong, with what to do.
+        tables: Assets whose tables are not as they were recorded, with why; the next run takes account of it.
+    """
+
+    begins: int
+    entries: int
+    damages: tuple[Damage, ...]
+    tables: tuple[tuple[str, str], ...]
+
+
+class Caring(Opened):
+    """What can be done for a project's state."""
+
+    def compact(self) -> Compacted:
+        """Saves a snapshot, lets go of old entries, merges files and removes what nothing refers to; also what is new.
+
+        Safe beside drivers that run.
+
+        Raises:
+            StateError: There is no state, or it cannot be used.
+        """
+        self._adapters.store.check(project=self.spec.name)
+        ledger = self._ledger("state compact")
+        ledger.open()
+        gone = ledger.compact()
+        return Compacted(ledger.state.seq + 1 - self._adapters.store.begins(), gone)
+
+    def verify(self) -> Verified:
+        """Reads all of the state, replays it, and looks at the assets' tables; writes nothing.
+
+        Raises:
+            StateError: There is none, or it is not this project's, or newer.
+        """
+        store = self._adapters.store
+        store.check(project=self.spec.name)
+        damages, tables = [*store.damages()], list[tuple[str, str]]()
+        entries, begins = 0, store.begins()
+        if not damages:
+            from sparkassets.ports import Damage
+
+            try:
+                image = store.read(project=self.spec.name)
+                damages += self._replayed(image)
+                ledger = self._ledger("state verify")
+                entries = ledger.open().seq + 1 - begins
+                tables = [*self._disagreeing(ledger)]
+            except StateError as error:
+                damages.append(Damage(str(error.args[0]), error.hint or "restore the state from a backup"))
+        return Verified(begins, entries, tuple(damages), tuple(tables))
+
+    def _replayed(self, image: JournalImage) -> Iterator[Damage]:
+        """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
+        from sparkassets.core.journal.codec import decode
+        from sparkassets.core.journal.fold import fold
+        from sparkassets.core.journal.verifying import differing
+        from sparkassets.ports import Damage
+        from sparkassets.runtime.ledger import entries_of
+
+        store, snapshot = self._adapters.store, decode(image.snapshot, journal_id=image.journal_id)
+        rows, seq = store.base()
+        if seq + 1 < store.begins():
+            what = f"what was known before entry {store.begins()} is not there, and the snapshot alone tells it"
+            yield Damage(what, "restore the state's `base` from a backup; do not remove `watermarks`")
+            return
+        state = replace(decode(rows, journal_id=image.journal_id), seq=seq)
+        for part in entries_of(store, after=seq, up_to=image.snapshot_seq):
+            state = fold(state, part, commit=image.commit)
+        if state.seq == image.snapshot_seq and (names := differing(state, snapshot)):
+            from sparkassets.core.phrases import few
+
+            what = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
+            yield Damage(what, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal")
+
+    def exported(self) -> Iterator[dict[str, Any]]:
+        """All that is stored, an object a line of an export and without credentials.
+
+        Raises:
+            StateError: There is no state, or it cannot be used.
+        """
+        from sparkassets.core.documents.export import base_line, entry_line, head_line, known_line
+        from sparkassets.core.redaction import redacted
+        from sparkassets.runtime.ledger import PART
+
+        store = self._adapters.store
+        image = store.read(project=self.spec.name)
+        begins, (base, _) = store.begins(), store.base()
+        newest = image.tail[-1].seq if image.tail else image.snapshot_seq
+
+        def lines() -> Iterator[dict[str, Any]]:
+            yield head_line(self.spec.name, image.journal_id, begins=begins, newest=newest)
+            yield from map(base_line, base)
+            for first in range(begins - 1, newest, PART):
+                yield from map(entry_line, store.history(after_seq=first, up_to_seq=min(first + PART, newest)))
+            yield from map(known_line, image.snapshot)
+
+        return (redacted(line, variables=self.spec.variables) for line in lines())
+
+    def migrate(self) -> int:
+        """Stores all that an older release wrote in today's format; returns how many rows changed.
+
+        Raises:
+            StateError: There is no state, it is damaged, or it cannot be written.
+        """
+        from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
+        from sparkassets.ports import Upgrade
+
+        store = self._adapters.store
+        store.check(project=self.spec.name)
+        if damages := store.damages():
+            message = f"the state is damaged: {damages[0].what}"
+            raise StateError(message, hint=f"{damages[0].repair}; `sparkassets state verify` tells all of it")
+        return store.migrate(Upgrade(entry_of_today, known_of_today))
+
+    def _disagreeing(self, ledger: Ledger) -> Iterator[tuple[str, str]]:
+        """Assets whose tables are not as the journal has them."""
+        from sparkassets.core.journal.found import TargetEntry
+        from sparkassets.runtime.news import changed_specs
+        from sparkassets.runtime.targets import look_at_targets
+
+        state = ledger.assume(changed_specs(self.spec, ledger.state))
+        gone = self._adapters.leases().over(state, mine=frozenset())
+        news = look_at_targets(self.spec, state, self._adapters.targets(), gone=gone)
+        for entry in news.entries:
+            if isinstance(entry, TargetEntry):
+                yield entry.asset, entry.found.reason or entry.found.kind
+        yield from news.faults.items()

@@ -1,0 +1,118 @@
+"""``sparkassets state``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from sparkassets.app.caring import Verified
+
+DAMAGED = 3
+"""The exit code of a state that cannot be used."""
+
+
+@click.group("state", no_args_is_help=False)
+def command() -> None:
+    """Care for the state: compact, verify, export, migrate."""
+
+
+@command.command("compact")
+@project_option
+@json_option
+def compact(folder: Path, as_json: bool) -> int:
+    """Do now what drivers do by and by, also beside drivers that run.
+
+    It saves a snapshot, lets go of entries that are older than `retention`, merges files, and removes files and logs
+    that are not needed any more. With --json {entries, let_go}.
+    """
+    found = open_project(folder).compact()
+    if as_json:
+        print_json({"entries": found.entries, "let_go": found.let_go})
+    else:
+        gone = f"; {found.let_go:,} were older than they are kept, and are gone" if found.let_go else ""
+        Terminal.of(sys.stdout).print(f"compacted: {found.entries:,} entries{gone}")
+    return 0
+
+
+@command.command("verify")
+@project_option
+@json_option
+def verify(folder: Path, as_json: bool) -> int:
+    """Read and replay the whole state, and look at the tables of assets; write nothing.
+
+    Each damage is told with what to do, and ends in exit code 3. A table that is not as it was recorded is no damage:
+    the next run takes account of it. With --json {begins, entries, damages: [{what, repair}], tables: [{asset, what}]}.
+    """
+    found = open_project(folder).verify()
+    if as_json:
+        damages = [{"what": each.what, "repair": each.repair} for each in found.damages]
+        tables = [{"asset": asset, "what": what} for asset, what in found.tables]
+        print_json({"begins": found.begins, "entries": found.entries, "damages": damages, "tables": tables})
+    else:
+        _print(found, Terminal.of(sys.stdout))
+    return DAMAGED if found.damages else 0
+
+
+@command.command("export")
+@project_option
+@click.option(
+    "--out",
+    "file",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to; only an older export of the project is replaced.",
+)
+@json_option
+def export(folder: Path, file: Path, as_json: bool) -> int:
+    """Write all that is stored to FILE, a JSON object a line, without credentials.
+
+    `table` says of each line whether it is an entry of the `journal`, what is known of an asset (`watermarks`), or what
+    was known before the oldest entry (`base`); the first line describes the rest. With --json {file, lines}.
+    """
+    lines = open_project(folder).export(file)
+    if as_json:
+        print_json({"file": str(file), "lines": lines})
+    else:
+        Terminal.of(sys.stdout).print(f"{lines:,} lines in {file}")
+    return 0
+
+
+@command.command("migrate")
+@project_option
+@json_option
+def migrate(folder: Path, as_json: bool) -> int:
+    """Store in today's format what older releases wrote; they cannot use the state any more.
+
+    Nobody has to: what is of an older format is read all the same. What is there stays until the new is written and
+    read again; killed at any moment, it is done anew. With --json {format, changed}.
+    """
+    from sparkassets.core.journal.codec.formats import FORMAT
+
+    changed = open_project(folder).migrate()
+    if as_json:
+        print_json({"format": FORMAT, "changed": changed})
+    elif changed:
+        Terminal.of(sys.stdout).print(f"{changed:,} rows are of format {FORMAT} now")
+    else:
+        Terminal.of(sys.stdout).print(f"all is of format {FORMAT} already")
+    return 0
+
+
+def _print(found: Verified, terminal: Terminal) -> None:
+    for damage in found.damages:
+        terminal.print(damage.what, f"  hint: {damage.repair}")
+    for asset, what in found.tables:
+        terminal.print(f"{asset}: {what}; the next run takes account of it")
+    if not found.damages:
+        last = found.begins + found.entries - 1
+        kept = f"entries {found.begins:,} to {last:,}" if found.entries else "no entries"
+        terminal.print(f"whole: {kept}, and the snapshot is what they come to")

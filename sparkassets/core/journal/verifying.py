@@ -1,0 +1,28 @@
+"""Whether a snapshot says what the journal does: compared row by row, as they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.codec import encode
+from sparkassets.core.journal.codec.rows import SnapshotRow
+from sparkassets.core.journal.state import State
+
+
+def differing(replayed: State, snapshot: State) -> list[str]:
+    """The assets and dataset URIs of which the two do not say the same, by name."""
+    ours, theirs = _rows(replayed), _rows(snapshot)
+    return sorted({asset or uri for asset, uri in ours.keys() | theirs.keys() if _differ(ours, theirs, (asset, uri))})
+
+
+def _rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
+    """Without the number of the commit, which a replay does not know."""
+    rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encode(state))
+    return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
+
+
+def _differ(
+    ours: Mapping[tuple[str, str], SnapshotRow], theirs: Mapping[tuple[str, str], SnapshotRow], key: tuple[str, str]
+) -> bool:
+    return ours.get(key) != theirs.get(key)
