@@ -75,7 +75,7 @@ class Opened:
         return self._fixed(at) or self._adapters.clock.now()
 
     def forgotten(self) -> str:
-        """A sentence on what the journal does not tell any more, as it is kept for a time only; empty if it tells all."""
+        """A sentence on what the journal does not tell any more, by its retention; empty where it tells all."""
         store = self._adapters.store
         if not store.exists() or store.begins() == 1:
             return ""

@@ -48,8 +48,8 @@ class DeltaStore:
         What a power failure left torn at the end of their logs is put aside: nobody had acted upon it.
         """
         if not self._journal.is_open:
-            self._journal.mend()
-            self._watermarks.mend()
+            for table in (self._journal, self._watermarks.table, self._base.table):
+                table.mend()
         if not self.exists():
             self._journal.create({refusals.PROJECT_PROPERTY: project})
         refusals.check_project(self._location.uri, self._journal.properties, project=project)
