@@ -80,7 +80,7 @@ def test_two_profiles_share_no_schema():
 
 def test_a_state_that_a_session_keeps_has_no_branches():
     spec = compiled({"project.yml": "project: p\nstate: {catalog: main, schema: ops}\n", **SOURCE})
-    with pytest.raises(InputError, match="a branch keeps its state in a folder beside the project's"):
+    with pytest.raises(InputError, match="is kept by a Spark session, and has no branches"):
         state_of(spec, "new")
 
 
