@@ -23,13 +23,21 @@ _OUT_OF_REACH = (
     "timed out",
     "connect",
     "dns",
+    "error sending request",
+    "slowdown",
+    "too many requests",
+    "service unavailable",
+    "internal server error",
+    "bad gateway",
+    "gateway timeout",
 )
 """Parts of what object stores and file systems say when the table may well be whole."""
-_WRITABLE = "the state must be writable for whoever runs the project"
-_TO_WRITE = {
-    ("no space left", "file too large", "quota"): "make room, and start again",
-    ("timed out", "connect", "dns", "503", "500 "): "the store does not answer; start again when it does",
-}
+_WRITABLE = f"the state must be writable for whoever runs the project; {_UNTOUCHED}"
+_TO_WRITE = (
+    (("no space left", "file too large", "quota"), f"make room, and start again; {_UNTOUCHED}"),
+    (("permission denied", "access denied", "accessdenied", "forbidden"), _WRITABLE),
+    (_OUT_OF_REACH, "the store does not answer; start again when it does: what was recorded is found"),
+)
 """Parts of what is said when nothing can be written, and what to do then."""
 
 
@@ -85,8 +93,8 @@ def unreadable(table: str, error: BaseException, *, repair: str | None = None) -
 def unwritable(table: str, error: BaseException) -> StateError:
     """A commit failed, and not because of another driver."""
     text = reason(error)
-    what = next((hint for signs, hint in _TO_WRITE.items() if any(sign in text.lower() for sign in signs)), _WRITABLE)
-    return StateError(f"cannot write to the table {table}: {text}", hint=f"{what}; {_UNTOUCHED}")
+    what = next((hint for signs, hint in _TO_WRITE if any(sign in text.lower() for sign in signs)), _WRITABLE)
+    return StateError(f"cannot write to the table {table}: {text}", hint=what)
 
 
 def busy(table: str) -> StateError:
