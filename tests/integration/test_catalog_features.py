@@ -94,6 +94,7 @@ def test_a_table_with(spark, tmp_path, schema, feature):
     assert runs.run(spark).runs == ()
 
 
+@pytest.mark.deep
 def test_a_table_that_fills_columns_itself_is_read_and_not_written(spark, tmp_path, schema):
     made(spark, schema, "clustering", "raw", "keyed")
     own = "id INT, day DATE, amount INT, year INT GENERATED ALWAYS AS (year(day))"
