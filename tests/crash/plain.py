@@ -26,7 +26,7 @@ from sparkassets.core.writes import Append, Upsert
 from sparkassets.delta.slices import staged_slices
 from sparkassets.ports import CommitMarker, Committed, Enlist, RunOrder, TargetMissingError
 from sparkassets.processes import Process
-from sparkassets.spark.table import open_table, path_of
+from sparkassets.spark.table import open_table, path_of, table_at
 from sparkassets.spark.targets import at_path, by_driver, history
 from sparkassets.spark.targets.by_driver import Staged
 from sparkassets.spark.writes.planned import layout_of
@@ -127,12 +127,13 @@ class PlainTarget:
         self._prepared: tuple[CommitMarker, Staged] | None = None
 
     def transaction_version(self) -> int | None:
-        now = history.moment(self._asset, self._app_id)
+        now = history.moment(table_at(path_of(self._asset)), self._app_id)
         self._before = self._before or now
         return None if now is None else now.transaction
 
     def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
-        return history.committed(self._asset, runs, app_id=self._app_id, above=above, before=self._before)
+        table, app = table_at(path_of(self._asset)), self._app_id
+        return history.committed(self._asset, table, runs, app_id=app, above=above, before=self._before)
 
     def fence(self, computation: Computed | None, *, marker: CommitMarker) -> None:
         table = open_table(path_of(self._asset))
