@@ -76,7 +76,7 @@ def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
         cron=wanted.cron,
         timezone=wanted.timezone or project.timezone,
         loop=wanted.loop,
-        variables=tuple(sorted(project.variables.keys() - wanted.given.keys())),
+        variables=tuple(sorted(project.variables.keys() - wanted.given.keys() - project.secrets.keys())),
         wheel=wheel,
         library=wanted.library.name if wanted.library is not None else "",
         requires=_requires(),
@@ -181,12 +181,16 @@ def _check_elsewhere(
     for name in project.profiles:
         own = Project.load(project.root, env=asked(environment, profile=name, given={})).spec
         _refuse_inside(own)
-        missing = sorted(own.variables.keys() - given.keys())
+        missing = sorted(own.variables.keys() - given.keys() - own.secrets.keys())
         if missing:
             hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
             raise InputError(
                 f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint
             )
+        receivers = {each for asset in own.assets.values() for rule in asset.notify for each in rule.to}
+        if unknown := sorted(receivers - own.secrets.keys() - own.given.keys() - given.keys()):
+            hint = f"say where it is: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
+            raise InputError(f"`notify` names {few(unknown)}, which a task's environment has not", hint=hint)
 
 
 def _refuse_inside(project: ProjectSpec) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.authoring.packages import import_from
 from sparkassets.core.documents.notices import Following
-from sparkassets.errors import SparkAssetsError, said
+from sparkassets.errors import InputError, SparkAssetsError, said
 
 if TYPE_CHECKING:
     from sparkassets.core.documents.messages import Message
@@ -80,7 +80,11 @@ class Notifications:
         if rule.hook is not None:
             sending.begin(f"{rule.hook.module}:{rule.hook.function}", partial(_call, rule.hook, message, project))
         for name in rule.to:
-            urls = self._urls(name)
+            try:
+                urls = self._urls(name)
+            except InputError as error:
+                sending.faults.append(f"{name}: {error}")
+                continue
             if urls is None:
                 sending.faults.append(f"{name}: the variable is not set")
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from sparkassets.state import DeltaStore
 from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
+from sparkassets.wiring.secrets import Filled, Secrets
 from sparkassets.wiring.sessions import OneSession
 
 if TYPE_CHECKING:
@@ -115,8 +117,11 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
-    clock, session = SystemClock(), OneSession(spec)
-    computing = Computing(spec, session)
+    secrets = Secrets(spec.secrets, Known(os.environ if env is None else env, spec.given))
+    hidden = ChainMap(secrets.told, dict(spec.variables))
+    started = replace(spec, spark=Filled(spec.spark, secrets, spec.secrets)) if spec.secrets else spec
+    clock, session = SystemClock(), OneSession(started)
+    computing = Computing(started, session)
     return Adapters(
         store=_store(spec, session),
         observer=computing.observer,
@@ -130,16 +135,16 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         process=process_name,
         user=user_name,
         check_storage=partial(check_storage, spec),
-        explain_failure=partial(_explained, spec),
+        explain_failure=partial(_explained, replace(spec, variables=hidden)),
         volumes=computing.volumes,
         feeds=computing.feeds,
         stored=stored,
-        watchers=partial(_watchers, spec),
+        watchers=partial(_watchers, replace(spec, variables=hidden)),
         beside=partial(adapters_of, env=env),
         comparing=partial(_comparing, spec),
         folders=_folders,
         remove=_remove,
-        sinks=(*sinks, *followers(spec, Known(os.environ if env is None else env, spec.given))),
+        sinks=(*sinks, *followers(spec, secrets)),
         lend=session.lend,
         close=session.close,
     )

@@ -100,7 +100,7 @@ def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document
 
 
 def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
-    values.read(document, environment=project.environment)
+    values.read(document, environment=project.environment, secrets=project.keys.secrets)
     keys = shape(AssetFile, document, stand_in={"asset": "unnamed"})
     at = At(document)
     refuse_keys_of_data(at, keys)

@@ -190,6 +190,23 @@ StateValue = Annotated[
 ]
 
 
+_InScope = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._@-]+$"),
+    Expected("a name of letters, digits, '.', '_', '-' and '@'"),
+]
+
+
+class SecretMap(_Map):
+    """Where a secret is on Databricks."""
+
+    scope: _InScope = Field(description="The scope of secrets that holds it.")
+    key: _InScope = Field(description="Its key there.")
+
+
+_Secrets = Annotated[dict[Name, SecretMap], a_map("a map such as {ALERTS_URL: {scope: ops, key: alerts_url}}")]
+
+
 class ProfileMap(_Map):
     """What differs where the project runs under one name, such as dev or prod."""
 
@@ -201,6 +218,7 @@ class ProfileMap(_Map):
     variables: dict[Name, Plain] = Field(
         default={}, description="What `${NAME}` stands for in every file, whatever the environment has."
     )
+    secrets: _Secrets = Field(default={}, description="Beside the project's, and instead of those of one name.")
 
 
 class ProjectFile(_Map):
@@ -225,6 +243,13 @@ class ProjectFile(_Map):
         default=[], description="Packages that functions may come from; nothing else is ever imported."
     )
     spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")
+    secrets: _Secrets = Field(
+        default={},
+        description=(
+            "What `notify` and `${NAME}` in `spark` may name: the environment's variable NAME, or the file that "
+            "NAME_FILE names, else this secret of Databricks; asked for when it is needed, and never stored."
+        ),
+    )
     max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
     budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(
         default=None, description="What a run may cost whose asset does not say itself."

@@ -35,6 +35,7 @@ from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
+from sparkassets.core.spec.secrets import secrets_of
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
@@ -118,6 +119,7 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         variables=_variables(project, files),
         profile=project.profile,
         profiles=tuple(keys.profiles or ()),
+        secrets=secrets_of(project.at, keys, project.profile),
         given={name: plain_text(value) for name, value in _profile(project).variables.items()},
         logs=absolute(keys.logs, root=project.root) if keys.logs is not None else None,
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
@@ -419,6 +421,7 @@ def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
     found = dict(project.at.document.variables)
     for draft in files.drafts.values():
         found |= draft.at.document.variables
+    found |= {name: project.environment[name] for name in project.keys.secrets if name in project.environment}
     said = _profile(project).variables
     return {name: value for name, value in found.items() if name not in said}
 

@@ -403,6 +403,20 @@ class AssetSpec:
 
 
 @frozen
+class SecretRef:
+    """Where a secret is, and never what it is.
+
+    Attributes:
+        scope, key: Of Databricks.
+        location: Where the project says so.
+    """
+
+    scope: str
+    key: str
+    location: Location = NOWHERE
+
+
+@frozen
 class ProjectSpec:
     """The whole project, checked together.
 
@@ -422,6 +436,7 @@ class ProjectSpec:
         asked: Variables that its files name, set or not, as the cache tells them.
         profile: The one that holds; empty where there is none.
         profiles: All that there are.
+        secrets: By the names that `notify` and ``${NAME}`` in ``spark`` have for them.
         given: The variables that the profile says.
         logs: Where runs leave their logs, if the project says so; as `state`.
     """
@@ -444,6 +459,7 @@ class ProjectSpec:
     asked: frozenset[str] = frozenset()
     profile: str = ""
     profiles: tuple[str, ...] = ()
+    secrets: Mapping[str, SecretRef] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
     logs: str | None = None
 
@@ -499,6 +515,7 @@ __all__ = [
     "Require",
     "Schedule",
     "SchemaChange",
+    "SecretRef",
     "SourceKind",
     "SourceSpec",
     "SqlBody",

@@ -34,7 +34,7 @@ def chosen_profile(document: Document, environment: Mapping[str, str]) -> str:
         if not names:
             raise InputError(f"no profile {asked!r}: {where} has no `profiles`", hint="leave --profile out, or add it")
         raise InputError(f"no profile {asked!r} in {where}", hint=did_you_mean(asked, names))
-    usual = _node(document.root, ("profile",))
+    usual = node_at(document.root, ("profile",))
     return asked or (substitute(usual.value, environment=environment)[0] if isinstance(usual, ScalarNode) else "")
 
 
@@ -45,7 +45,7 @@ def variables_of(
 
     What is wrong with them is found when the file is read.
     """
-    node = _node(document.root, ("profiles", profile, "variables"))
+    node = node_at(document.root, ("profiles", profile, "variables"))
     found: dict[str, str] = {}
     for name, value in node.value if isinstance(node, MappingNode) else ():
         if isinstance(name, ScalarNode) and isinstance(value, ScalarNode):
@@ -64,7 +64,11 @@ def with_profile(at: At, keys: ProjectFile, profile: str) -> ProjectFile:
             )
         return keys
     given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state"})
-    merged = {"spark": {**keys.spark, **own.spark}, "state": own.state or keys.state}
+    merged = {
+        "spark": {**keys.spark, **own.spark},
+        "secrets": {**keys.secrets, **own.secrets},
+        "state": own.state or keys.state,
+    }
     return keys.model_copy(update={**given, **merged})
 
 
@@ -95,7 +99,7 @@ def refuse_shared(at: At, keys: ProjectFile, *, root: str, profile: str, environ
 def _place(document: Document, profile: str, key: str, environment: Mapping[str, str], *, settable: bool) -> str:
     """What a profile's `state` or `warehouse` is; as it is written where a variable is not known here."""
     for path in (("profiles", profile, key), (key,)):
-        node = _node(document.root, path)
+        node = node_at(document.root, path)
         given = variables_of(document, profile, environment, settable=settable)
         known = Known(environment, given, settable=settable)
         if isinstance(node, ScalarNode):
@@ -112,11 +116,11 @@ def _text(node: ScalarNode, known: Mapping[str, str]) -> str:
 
 
 def _names(document: Document) -> list[str]:
-    node = _node(document.root, ("profiles",))
+    node = node_at(document.root, ("profiles",))
     return [name.value for name, _ in node.value] if isinstance(node, MappingNode) else []
 
 
-def _node(root: Node, path: tuple[str, ...]) -> Node | None:
+def node_at(root: Node, path: tuple[str, ...]) -> Node | None:
     """The value at a path of keys."""
     node: Node | None = root
     for step in path:

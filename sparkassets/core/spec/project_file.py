@@ -12,6 +12,7 @@ from sparkassets.core.spec.document import At, Document, Path, SourceFile
 from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft
 from sparkassets.core.spec.files import ProjectFile
 from sparkassets.core.spec.profiles import chosen_profile, refuse_shared, spot, variables_of, with_profile
+from sparkassets.core.spec.secrets import refuse_misplaced, secret_names
 from sparkassets.core.spec.shape import shape
 from sparkassets.core.spec.state import check_states, retention, state_texts
 from sparkassets.core.spec.times import checked_zone, seconds
@@ -35,11 +36,12 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     document = _only_document(file)
     profile = chosen_profile(document, environment)
     known = Known(environment, variables_of(document, profile, environment))
-    values.read(document, environment=known, profile=profile)
+    values.read(document, environment=known, profile=profile, secrets=secret_names(document, profile))
     at = At(document)
     _refuse_left_over_templates(at)
     keys = shape(ProjectFile, document, stand_in={"project": "unnamed"})
     check_states(at, keys)
+    refuse_misplaced(at, keys)
     refuse_shared(at, keys, root=root, profile=profile, environment=environment)
     keys = with_profile(at, keys, profile)
     for key, text in (*state_texts(keys.state), ("warehouse", keys.warehouse)):

@@ -16,6 +16,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "project.yml": files.ProjectFile,
     "`defaults` of the project": files.DefaultsMap,
     "`profiles` of the project: `profiles: {name: {…}}`": files.ProfileMap,
+    "`secrets` of the project and of a profile: `secrets: {NAME: {…}}`": files.SecretMap,
     "`state` as a map": files.StateMap,
     "An asset": files.AssetFile,
     "`budget` of the project and of an asset": files.BudgetMap,

@@ -68,6 +68,8 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "budget": files.BudgetMap,
         "notify": files.NotifyMap,
         "profiles.*": files.ProfileMap,
+        "profiles.*.secrets.*": files.SecretMap,
+        "secrets.*": files.SecretMap,
         "profiles.*.state": files.StateMap,
     },
 }
@@ -258,8 +260,8 @@ def _general(path: Path) -> str:
     match path:
         case ("validations", "range", _, *rest):
             path = ("validations", "range", "*", *rest)
-        case ("columns", _, *rest):
-            path = ("columns", "*", *rest)
+        case (("columns" | "secrets") as named, _, *rest):
+            path = (named, "*", *rest)
     return ".".join(map(str, (*owner, *path)))
 
 

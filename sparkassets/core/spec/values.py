@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +10,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from sparkassets.core.spec.scalars import plain_value, substitute, variables_in
 from sparkassets.core.spec.yaml_text import MOST_NESTED, UNTAGGED
+from sparkassets.core.variables import Known
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.document import Document
@@ -17,19 +18,29 @@ if TYPE_CHECKING:
 _NOTHING: Final = object()
 """Stands for a value that was refused, and makes its key be left out."""
 
+WITH_SECRETS: Final = ("spark", "profiles")
+"""Keys of a project file below which a text may name a secret."""
+
 MOST_COPIES: Final = 10_000
 """Values that the aliases of one document may stand for, all together."""
 
 
-def read(document: Document, *, environment: Mapping[str, str], profile: str | None = None) -> None:
+def read(
+    document: Document,
+    *,
+    environment: Mapping[str, str],
+    profile: str | None = None,
+    secrets: Collection[str] = (),
+) -> None:
     """Fills ``document.data``; what is wrong becomes a problem of the document and is left out.
 
     Args:
         document: Composed.
         environment: Variables for ``${…}``.
         profile: Of a project file, the one that holds: in all others ``${…}`` stays as it is written.
+        secrets: Names that stay as they are written where they may stand, and are refused elsewhere.
     """
-    value = _Reader(document, environment, profile).value(document.root, key="")
+    value = _Reader(document, environment, profile, secrets).value(document.root, key="")
     document.data = value if isinstance(value, dict) else {}
 
 
@@ -38,6 +49,7 @@ class _Reader:
     document: Document
     environment: Mapping[str, str]
     profile: str | None
+    secrets: Collection[str]
     seen: set[int] = field(default_factory=set)
     open: set[int] = field(default_factory=set)
     copies: int = 0
@@ -68,9 +80,13 @@ class _Reader:
             return value
         if self.verbatim:
             return value
-        text, bad = substitute(value, environment=self.environment)
+        secrets = {name: f"${{{name}}}" for name in variables_in(value) if name in self.secrets}
+        if secrets and (self.profile is None or key not in WITH_SECRETS):
+            hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
+            return self._refuse(node, key, f"{next(iter(secrets))!r} is a secret, which cannot stand here", hint)
+        text, bad = substitute(value, environment=Known(self.environment, secrets))
         if text != value:
-            names = (name for name in variables_in(value) if name in self.environment)
+            names = (name for name in variables_in(value) if name in self.environment and name not in secrets)
             self.document.variables |= {name: self.environment[name] for name in names}
         for each in bad:
             self.document.failed.add(key)

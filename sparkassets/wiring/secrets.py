@@ -1,0 +1,114 @@
+"""The values of secrets, asked for where they are needed and nowhere kept but in this process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.spec.model import SecretRef
+from sparkassets.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NAMED: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class Secrets(Mapping[str, str]):
+    """Variables by name, of which some are secrets.
+
+    These are the environment's, or in the file that NAME_FILE names, or in a scope of Databricks.
+
+    Args:
+        refs: Where the secrets are.
+        environment: Of this process.
+        session: That of Databricks; None where there is none.
+
+    Attributes:
+        told: The values that were asked for, which no log is to show.
+    """
+
+    def __init__(
+        self,
+        refs: Mapping[str, SecretRef],
+        environment: Mapping[str, str],
+        session: Callable[[], SparkSession | None] | None = None,
+    ) -> None:
+        self.told: dict[str, str] = {}
+        self._refs = refs
+        self._environment = environment
+        self._session = session or (lambda: databricks_session(environment))
+
+    def __getitem__(self, name: str) -> str:
+        """The value.
+
+        Raises:
+            KeyError: It is neither a variable nor a secret of the project.
+            InputError: It is a secret and is not there.
+        """
+        if name not in self._refs:
+            return self._environment[name]
+        if name not in self.told:
+            self.told[name] = self._value(name, self._refs[name])
+        return self.told[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._refs, *self._environment]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _value(self, name: str, ref: SecretRef) -> str:
+        if value := self._environment.get(name, "").strip():
+            return value
+        if file := self._environment.get(f"{name}_FILE", "").strip():
+            try:
+                return Path(file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(
+                    f"{ref.location}: the file of {name}_FILE cannot be read: {type(error).__name__}"
+                ) from None
+        session = self._session()
+        where = f"key {ref.key!r} of scope {ref.scope!r}"
+        if session is None:
+            message = f"{ref.location}: the secret {name!r} is not there: the environment has no variable {name}"
+            raise InputError(message, hint=f"set it, or {name}_FILE; on Databricks it is {where}")
+        try:
+            ((value,),) = session.sql(f"SELECT secret('{ref.scope}', '{ref.key}')").collect()
+        except Exception as error:  # noqa: BLE001  whatever a session raises; it may hold the value
+            message = f"{ref.location}: the secret {name!r} cannot be read: {where} ({type(error).__name__})"
+            hint = "whoever runs the job needs READ on the scope: databricks secrets put-acl"
+            raise InputError(message, hint=hint) from None
+        return str(value)
+
+
+class Filled(Mapping[str, str]):
+    """Settings of Spark, in which ``${NAME}`` of a secret becomes its value when a session is started."""
+
+    def __init__(self, settings: Mapping[str, str], secrets: Secrets, names: Mapping[str, SecretRef]) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._names = names
+
+    def __getitem__(self, key: str) -> str:
+        return _NAMED.sub(self._value, self._settings[key])
+
+    def _value(self, found: re.Match[str]) -> str:
+        return self._secrets[found[1]] if found[1] in self._names else found[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+
+def databricks_session(environment: Mapping[str, str]) -> SparkSession | None:
+    """The session of a Databricks task; None elsewhere."""
+    if not environment.get("DATABRICKS_RUNTIME_VERSION"):
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
