@@ -12,6 +12,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -150,6 +151,28 @@ def test_the_wheel_has_a_new_version_whenever_the_project_changed_and_only_then(
     assert code == 0
     assert f"removed {out}/dist/{first.copy().pop()}" in told
     assert {path.name for path in (out / "dist").iterdir()}.isdisjoint(first)
+
+
+def test_the_entry_point_of_the_wheel_is_a_command_on_the_project(deploy, project, tmp_path):
+    out = deploy("databricks")[3]
+    (wheel,) = (out / "dist").iterdir()
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    project.parent.rename(tmp_path / "gone")
+    code = (
+        "import sys; from importlib.metadata import distribution as found\n"
+        "(entry,) = found('shop_sparkassets').entry_points; assert entry.name == 'sparkassets-shop'; entry.load()()"
+    )
+    repository = Path(__file__).parents[2]
+    known = {**os.environ, "PYTHONPATH": f"{tmp_path / 'installed'}:{repository}"}
+
+    def call(*arguments):
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, check=False, cwd="/", env=known, capture_output=True, text=True)
+
+    done = call("validate", "--profile", "prod")
+    assert (done.returncode, done.stdout) == (0, "project 'shop' is valid: 1 asset, 1 source\n"), done.stderr
+    assert call("validate", "--profile", "pord").returncode == 2
+    assert call("plan", "{{job.parameters.x}}").returncode == 2
 
 
 def test_what_would_be_lost_with_the_job_is_refused(deploy, project):

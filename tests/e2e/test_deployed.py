@@ -66,6 +66,7 @@ def installed(tmp_path):
 
 
 @pytest.mark.spark
+@pytest.mark.deep
 def test_the_wheel_runs_as_a_task_calls_it(installed, tmp_path):
     task = yaml.safe_load((tmp_path / "bundle/databricks.yml").read_text())["resources"]["jobs"]["shop"]["tasks"][0]
     wheel = task["python_wheel_task"]
