@@ -47,6 +47,7 @@ class AssetKeys(TypedDict, total=False):
     validations: Sequence[Mapping[str, Any]]
     uri: str
     path: Target
+    table: str
     source: str | bool
     options: Mapping[str, Any]
     inlets: Sequence[Any] | Mapping[Any, Any]

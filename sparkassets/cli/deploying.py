@@ -14,7 +14,7 @@ from sparkassets.cli.selection import selected
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.crons.expand import expand
 from sparkassets.core.instants import Duration, zone
-from sparkassets.core.phrases import few, listing
+from sparkassets.core.phrases import few, listing, writable
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.variables import asked
 from sparkassets.deploy import Deployment, Kind, Wheel, Written, files_of, wheel_of, write_owned
@@ -98,6 +98,9 @@ def _check(wanted: Wanted, project: ProjectSpec) -> None:
     Raises:
         InputError: What is wrong.
     """
+    for place in (str(wanted.out.absolute()), project.root):
+        if writable(place) != place:
+            raise InputError(f"the path {writable(place)} is not UTF-8, as what is written has to name it")
     selected(project, wanted.select)
     expand(wanted.cron)
     zone(wanted.timezone or project.timezone)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from sparkassets.delta import commit, staged
 from sparkassets.runtime import execution, ledger
 from sparkassets.spark.targets import at_path, by_driver
-from sparkassets.state import compaction, delta, files, housekeeping, numbered
+from sparkassets.state import compaction, delta, files, housekeeping, numbered, replacing
 
 Act = Literal["kill", "stop"]
 
@@ -126,7 +126,7 @@ def arm(trigger: Trigger) -> None:
     around(by_driver, "make_readable", done="publish:readable")
     _removal()
     around(compaction, "_merge", ready="compact:ready")
-    around(compaction, "_commit", ready="compact:merged", done="compact:in")
+    around(replacing, "commit", ready="compact:merged", done="compact:in")
     around(numbered.NumberedTable, "checkpoint", ready="checkpoint:ready", done="checkpoint:in")
     around(delta.DeltaStore, "save_snapshot", ready="snapshot:ready", done="snapshot:in")
     around(housekeeping, "tidy", ready="sweep:ready", done="sweep:done")

@@ -143,7 +143,7 @@ def made(orders, context): ...
 
 def test_every_key_of_yaml_is_an_argument():
     grammar = set(keys_of(AssetFile))
-    assert {"at", "name"} | grammar - {"asset", "python", "table", "outlets"} == set(AssetKeys.__annotations__)
+    assert {"at", "name"} | grammar - {"asset", "python", "outlets"} == set(AssetKeys.__annotations__)
 
 
 def test_places_are_those_of_the_code(write):
