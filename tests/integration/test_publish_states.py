@@ -130,6 +130,7 @@ def test_what_a_function_that_failed_left_behind_is_gone(spark, tmp_path, body, 
     assert folders(root, "model") == []
 
 
+@pytest.mark.deep
 def test_vacuum_takes_no_iteration(spark, tmp_path):
     wrote = "Path(context.outlets.model.path, 'n').write_text(str(numbers.count()))"
     work = f"from pathlib import Path\ndef train(context, numbers):\n    {wrote}\n"

@@ -139,6 +139,7 @@ def test_a_table_that_is_restored_remembers_what_it_did_then(customers, spark):
     assert customers.names() == [(1, "b")]
 
 
+@pytest.mark.deep
 def test_much_that_is_remembered_is_kept_together(customers, monkeypatch):
     from sparkassets.spark.upserts import memory
 
@@ -171,6 +172,7 @@ def test_what_is_not_kept_longer_may_come_back(engine, spark, tmp_path):
     assert [row[:2] for row in made.rows()] == [(1, "late")]
 
 
+@pytest.mark.deep
 def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
     made = Customers(engine, spark, tmp_path, "id int, name string")
     made.run((1, "a"), (2, "b"))
@@ -294,6 +296,7 @@ def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
         run(("2025-01-02", 21, "new"), keys="2025-01-03")
 
 
+@pytest.mark.deep
 def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, spark, monkeypatch):
     from sparkassets.spark.upserts import memory
 
@@ -318,6 +321,7 @@ def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, 
     assert customers.names() == [(1, "b")]
 
 
+@pytest.mark.deep
 def test_a_table_that_is_restored_to_before_what_is_remembered_is_made_anew(customers, spark, monkeypatch):
     from sparkassets.spark.upserts import memory
 
