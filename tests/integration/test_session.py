@@ -20,7 +20,7 @@ from sparkassets.processes import is_alive, started
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.own_session import beside, require_utc
 from sparkassets.spark.session import open_session
-from sparkassets.spark.table import table_of
+from sparkassets.spark.table import described, open_table, path_of
 from sparkassets.spark.targets.by_spark import write
 from sparkassets.spark.writes import planned
 from tests.integration.orders import execute, marker, order, project, rows, save, sql, table
@@ -157,7 +157,7 @@ def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spa
     daily = table("daily", tmp_path, by="day", write=Replace())
     frame = theirs.sql("SELECT DATE'2013-01-01' AS day")
     save(frame, daily)
-    there = table_of(daily)
+    there = described(path_of(daily), open_table(path_of(daily)))
     run = order(daily, keys="2013-01-02")
     own = marker(run)
     with (
