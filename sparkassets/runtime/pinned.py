@@ -11,9 +11,10 @@ from typing import Any
 from sparkassets.core.branches.mirror import BASE
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.patterns import FileSlot, PathPattern
+from sparkassets.core.patterns import FileSlot, KnownFile, PathPattern, is_of_file
 from sparkassets.core.runs import Pin, RunRequest
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.view_ids import view_id
 
 _KINDS = ("csv", "json", "parquet")
 _DIGEST_SIZE = 16
@@ -24,6 +25,8 @@ def pinned_files(project: ProjectSpec, state: State, reader: AssetSpec, pins: Ma
     inlets = {name: project.as_read(reader, name) for name in pins}
     return {
         name: _files(inlet, state.assets[name].position, pins[name].parts)
+        if inlet.in_paths is None
+        else _holding(next(iter(inlet.views)), state.assets[name].position, pins[name].parts)
         for name, inlet in inlets.items()
         if inlet.source is not None and inlet.source.kind in _KINDS
     }
@@ -49,7 +52,7 @@ def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) 
     """The fingerprints of the pinned time of a file source; a file may span several partitions of it."""
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
-        return {key: seen for key, seen in position.items() if seen and key != BASE}
+        return {key: seen for key, seen in position.items() if seen and key != BASE and not is_of_file(key)}
     pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position}
     return {
@@ -57,3 +60,10 @@ def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) 
         for key, slot in slots.items()
         if slot is not None and position[key] and parts.overlaps(slot.parts(pattern, partitioning))
     }
+
+
+def _holding(uri: str, position: Mapping[str, Any], parts: PartitionSet) -> dict[str, str]:
+    """The fingerprints of the files that hold rows of the pinned partitions of a view, by its identity."""
+    view = view_id(uri)
+    known = {key: KnownFile.of(value) for key, value in position.items() if is_of_file(key)}
+    return {key: each.seen for key, each in known.items() if parts.is_everything or each.parts(view).overlaps(parts)}

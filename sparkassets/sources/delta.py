@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.journal.entries import Viewed
-from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.core.phrases import few, writable
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition
+from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
 from sparkassets.delta.feed import FEED
@@ -25,21 +25,17 @@ from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
 from sparkassets.sources.delta_changes import Changes, TableParts
+from sparkassets.sources.left_out import NAMED, LeftOut, left_out
 from sparkassets.sources.missing import missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_NAMED = 5
-"""How many values of a column that name no partition are named."""
 _DIGEST_SIZE = 8
 _VIEWS = "views"
 """The key of the cursor that holds the positions of the views."""
 _KEPT = 100
 """How many of them are remembered for the looks to come."""
-
-LeftOut = Mapping[str, Sequence[str]]
-"""By column the values that name no partition, ascending."""
 
 
 class DeltaObserver:
@@ -303,16 +299,7 @@ class _Look:
         return dict(self.cursor.get("unnamed") or {})
 
     def _notes(self, left: LeftOut) -> tuple[str, ...]:
-        partitioning = self.asset.partitioning
-        what = {} if partitioning.time is None else {partitioning.time.column: _no_slot(partitioning.time)}
-        what |= {
-            each.column: "no segment" if each.is_open else "none of its segments" for each in partitioning.segments
-        }
-        return tuple(
-            f"rows left out whose '{column}' is {what[column]}: {_some(values)}"
-            for column, values in left.items()
-            if column in what
-        )
+        return left_out(left, self.asset.partitioning)
 
     # ------------------------------------------------------------------ reading
 
@@ -424,14 +411,6 @@ def _digest(segments: Sequence[SegmentPartition]) -> str:
     return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
-def _no_slot(partition: TimePartition) -> str:
-    return f"no {partition.noun} of the years {YEARS[0]} to {YEARS[-1]}"
-
-
-def _some(values: Sequence[str]) -> str:
-    return few([writable(value) or "''" for value in values], most=_NAMED)
-
-
 def _ordered(left: Mapping[str, Iterable[str]]) -> LeftOut:
     return {column: sorted(left[column]) for column in sorted(left)}
 
@@ -460,5 +439,5 @@ def _read_of(parts: TableParts | None) -> dict[str, Any]:
     if parts.vague:
         read["deletion_vectors"] = parts.vague
     if ignored := sorted({value for values in parts.told.ignored.values() for value in values}):
-        read |= {"ignored": [writable(value) for value in ignored[:_NAMED]], "ignored_count": len(ignored)}
+        read |= {"ignored": [writable(value) for value in ignored[:NAMED]], "ignored_count": len(ignored)}
     return read

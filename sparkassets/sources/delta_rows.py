@@ -61,7 +61,7 @@ class DataFiles:
         time = part.time
         span = None if time is None or not time.exact or time.nulls else time.span
         same = tuple(None if each is None or not each.exact or each.nulls else each.low for each in part.segments)
-        wanted = _Wanted(self.told.columns, self.told.partitioning.time, span, same)
+        wanted = Wanted(self.told.columns, self.told.partitioning.time, span, same)
         try:
             if kept is not None:
                 return _read(self.root, path, wanted, kept)
@@ -84,7 +84,7 @@ class DataFiles:
 
 
 @frozen
-class _Wanted:
+class Wanted:
     """What of a file is to be read.
 
     Attributes:
@@ -133,25 +133,33 @@ class _Memory:
 remembered = _Memory(_REMEMBERED)
 
 
-def _read(root: str, path: str, wanted: _Wanted, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
+def _read(root: str, path: str, wanted: Wanted, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
     """The rows by their values, and the times that name no slot."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    rows: Counter[tuple[Values, Span]] = Counter()
     column, time = wanted.columns.time, wanted.time
     times = None if column is None or time is None else FileTimes(column, time)
     try:
         with closing(open_file(root, path)) as source, ParquetFile(source, coerce_int96_timestamp_unit="us") as file:
-            first = 0
-            for number in range(file.num_row_groups):
-                count = file.metadata.row_group(number).num_rows
-                left = None if kept is None else kept.slice(first, count)
-                rows.update(_Group(file, number, count, wanted, times, left).counted())
-                first += count
+            rows = rows_of(file, wanted, times, kept)
     except ArrowException as error:
         raise OSError(str(error).partition("\n")[0]) from error
     return dict(rows), frozenset(times.ignored if times is not None else ())
+
+
+def rows_of(
+    file: ParquetFile, wanted: Wanted, times: FileTimes | None, kept: Array | None = None
+) -> Counter[tuple[Values, Span]]:
+    """The rows of an open file by their values; ``times`` notes the times that name no slot."""
+    rows: Counter[tuple[Values, Span]] = Counter()
+    first = 0
+    for number in range(file.num_row_groups):
+        count = file.metadata.row_group(number).num_rows
+        left = None if kept is None else kept.slice(first, count)
+        rows.update(_Group(file, number, count, wanted, times, left).counted())
+        first += count
+    return rows
 
 
 @frozen
@@ -168,7 +176,7 @@ class _Group:
     file: ParquetFile
     number: int
     count: int
-    wanted: _Wanted
+    wanted: Wanted
     times: FileTimes | None
     left: Array | None
 

@@ -9,13 +9,14 @@ from itertools import chain
 from typing import Any
 
 from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
-from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint
+from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint, is_of_file
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
 from sparkassets.files import File, list_files, rowless
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
+from sparkassets.sources.file_views import look
 
 _NAMED = 5
 """How many files are listed by name."""
@@ -59,6 +60,7 @@ class FileObserver:
 
     The cursor's keys are those of the slots (`FileSlot`), or ``""`` for a source without partitions; its values are
     fingerprints, empty once a slot's segment has left the list: what was there is told anew when it is listed again.
+    Besides it has what is remembered of single files that views ask for (`KnownFile`).
     A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty CSV or JSON file is not
     there.
     """
@@ -82,7 +84,7 @@ class FileObserver:
         Raises:
             SourceError: The folder is not there, or cannot be listed; or a file can never be read.
         """
-        del table_id, version, coverage, viewed  # the cursor knows every slot
+        del table_id, version, coverage  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
         partitioning = asset.partitioning
@@ -93,21 +95,21 @@ class FileObserver:
 
             note = missing_root(asset.name, pattern, seen=bool(cursor))
             return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
+        own = {key: value for key, value in cursor.items() if not is_of_file(key)}
         slots, ignored = _group(pattern, partitioning, files)
         unsettled = _unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
-        news = {key: value for key, value in seen.items() if cursor.get(key) != value}
-        unlisted = _unlisted(partitioning, [key for key in cursor if key not in slots])
-        left = {key: "" for key in unlisted if cursor[key]}
-        gone = [key for key in cursor if key not in slots and key not in unlisted]
-        extra: dict[str, Any] = {"files": sum(len(slots[key].files) for key in news)}
-        if unsettled:
-            extra["unsettled"] = len(unsettled)
-        if skipped := sorted(chain.from_iterable(ignored.kinds)):
-            extra |= {"ignored": [writable(path) for path in skipped[:_NAMED]], "ignored_count": len(skipped)}
-        notes = _notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled))
-        if not (news or gone or left or notes):
+        news = {key: value for key, value in seen.items() if own.get(key) != value}
+        unlisted = _unlisted(partitioning, [key for key in own if key not in slots])
+        left = {key: "" for key in unlisted if own[key]}
+        gone = [key for key in own if key not in slots and key not in unlisted]
+        held = {key: (slot.segment, slot.files) for key, slot in slots.items()}
+        values = look(asset, held, unsettled=unsettled, cursor=cursor, viewed=viewed)
+        extra = {"files": sum(len(slots[key].files) for key in news), "files_read": values.read}
+        extra["unsettled"] = len(unsettled)
+        notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
+        if not (news or gone or left or notes or values.views or values.cursor):
             return None
         present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
@@ -117,10 +119,16 @@ class FileObserver:
             changed=PartitionSet.of_slots((slots[key].segment, slots[key].time) for key in news),
             removed=partitioning.admits(were) - present,
             whole=not partitioning.is_partitioned and bool(news or gone),
-            cursor=news | left | dict.fromkeys(gone),
-            extra=extra,
+            cursor={**news, **left, **dict.fromkeys(gone), **values.cursor},
+            extra={**{key: count for key, count in extra.items() if count or key == "files"}, **_skipped(ignored)},
             notes=notes,
+            views=values.views,
         )
+
+
+def _skipped(ignored: _Ignored) -> dict[str, Any]:
+    paths = sorted(chain.from_iterable(ignored.kinds))
+    return {"ignored": [writable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
 
 
 def slots_of(

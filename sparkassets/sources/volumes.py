@@ -10,9 +10,10 @@ from collections.abc import Iterable
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.patterns import PathPattern
+from sparkassets.core.patterns import KnownFile, PathPattern, file_key
 from sparkassets.core.runs import Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.view_ids import view_id
 from sparkassets.delta.errors import reason
 from sparkassets.delta.feed import table_changes
 from sparkassets.delta.slices import TableFiles
@@ -21,7 +22,7 @@ from sparkassets.files import list_files, rowless
 from sparkassets.sources.files import slots_of
 
 _Slot = tuple[str, PartitionSet, int, int]
-"""Its key in the source's cursor, its partitions, and how many bytes in how many files it has."""
+"""Its key in the source's cursor, its partitions, and how many bytes in how many files it has; or of a single file."""
 
 
 class ReadVolumes:
@@ -29,7 +30,7 @@ class ReadVolumes:
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str | None, int], TableFiles | str] = {}
-        self._slots: dict[tuple[str, int], list[_Slot] | str] = {}
+        self._slots: dict[tuple[str, int, bool], list[_Slot] | str] = {}
         self._known: dict[tuple[str, Pin], Volume] = {}
 
     def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
@@ -59,14 +60,18 @@ class ReadVolumes:
         return Volume(sum(file.size for file in read), len(read))
 
     def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: Pin, known: AssetState) -> Volume:
-        key = asset.name, pin.seq  # whoever looked since has seen another list
+        key = asset.name, pin.seq, asset.in_paths is None  # whoever looked since has seen another list
         if key not in self._slots:
             self._slots[key] = _slots_of(asset, source.kind)
         slots = self._slots[key]
         if isinstance(slots, str):
             return Volume(None, None, slots)
-        partitioned = asset.partitioning.is_partitioned
         seen = (each for each in slots if known.position.get(each[0]))
+        if asset.in_paths is not None:
+            view = view_id(*asset.views)
+            held = ((each, KnownFile.of(known.position[each[0]]).parts(view)) for each in seen)
+            return _sum(each for each, parts in held if pin.parts.is_everything or parts.overlaps(pin.parts))
+        partitioned = asset.partitioning.is_partitioned
         return _sum(each for each in seen if not partitioned or pin.parts.overlaps(each[1]))
 
 
@@ -103,7 +108,7 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
 def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
     """What is there of a source by its slots; why it cannot be told."""
     path = asset.storage.path if asset.storage is not None else ""
-    pattern = PathPattern.parse(path, asset.partitioning.segment_columns)
+    pattern = PathPattern.parse(path, asset.layout.segment_columns)
     try:
         files = list_files(pattern)
     except SourceError as error:
@@ -111,7 +116,9 @@ def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
     if files is None:
         return f"'{pattern.root}' is not there"
     held = [file for file in files if not rowless(kind, file[1])]
-    slots = slots_of(pattern, asset.partitioning, held)
+    slots = slots_of(pattern, asset.layout, held)
+    if asset.in_paths is not None:
+        return [(file_key(file[0]), parts, file[1], 1) for parts, each in slots.values() for file in each]
     return [(key, parts, sum(file[1] for file in each), len(each)) for key, (parts, each) in slots.items()]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint
+from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
+from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.files import list_files, rowless
@@ -53,7 +54,8 @@ class PinnedFiles:
 
     Attributes:
         parts: What is read; everything reads all of it.
-        seen: The source's fingerprints of that time, by slot; None where nobody has looked.
+        seen: The source's fingerprints of that time, by slot, or of what is read by values by file; None where nobody
+            has looked.
     """
 
     asset: AssetSpec
@@ -73,7 +75,7 @@ class PinnedFiles:
         if found is None:
             raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
         files = (self._file(pattern, *each) for each in found)
-        kept = (file for file in files if file is not None and (self.seen is None or file.slot.key in self.seen))
+        kept = (file for file in files if file is not None and (self.seen is None or self._key(file) in self.seen))
         return sorted(kept, key=lambda file: file.path)
 
     def check(self, files: Sequence[FoundFile]) -> None:
@@ -84,7 +86,7 @@ class PinnedFiles:
         """
         groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
         for file in files:
-            groups[file.slot.key].append((file.relative, file.size, file.changed))
+            groups[self._key(file)].append((file.relative, file.size, file.changed))
         seen = self.seen or {}
         differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
         if differing:
@@ -94,14 +96,18 @@ class PinnedFiles:
                 hint="the run is planned anew with what is there; 'settle' leaves alone what is still being written",
             )
 
+    def _key(self, file: FoundFile) -> str:
+        return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
+
     def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
-        text, partitioning, source = pattern.match(relative), self.asset.partitioning, self.asset.source
+        text, partitioning, source = pattern.match(relative), self.asset.layout, self.asset.source
         if text is None or (source is not None and rowless(source.kind, size)):
             return None
         segment, time = pattern.segment(relative), pattern.time(text, partitioning)
         if segment is None or time is None:
             return None
-        if partitioning.is_partitioned and not self.parts.overlaps(PartitionSet.of_slots([(segment, time)])):
+        mapped = partitioning.is_partitioned and self.asset.in_paths is None
+        if mapped and not self.parts.overlaps(PartitionSet.of_slots([(segment, time)])):
             return None
         slot = FileSlot(segment, None if partitioning.time is None else time[0])
         root = _root(pattern)
@@ -109,6 +115,8 @@ class PinnedFiles:
         return FoundFile(path, relative, size, changed, slot)
 
     def _named(self, keys: Sequence[str]) -> str:
+        if self.asset.in_paths is not None:
+            return f": {few([writable(path_of_key(key)) for key in sorted(keys)], most=_SHOWN)}"
         partitioning = self.asset.partitioning
         if not partitioning.is_partitioned:
             return ""
@@ -187,7 +195,7 @@ def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, st
 
 
 def _pattern(asset: AssetSpec, path: str) -> PathPattern:
-    return PathPattern.parse(path, asset.partitioning.segment_columns)
+    return PathPattern.parse(path, asset.layout.segment_columns)
 
 
 def _root(pattern: PathPattern) -> str:
@@ -231,11 +239,11 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
 
 def _literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
     """SQL of the value of each field; of no slot NULL."""
-    fields, time = _fields(asset), asset.partitioning.time
+    fields, time = _fields(asset), asset.layout.time
     if slot is None:
         return dict.fromkeys(fields, "NULL")
     texts = map(sqltext.text, slot.segment)
-    segments = dict(zip(asset.partitioning.segment_columns, texts, strict=True))
+    segments = dict(zip(asset.layout.segment_columns, texts, strict=True))
     if time is None or slot.start is None:
         return segments
     return {next(iter(fields)): partition_values.literal(time, slot.start), **segments}
@@ -245,8 +253,8 @@ def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
     """The values of each field, in the order of ``slots``."""
     import pyarrow as pa
 
-    fields, time = _fields(asset), asset.partitioning.time
-    columns = enumerate(asset.partitioning.segment_columns)
+    fields, time = _fields(asset), asset.layout.time
+    columns = enumerate(asset.layout.segment_columns)
     segments = {column: pa.array([slot.segment[index] for slot in slots], pa.string()) for index, column in columns}
     if time is None:
         return segments
@@ -267,7 +275,7 @@ def _fields(asset: AssetSpec) -> dict[str, str]:
     """The types of the columns that the path's fields are, that of time first."""
     if asset.storage is None:
         return {}
-    partitioning = asset.partitioning
+    partitioning = asset.layout
     pattern = _pattern(asset, asset.storage.path)
     segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
     if pattern.field is None or partitioning.time is None:

@@ -119,8 +119,16 @@ def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -
         files = pinned.list()
         pinned.check(files)
         read.files.append((pinned, files))
-        return read_files(session, files, asset=asset, source=source)
+        frame = read_files(session, files, asset=asset, source=source)
+        return frame if asset.in_paths is None else _by_values(frame, asset, pin)
     return _delta(session, asset, pin)
+
+
+def _by_values(frame: DataFrame, asset: AssetSpec, pin: Pin) -> DataFrame:
+    """The rows whose values are in the pinned partitions."""
+    owner = f"the inlet {asset.name!r}"
+    predicate = belonging(frame.schema, pin.parts, partitioning=asset.partitioning, owner=owner)
+    return frame if predicate is None else frame.filter(predicate)
 
 
 def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:

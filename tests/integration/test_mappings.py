@@ -143,6 +143,48 @@ def test_a_late_file_makes_exactly_its_event_days_stale(spark, tmp_path):
     assert rows(tmp_path, "events") == [(date(2025, 1, 1), 7)]
 
 
+def test_a_late_file_of_text_makes_exactly_its_event_days_stale(spark, tmp_path):
+    project = made(
+        tmp_path,
+        {
+            "raw.yml": (
+                "asset: raw\nsource: csv\npath: raw/{arrived}.csv\ncolumns: {happened: timestamp, amount: int}\n"
+                "partition: {by: day, column: arrived}\n"
+            ),
+            "events.yml": (
+                "asset: events\npartition: {by: day, column: event_day}\n"
+                "inlets: {raw: {partitions: {from: happened}}}\n"
+                "sql: |\n  SELECT to_date(happened) AS event_day, sum(amount) AS amount, max(arrived) AS arrived\n"
+                "  FROM {{ inlets.raw }} GROUP BY ALL\n"
+            ),
+        },
+    )
+
+    def arrive(day, *some):
+        (tmp_path / "raw").mkdir(exist_ok=True)
+        lines = [f"2025-01-{happened:02}T10:00:00,{amount}" for happened, amount in some]
+        (tmp_path / "raw" / f"2025-04-0{day}.csv").write_text("\n".join(["happened,amount", *lines, ""]))
+
+    def computed():
+        return [(day.day, amount, arrived.day) for day, amount, arrived in rows(tmp_path, "events")]
+
+    arrive(1, (1, 1), (2, 2))
+    arrive(2, (2, 20), (9, 90))
+    assert due(project) == {"events": ["2025-01-01..2025-01-02", "2025-01-09"]}
+    project.run(spark)
+    assert computed() == [(1, 1, 1), (2, 22, 2), (9, 90, 2)]
+    assert due(project) == {}
+    arrive(1, (2, 3), (3, 4))  # the first day is in it no more
+    assert due(project) == {"events": ["2025-01-01..2025-01-03"]}
+    project.run(spark)
+    assert computed() == [(2, 23, 2), (3, 4, 1), (9, 90, 2)]
+    (tmp_path / "raw" / "2025-04-02.csv").unlink()  # it aged out: what it alone held stays
+    assert due(project) == {"events": ["2025-01-02"]}
+    project.run(spark)
+    assert computed() == [(2, 3, 1), (3, 4, 1), (9, 90, 2)]
+    assert due(project) == {}
+
+
 def test_what_an_own_asset_wrote_by_the_day_of_arrival_is_computed_by_the_day_of_the_event(spark, tmp_path):
     project = made(
         tmp_path,

@@ -51,7 +51,7 @@ def folder(asset: AssetSpec) -> str:
     path = asset.storage.path if asset.storage is not None else ""
     if asset.source is None or asset.source.kind in ("delta", "events"):
         return path
-    pattern = PathPattern.parse(path, asset.partitioning.segment_columns)
+    pattern = PathPattern.parse(path, asset.layout.segment_columns)
     return pattern.root if pattern.is_pattern else path
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeField
-from sparkassets.core.patterns.files import fingerprint, hidden
+from sparkassets.core.patterns.files import KnownFile, file_key, fingerprint, hidden, is_of_file, path_of_key
 from sparkassets.core.patterns.paths import PathPattern
 from sparkassets.core.patterns.slots import FileSlot
 
 __all__ = [
     "FileSlot",
+    "KnownFile",
     "PathPattern",
     "PatternError",
     "SegmentField",
     "TimeField",
+    "file_key",
     "fingerprint",
     "hidden",
+    "is_of_file",
+    "path_of_key",
 ]

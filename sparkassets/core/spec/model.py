@@ -325,6 +325,7 @@ class AssetSpec:
         notify: Who is told of it.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
+        in_paths: Of files that are read by values, whose partitions are those: the ones that their paths tell.
         outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
         maker: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
         durations: all in seconds.
@@ -367,8 +368,14 @@ class AssetSpec:
     timeout_seconds: int = 7200
     lease_seconds: int = 600
     views: Mapping[str, Partitioning] = field(default_factory=dict)
+    in_paths: Partitioning | None = None
     outlets: tuple[str, ...] = ()
     maker: str = ""
+
+    @property
+    def layout(self) -> Partitioning:
+        """Of a source of files the partitions that their paths tell."""
+        return self.partitioning if self.in_paths is None else self.in_paths
 
     @property
     def judged_by(self) -> str:
@@ -480,7 +487,9 @@ class ProjectSpec:
         """One of an asset's inlets, with the partitions that it is mapped by."""
         inlet = asset.inlets.get(name)
         read = self.assets[name]
-        return read if inlet is None or inlet.view is None else replace(read, partitioning=inlet.view)
+        if inlet is None or inlet.view is None:
+            return read
+        return replace(read, partitioning=inlet.view, in_paths=read.partitioning, views={inlet.uri: inlet.view})
 
     def heard(self, asset: str, leaf: Leaf) -> str:
         """The dataset whose events a leaf of that asset's condition means: of an inlet by values its view."""

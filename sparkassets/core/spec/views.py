@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 from urllib.parse import quote
 
 from sparkassets.core.columns import KnownColumns
-from sparkassets.core.partitions import Match, Overlap, Partitioning, SegmentPartition
+from sparkassets.core.partitions import Match, Overlap, Partitioning, SegmentPartition, holds_segments
+from sparkassets.core.patterns import PathPattern
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.mappings import Said
+
+_TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz", "string"})
+_UNDERSTOOD: Final[Mapping[str, frozenset[str]]] = {
+    "csv": frozenset(
+        {"header", "sep", "delimiter", "quote", "escape", "multiline", "nullvalue", "inferschema"}
+        | {"mode", "encoding", "charset", "compression", "columnnameofcorruptrecord"}
+    ),
+    "json": frozenset({"mode", "encoding", "charset", "multiline", "compression", "columnnameofcorruptrecord"}),
+}
+"""Options of readers, by kind of file, with which a look finds the values that Spark does."""
 
 
 def from_column(written: object) -> str | None:
@@ -44,6 +57,9 @@ def view_of(
     if refused := _refusal(down, up):
         at.key_problem(refused[0], hint=refused[1])
         return None
+    if refused := _refusal_of_files(column, down, up):
+        at.problem(refused[0], hint=refused[1])
+        return None
     if columns is not None and (lacking := columns.refuse(column)):
         at.problem(lacking[0], hint=lacking[1])
         return None
@@ -69,8 +85,12 @@ def identity(asset: str, view: Partitioning) -> str:
     'sparkassets:raw/event_day?by=day&timezone=Europe/Berlin'
     """
     names = "/".join(quote(column, safe="") for column in view.columns)
-    grid = f"?by={quote(str(view.time.by))}&timezone={quote(view.time.timezone)}" if view.time is not None else ""
-    return f"sparkassets:{asset}/{names}{grid}"
+    if view.time is None:
+        return f"sparkassets:{asset}/{names}"
+    grid = {"by": str(view.time.by), "timezone": view.time.timezone}
+    grid |= {"offset": str(view.time.offset)} if view.time.offset else {}
+    grid |= {"exclude": view.time.exclude} if view.time.exclude else {}
+    return f"sparkassets:{asset}/{names}?" + "&".join(f"{key}={quote(value)}" for key, value in grid.items())
 
 
 def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
@@ -78,9 +98,6 @@ def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
     own = down.partitioning
     if up.source is not None and up.source.kind == "events":
         return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None
-    if up.source is not None and up.source.kind != "delta":
-        message = f"values are asked of Delta tables only, and the source {up.name!r} is of {up.source.kind} files"
-        return message, f"copy {up.name!r} into a table by an asset of its own partitions, and ask that one"
     if up.keys.table is not None:
         message = f"values are asked of tables at a path only, and {up.name!r} is in a catalog"
         return message, "partition it by that column, or copy it by an asset with a 'path'"
@@ -94,3 +111,45 @@ def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
         message = f"the segments of asset {down.name!r} come to be known as it runs: no values can be looked for"
         return message, "list them"
     return None
+
+
+def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
+    """Why the values of that column cannot be found in the files of a source, with a hint; None where they can."""
+    source = up.source
+    if source is None or source.kind == "delta" or up.storage is None:
+        return None
+    fields = PathPattern.parse(up.storage.path, up.partitioning.segment_columns).fields
+    if column.lower() in map(str.lower, fields):
+        return f"{column!r} is a field of the path of {up.name!r}, by which that is partitioned", "leave 'from' out"
+    if source.kind == "parquet":
+        return None
+    understood = _UNDERSTOOD[source.kind]
+    strange = next((key for key in source.options if key.lower() not in understood), None)
+    if strange is not None:
+        message = (
+            f"with the option {strange!r} of {up.name!r} it is not known which values its {source.kind} files hold"
+        )
+        return message, f"copy {up.name!r} into a table by an asset of its own partitions, and ask that one"
+    kind = next((kind for name, kind in up.keys.types.items() if name.lower() == column.lower()), None)
+    if kind is None and (source.kind == "json" or _is_headless(source.options)):
+        return (
+            f"the type of {column!r} is not told by the {source.kind} files of {up.name!r}",
+            "declare it in 'columns'",
+        )
+    if not _tells(kind or "string", down.partitioning):
+        expected = "a date, a timestamp or text" if down.partitioning.time is not None else "of a type of segments"
+        return (
+            f"{column!r} of {up.name!r} is {kind}, which tells no partition of {down.name!r}; expected {expected}",
+            None,
+        )
+    return None
+
+
+def _is_headless(options: Mapping[str, str]) -> bool:
+    return any(key.lower() == "header" and value.lower() != "true" for key, value in options.items())
+
+
+def _tells(kind: str, own: Partitioning) -> bool:
+    if own.time is None:
+        return holds_segments(kind.lower())
+    return kind.lower() in _TIMES and (kind.lower() != "date" or own.time.has_dates)

@@ -353,7 +353,11 @@ VIEWED = {
         partition: [{by: day, column: day}, {segments: [apac, emea, us], column: region}]
     """,
     "events.yml": "asset: events\nsource: true\nuri: x-events",
-    "landing.yml": "asset: landing\nsource: csv\npath: landing/*.csv",
+    "landing.yml": "asset: landing\nsource: csv\npath: landing/{region}/*.csv\n"
+    "columns: {day: date, amount: double, note: string}\npartition: {segments: [a, b], column: region}",
+    "odd.yml": "asset: odd\nsource: csv\npath: odd/*.csv\noptions: {dateFormat: dd.MM.yyyy}",
+    "lines.yml": "asset: lines\nsource: json\npath: lines/*.json",
+    "bare.yml": "asset: bare\nsource: csv\npath: bare/*.csv\noptions: {header: false}",
     "own.yml": "asset: own\npartition: {by: day, column: day}\nsql: SELECT DATE '2025-01-01' AS day",
 }
 DAY = "{by: day, column: day, timezone: Europe/Berlin, start: 2025-01-01}"
@@ -378,6 +382,23 @@ def test_segments_that_the_inlet_has_itself_match_as_ever():
     found = compiled(viewed(f"[{DAY}, {REGIONS}]", "{landed: {partitions: {from: happened}}}"))
     view = found.assets["a"].inlets["landed"].view
     assert view == Partitioning(HAPPENED, (SegmentPartition("region", ("apac", "emea", "us")),))
+
+
+def test_files_are_asked_of_values_besides_what_their_paths_tell():
+    region = "{segments: [a, b], column: region}"
+    found = compiled(viewed(f"[{DAY}, {region}]", "{landing: {partitions: {from: day}}}"))
+    inlet, read = found.assets["a"].inlets["landing"], found.as_read(found.assets["a"], "landing")
+    assert inlet.view is not None
+    assert inlet.view.columns == ("day", "region")
+    assert (read.partitioning, read.layout) == (inlet.view, found.assets["landing"].partitioning)
+    assert list(read.views) == [inlet.uri]
+
+
+def test_slots_that_are_shifted_or_left_out_are_another_view():
+    shifted = "{by: day, column: day, offset: 6h, exclude: '* * * * SUN'}"
+    found = compiled(viewed(shifted, "{raw: {partitions: {from: happened}}}"))
+    uri = found.assets["a"].inlets["raw"].uri
+    assert uri.endswith("?by=day&timezone=UTC&offset=21600&exclude=%2A%20%2A%20%2A%20%2A%20SUN")
 
 
 def test_segments_alone_go_by_the_column_and_two_assets_share_a_view():
@@ -407,12 +428,51 @@ a.yml:3:35: asset 'raw' declares no column 'happend'
         ),
         (
             DAY,
-            "{landing: {partitions: {from: day}}}",
+            "{landing: {partitions: {from: region}}}",
             """\
-a.yml:3:33: values are asked of Delta tables only, and the source 'landing' is of csv files
-    inlets: {landing: {partitions: {from: day}}}
-                                    ^^^^
-  hint: copy 'landing' into a table by an asset of its own partitions, and ask that one
+a.yml:3:39: 'region' is a field of the path of 'landing', by which that is partitioned
+    inlets: {landing: {partitions: {from: region}}}
+                                          ^^^^^^
+  hint: leave 'from' out
+""",
+        ),
+        (
+            DAY,
+            "{landing: {partitions: {from: amount}}}",
+            """\
+a.yml:3:39: 'amount' of 'landing' is double, which tells no partition of 'a'; expected a date, a timestamp or text
+    inlets: {landing: {partitions: {from: amount}}}
+                                          ^^^^^^
+""",
+        ),
+        (
+            DAY,
+            "{odd: {partitions: {from: day}}}",
+            """\
+a.yml:3:35: with the option 'dateFormat' of 'odd' it is not known which values its csv files hold
+    inlets: {odd: {partitions: {from: day}}}
+                                      ^^^
+  hint: copy 'odd' into a table by an asset of its own partitions, and ask that one
+""",
+        ),
+        (
+            DAY,
+            "{lines: {partitions: {from: day}}}",
+            """\
+a.yml:3:37: the type of 'day' is not told by the json files of 'lines'
+    inlets: {lines: {partitions: {from: day}}}
+                                        ^^^
+  hint: declare it in 'columns'
+""",
+        ),
+        (
+            DAY,
+            "{bare: {partitions: {from: day}}}",
+            """\
+a.yml:3:36: the type of 'day' is not told by the csv files of 'bare'
+    inlets: {bare: {partitions: {from: day}}}
+                                       ^^^
+  hint: declare it in 'columns'
 """,
         ),
         (

@@ -1,0 +1,27 @@
+"""How a source of files remembers what the views that others ask of it held in each file."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+from sparkassets.core.spec.model import AssetSpec
+
+_DIGEST_SIZE: Final = 6
+
+
+def view_id(uri: str) -> str:
+    """What stands for a view where it is named often.
+
+    >>> len(view_id("sparkassets:raw/event_day?by=day&timezone=UTC"))
+    12
+    """
+    return blake2b(uri.encode(), digest_size=_DIGEST_SIZE).hexdigest()
+
+
+def digest(asset: AssetSpec, uri: str) -> str:
+    """What tells a view of a source of files, and how its files are read, from what these were before."""
+    view, source = asset.views[uri], asset.source
+    columns = {name: kind for name, kind in asset.columns.items() if name.lower() in map(str.lower, view.columns)}
+    told = [repr(view), sorted(columns.items()), None if source is None else sorted(source.options.items())]
+    return blake2b(repr(told).encode(), digest_size=_DIGEST_SIZE).hexdigest()

@@ -1,0 +1,184 @@
+"""In which partitions the rows of one file of a source are, by the values of its columns: of CSV, JSON or Parquet.
+
+Of a Parquet file only its footer is read where the statistics tell, else the columns that are asked for; of text files
+all of it. What Spark takes for a value of the declared type is one here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from datetime import date
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import quote
+
+from sparkassets.core.partitions import Partitioning, PartitionSet, Segment
+from sparkassets.core.phrases import writable
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.columns import columns_of
+from sparkassets.delta.data_files import open_file
+from sparkassets.delta.parts import ALWAYS, Cell, FileParts
+from sparkassets.delta.segments import FileSegments
+from sparkassets.delta.times import NULL, FileTimes, Span
+from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
+from sparkassets.sources.file_texts import csv_header, csv_texts, json_texts, uncompressed, value_of
+from sparkassets.sources.left_out import NAMED
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+_PHYSICAL = "delta.columnMapping.physicalName"
+_SYNONYMS = {"timestamp_ltz": "timestamp"}
+_OF_ARROW = {
+    "date32[day]": "date",
+    "string": "string",
+    "large_string": "string",
+    "bool": "boolean",
+    "int8": "byte",
+    "int16": "short",
+    "int32": "integer",
+    "int64": "long",
+}
+
+
+@frozen
+class FileValues:
+    """Looks into files of a source for the partitions that a view makes of their rows.
+
+    Attributes:
+        root: Of the paths of its files; where the source is one file its folder.
+    """
+
+    asset: AssetSpec
+    view: Partitioning
+    root: str
+
+    def look(self, path: str, segment: Segment) -> tuple[PartitionSet, Mapping[str, list[str]]]:
+        """The partitions of the file's rows, and by column some of the values that are in none.
+
+        Args:
+            path: Relative to the root.
+            segment: What its path tells of segments.
+
+        Raises:
+            SourceError: It cannot be read, or lacks a column.
+        """
+        fields = dict(zip(self.asset.layout.segment_columns, segment, strict=True))
+        told = {column: fields[column] for column in self.view.columns if column in fields}
+        kind = self.asset.source.kind if self.asset.source is not None else "parquet"
+        try:
+            with closing(self._open(path)) as stream:
+                if kind == "parquet":
+                    parts, cells = self._of_parquet(stream, told)
+                else:
+                    parts, cells = (self._of_json if kind == "json" else self._of_csv)(stream, path, told)
+        except SourceError as error:
+            raise SourceError(f"{error.args[0]} (in the file '{writable(path)}')", hint=error.hint) from error
+        except (OSError, ValueError, EOFError) as error:
+            reason = str(error).partition("\n")[0]
+            raise SourceError(
+                f"the file '{writable(path)}' of the source '{self.asset.name}' cannot be read: {reason}",
+                hint="take it away or write it again; 'settle' leaves alone what is still being written",
+            ) from error
+        left = {column: sorted(some)[:NAMED] for column, some in sorted(parts.ignored.items())}
+        return PartitionSet.of_slots(cells), left
+
+    def _open(self, path: str) -> BinaryIO:
+        return open_file(self.root, quote(path))
+
+    def _parts(self, columns: Mapping[str, str], told: Mapping[str, str]) -> FileParts:
+        """Tells the partitions of rows with these columns and types; upper and lower case are the same, as in Spark.
+
+        Raises:
+            SourceError: A column of the view is missing, or its type tells no partition.
+        """
+        asked = {column.lower(): column for column in self.view.columns}
+        fields = [
+            {"name": asked.get(name.lower(), name), "type": _SYNONYMS.get(kind, kind), "metadata": {_PHYSICAL: name}}
+            for name, kind in ({**columns, **dict.fromkeys(told, "string")}).items()
+        ]
+        schema = json.dumps({"fields": fields})
+        return FileParts.of(columns_of(schema, self.view, source=self.asset.name), self.view)
+
+    # ------------------------------------------------------------------ kinds of files
+
+    def _of_parquet(self, stream: BinaryIO, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
+        from pyarrow.parquet import ParquetFile
+
+        from sparkassets.sources.delta_rows import Wanted, rows_of
+
+        with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
+            parts = self._parts(_types(file), told)
+            same = tuple(told.get(each.name) for each in parts.columns.segments)
+            rows = rows_of(file, Wanted(parts.columns, self.view.time, None, same), parts.times)
+        cells: list[Cell] = []
+        for (values, span), count in rows.items():
+            segment = parts.segment_of(values) if parts.segments else ()
+            cells += [(segment, span)] if count and segment is not None else []
+        return parts, cells
+
+    def _of_json(self, stream: BinaryIO, path: str, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
+        options = self.asset.source.options if self.asset.source is not None else {}
+        parts = self._parts({name: kind.lower() for name, kind in self.asset.columns.items()}, told)
+        read = [each.physical for each in parts.columns if each.name not in told]
+        texts = json_texts(uncompressed(stream, path), read, options)
+        return parts, list(_cells(parts, texts, told))
+
+    def _of_csv(self, stream: BinaryIO, path: str, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
+        options = self.asset.source.options if self.asset.source is not None else {}
+        fields = {column.lower() for column in self.asset.layout.columns}
+        declared = {name: kind.lower() for name, kind in self.asset.columns.items() if name.lower() not in fields}
+        names = csv_header(uncompressed(stream, path), list(declared), options)
+        if not names:  # there is nothing in it
+            return self._parts(dict.fromkeys(self.view.columns, "string"), told), []
+        parts = self._parts({name: declared.get(name, "string") for name in names}, told)
+        read = [each.physical for each in parts.columns if each.name not in told]
+        with closing(self._open(path)) as again:
+            return parts, list(_cells(parts, csv_texts(uncompressed(again, path), names, read, options), told))
+
+
+def _types(file: ParquetFile) -> dict[str, str]:
+    """The types of a file's columns, as Spark reads them and Delta names them."""
+    ancient = {
+        file.schema.column(index).name
+        for index in range(len(file.schema))
+        if file.schema.column(index).physical_type == "INT96"
+    }
+    found = {}
+    for field in file.schema_arrow:
+        text = str(getattr(field.type, "value_type", field.type))
+        if text.startswith("timestamp"):
+            text = "timestamp" if "tz=" in text or field.name in ancient else "timestamp_ntz"
+        elif text.startswith("decimal128"):
+            text = text.replace("decimal128", "decimal").replace(" ", "")
+        found[str(field.name)] = _OF_ARROW.get(text, text)
+    return found
+
+
+def _cells(parts: FileParts, rows: Iterable[tuple[str | None, ...]], told: Mapping[str, str]) -> Iterator[Cell]:
+    """The partitions of rows, of which there are the texts of the columns that the path does not tell, in order."""
+    read = [each.name for each in parts.columns if each.name not in told]
+    for row in rows:
+        texts = {**dict(zip(read, row, strict=True)), **told}
+        span = ALWAYS if parts.times is None else _span(parts.times, texts[parts.times.column.name])
+        segment = tuple(_segment(each, texts[each.column.name]) for each in parts.segments)
+        if span is not None and None not in segment:
+            yield tuple(each for each in segment if each is not None), span
+
+
+def _span(times: FileTimes, text: str | None) -> Span | None:
+    value = None if text is None else value_of(text, times.column.kind)
+    if isinstance(value, str | date):
+        return times.of_value(value)
+    times.leave_out(NULL if text is None else text)
+    return None
+
+
+def _segment(segments: FileSegments, text: str | None) -> str | None:
+    value = None if text is None else value_of(text, segments.column.kind)
+    if value is None and text is not None:
+        segments.leave_out(text)
+        return None
+    return segments.key_of(value)

@@ -1,0 +1,188 @@
+"""What is new of the views of a source of files: the partitions that the values in new, changed and lost files make.
+
+Only files that are not the ones seen before are read. What each held is kept in the source's cursor, so that the old
+values of a file that is another one now, or is gone, are told as well as the new ones.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import field
+from typing import Any
+
+from sparkassets.core.journal.entries import Viewed
+from sparkassets.core.partitions import NOTHING, PartitionSet, Segment
+from sparkassets.core.partitions.plain import parts_to
+from sparkassets.core.patterns import KnownFile, PathPattern, file_key, fingerprint, is_of_file
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.view_ids import digest, view_id
+from sparkassets.files import File
+from sparkassets.files.stores import local_path
+from sparkassets.frozen import frozen
+from sparkassets.sources.left_out import NAMED, left_out
+
+_THREADS = 16
+
+Slots = Mapping[str, tuple[Segment, list[File]]]
+"""By the key of a slot what its path tells of segments, and its files."""
+
+
+@frozen
+class FileViews:
+    """What one look found.
+
+    Attributes:
+        views: What is new, by their identities.
+        cursor: Of the files that are new, changed or gone what is to be kept.
+        notes: Sentences on what is left out.
+        read: How many files were read.
+    """
+
+    views: Mapping[str, Viewed] = field(default_factory=dict)
+    cursor: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    read: int = 0
+
+
+def look(
+    asset: AssetSpec, slots: Slots, *, unsettled: Collection[str], cursor: Mapping[str, Any], viewed: Mapping[str, Any]
+) -> FileViews:
+    """What is new of the source's views.
+
+    Args:
+        asset: The source.
+        slots: All that are there; of those that are not settled what was seen before stands.
+        unsettled: Their keys.
+        cursor: As it was left by the last look.
+        viewed: What each view held by then.
+
+    Raises:
+        SourceError: A file cannot be read, or lacks a column.
+    """
+    before = {key: value for key, value in cursor.items() if is_of_file(key)}
+    if not asset.views:
+        return FileViews(cursor=dict.fromkeys(before))
+    known = {key: KnownFile.of(value) for key, value in before.items()}
+    return _Look(asset, slots, unsettled, known).found(viewed)
+
+
+@frozen
+class _Look:
+    """One look.
+
+    Attributes:
+        before: What was seen of files, by their keys.
+    """
+
+    asset: AssetSpec
+    slots: Slots
+    unsettled: Collection[str]
+    before: Mapping[str, KnownFile]
+
+    def found(self, viewed: Mapping[str, PartitionSet]) -> FileViews:
+        """What is new, and all that is to be kept of it."""
+        there = {
+            file_key(file[0]): (slot, file)
+            for slot, (_, files) in self.slots.items()
+            if slot not in self.unsettled
+            for file in files
+        }
+        gone = {key: each for key, each in self.before.items() if key not in there and each.slot not in self.unsettled}
+        specs = {uri: (view_id(uri), digest(self.asset, uri)) for uri in self.asset.views}
+        read = {key: found for key, found in there.items() if self._is_new(key, found[1], specs.values())}
+        now = self._read(read, specs)
+        after = {key: each for key, each in self.before.items() if key not in gone} | now
+        views = {uri: self._view(uri, now, gone, after, viewed[uri]) for uri in specs}
+        return FileViews(
+            views={uri: each for uri, each in views.items() if each},
+            cursor=dict.fromkeys(gone) | {key: each.plain() for key, each in now.items()},
+            notes=self._notes(after.values()),
+            read=len(read),
+        )
+
+    def _is_new(self, key: str, file: File, specs: Collection[tuple[str, str]]) -> bool:
+        known = self.before.get(key)
+        if known is None or known.seen != fingerprint([file]):
+            return True
+        return any(known.held.get(view, [""])[0] != spec for view, spec in specs)
+
+    def _read(
+        self, files: Mapping[str, tuple[str, File]], specs: Mapping[str, tuple[str, str]]
+    ) -> dict[str, KnownFile]:
+        """What each of the files holds, by its key, as its slot and the listing have it."""
+        if not files:
+            return {}
+        from concurrent.futures import ThreadPoolExecutor
+
+        from sparkassets.sources.file_values import FileValues
+
+        values = {uri: FileValues(self.asset, view, self._root(files)) for uri, view in self.asset.views.items()}
+
+        def one(key: str) -> KnownFile:
+            slot, file = files[key]
+            held: dict[str, list[Any]] = {}
+            left: defaultdict[str, set[str]] = defaultdict(set)
+            for uri, each in values.items():
+                parts, besides = each.look(file[0], self.slots[slot][0])
+                view, spec = specs[uri]
+                held[view] = [spec, parts_to(parts)]
+                for column, some in besides.items():
+                    left[column].update(some)
+            return KnownFile(fingerprint([file]), slot, held, {column: sorted(left[column])[:NAMED] for column in left})
+
+        with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
+            return dict(zip(files, pool.map(one, files), strict=True))
+
+    def _root(self, files: Mapping[str, tuple[str, File]]) -> str:
+        """The folder or the prefix that the files' paths are relative to."""
+        path = self.asset.storage.path if self.asset.storage is not None else ""
+        pattern = PathPattern.parse(path, self.asset.layout.segment_columns)
+        root = local_path(pattern.root) or pattern.root
+        alone = not pattern.is_pattern and all(root.endswith(f"/{file[0]}") for _, file in files.values())
+        return root.rpartition("/")[0] if alone else root
+
+    def _view(
+        self,
+        uri: str,
+        now: Mapping[str, KnownFile],
+        gone: Mapping[str, KnownFile],
+        after: Mapping[str, KnownFile],
+        coverage: PartitionSet,
+    ) -> Viewed:
+        """What is new of one view.
+
+        A slot that is gone takes away what nobody else holds, and so does a file of a source without partitions. What
+        was in a file that is another one now, or that is gone from a slot that is there, has changed.
+        """
+        view = view_id(uri)
+        touched: list[PartitionSet] = []
+        lost: list[PartitionSet] = []
+        aged: list[PartitionSet] = []
+        for key, each in now.items():
+            known = self.before.get(key)
+            was, is_now = NOTHING if known is None else known.parts(view), each.parts(view)
+            if known is not None and known.seen == each.seen:
+                touched.append(is_now - was)
+            else:
+                touched.append(is_now | was)
+                lost.append(was - is_now)
+        for each in gone.values():
+            is_gone = each.slot not in self.slots or not self.asset.layout.is_partitioned
+            (aged if is_gone else lost).append(each.parts(view))
+        changed, taken = PartitionSet.union([*touched, *lost]), PartitionSet.union(aged)
+        first = not any(view in each.held for each in self.before.values())
+        unknown = self.asset.views[uri].admits(coverage) if first else NOTHING
+        if not taken and not unknown:
+            return Viewed(changed)
+        present = PartitionSet.union([*lost, *(each.parts(view) for each in after.values())])
+        return Viewed(changed | (taken & present), (taken | unknown) - present)
+
+    def _notes(self, files: Collection[KnownFile]) -> tuple[str, ...]:
+        left: defaultdict[str, set[str]] = defaultdict(set)
+        for each in files:
+            for column, some in each.left.items():
+                left[column].update(some)
+        ordered = {column: sorted(left[column]) for column in sorted(left)}
+        notes = (note for view in self.asset.views.values() for note in left_out(ordered, view))
+        return tuple(dict.fromkeys(notes))
