@@ -126,6 +126,18 @@ class SourceError(SparkAssetsError):
     """What others write cannot be read: it vanished, changed under the reader, or does not fit its declaration."""
 
 
+class SessionNeededError(SourceError):
+    """A table asks of its readers what a Spark session alone knows.
+
+    Attributes:
+        why: What it asks, as the end of a sentence.
+    """
+
+    def __init__(self, message: str, *, why: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.why = why
+
+
 class SourceChangedError(SourceError):
     """A source is no longer what the run was planned with: only a new plan can succeed, no attempt with these pins.
 

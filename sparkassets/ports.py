@@ -303,6 +303,13 @@ class TargetObserver(Protocol):
             SourceError: The table cannot be read; the message says what and where.
         """
 
+    def check(self, asset: AssetSpec) -> None:
+        """Looks whether runs may write to the asset's table as it is; one that is not there is fine.
+
+        Raises:
+            SourceError: None may; the message says what of the table is against it.
+        """
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 

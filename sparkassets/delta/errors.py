@@ -1,12 +1,17 @@
-"""What deltalake's errors say, in one line for people."""
+"""What deltalake's errors say, in one line for people; and whether a Spark session knows more."""
 
 from __future__ import annotations
 
 import re
+from typing import Final
+
+from sparkassets.errors import SessionNeededError, SourceError
 
 _LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
 _COLOUR = r"\x1b\[\d*m"
 _LONGEST = 500
+_UNKNOWN: Final = re.compile(r"Feature '([^']+)' is not supported")
+_MANAGED: Final = "catalog-managed"
 
 
 def reason(error: BaseException) -> str:
@@ -21,3 +26,16 @@ def reason(error: BaseException) -> str:
         [re.sub(_LAYERS, "", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
     )
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def unreadable(path: str, error: BaseException) -> SourceError:
+    """What is raised for a table that deltalake cannot open."""
+    message = f"cannot read the Delta table at '{path}': {error}"
+    if _MANAGED in str(error):
+        return SourceError(
+            message,
+            hint="its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
+        )
+    if (found := _UNKNOWN.search(str(error))) is not None:
+        return SessionNeededError(message, why=f"it has {found[1]}")
+    return SourceError(message)

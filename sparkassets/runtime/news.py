@@ -82,7 +82,7 @@ def observe(
                 now=now,
             )
         except SourceError as error:
-            faults[asset.name] = _line(error)
+            faults[asset.name] = line_of(error)
             continue
         if seen is not None and seen.notes:
             notes[asset.name] = "; ".join(seen.notes)
@@ -91,7 +91,7 @@ def observe(
     return News(entries, faults, notes)
 
 
-def _line(error: SourceError) -> str:
+def line_of(error: SourceError) -> str:
     """What is wrong and what to do."""
     said = error.args[0].partition("\n")[0]
     return f"{said}; {error.hint}" if error.hint else said

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable
 from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.losses import entry_of
-from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.journal.state import State
 from sparkassets.core.runs import app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
 from sparkassets.ports import Recorded, TargetObserver
-from sparkassets.runtime.news import News
+from sparkassets.runtime.news import News, line_of
 from sparkassets.runtime.volumes import unmounted
 
 LOOKS_AT_ONCE = 16
@@ -30,7 +31,9 @@ def look_at_targets(
 ) -> News:
     """What happened to the tables of what may run, and of what that reads, as entries.
 
-    A table that a live run writes is left alone: what is found there is that run's business.
+    A table that a live run writes is left alone: what is found there is that run's business. One that was never
+    written by runs, or that others changed, is checked whether runs may write to it: what is against it is a fault,
+    before anything is claimed, and nothing is recorded of the table until it is gone.
 
     Args:
         project: Its assets; the state knows them as they are now.
@@ -43,27 +46,28 @@ def look_at_targets(
     """
     concerned = _concerned(project, select)
     faults = unmounted(project, state, observer, concerned)
+    written = _written(project, select)
     looked = [
-        (asset, known)
+        _Table(observer, asset, _recorded(asset, state), asset.name in written)
         for asset in concerned
-        if asset.name not in faults and (known := _recorded(asset, state, gone=gone)) is not None
+        if asset.name not in faults and asset.storage is not None and not _is_live(asset, state, gone)
     ]
-    distant = [pair for pair in looked if pair[0].storage is not None and "://" in pair[0].storage.path]
-    found = {asset.name: _look(observer, asset, known) for asset, known in looked if (asset, known) not in distant}
+    distant = [table for table in looked if table.is_distant]
+    found = {table.asset.name: table.look() for table in looked if not table.is_distant}
     if distant:
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
-            seen = pool.map(lambda pair: _look(observer, *pair), distant)
-            found |= {asset.name: each for (asset, _), each in zip(distant, seen, strict=True)}
+            seen = pool.map(_Table.look, distant)
+            found |= {table.asset.name: each for table, each in zip(distant, seen, strict=True)}
     entries: list[Entry] = []
-    for asset, _ in looked:
-        each = found[asset.name]
+    for table in looked:
+        asset, each = table.asset, found[table.asset.name]
         if isinstance(each, SourceError):
-            faults[asset.name] = str(each).splitlines()[0]
+            faults[asset.name] = line_of(each)
         elif each is not None and asset.name in lost_before and each.is_loss:
             faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
-        elif (entry := entry_of(asset, state.assets[asset.name], each)) is not None:
+        elif table.known is not None and (entry := entry_of(asset, state.assets[asset.name], each)) is not None:
             entries.append(entry)
     return News(entries, faults, {})
 
@@ -81,11 +85,15 @@ def _concerned(project: ProjectSpec, select: Collection[str] | None) -> list[Ass
     return [asset for asset in assets if asset.source is None and asset.name in named | read]
 
 
-def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recorded | None:
-    """The table as the journal has it; None where there is none yet, or a run of another driver lives."""
+def _written(project: ProjectSpec, select: Collection[str] | None) -> set[str]:
+    """What runs may write to."""
+    named = set(project.assets if select is None else select)
+    return named | {each for name in named for each in project.assets[name].outlets}
+
+
+def _recorded(asset: AssetSpec, state: State) -> Recorded | None:
+    """The table as the journal has it; None where there is none yet."""
     known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
-    if (runs is not None and _is_live(runs, gone)) or asset.storage is None:
-        return None
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
     app = app_id(state.journal_id, asset.maker or asset.name)
@@ -93,13 +101,38 @@ def _recorded(asset: AssetSpec, state: State, *, gone: Collection[int]) -> Recor
     return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage, asked)
 
 
-def _is_live(known: AssetState, gone: Collection[int]) -> bool:
-    newest = (chain[-1] for chain in known.chains.values())
+def _is_live(asset: AssetSpec, state: State, gone: Collection[int]) -> bool:
+    """Whether a run that writes to it lives."""
+    runs = state.assets.get(asset.maker or asset.name)
+    newest = (chain[-1] for chain in runs.chains.values()) if runs is not None else ()
     return any(link.status == "open" and link.token not in gone for link in newest)
 
 
-def _look(observer: TargetObserver, asset: AssetSpec, known: Recorded) -> Found | SourceError | None:
-    try:
-        return observer.look(asset, known)
-    except SourceError as error:
-        return error
+@frozen
+class _Table:
+    """A table that is to be looked at.
+
+    Attributes:
+        known: As it is recorded; None where no run has written to it.
+        is_written: Whether a run may be about to.
+    """
+
+    observer: TargetObserver
+    asset: AssetSpec
+    known: Recorded | None
+    is_written: bool
+
+    @property
+    def is_distant(self) -> bool:
+        """Whether a look is a few requests."""
+        return self.asset.storage is not None and "://" in self.asset.storage.path
+
+    def look(self) -> Found | SourceError | None:
+        """What is not as it was recorded, or what is wrong."""
+        try:
+            found = None if self.known is None else self.observer.look(self.asset, self.known)
+            if self.is_written and (self.known is None or found is not None):
+                self.observer.check(self.asset)
+        except SourceError as error:
+            return error
+        return found

@@ -17,6 +17,7 @@ from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, Seg
 from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
+from sparkassets.delta.errors import unreadable
 from sparkassets.delta.feed import FEED
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
@@ -312,7 +313,7 @@ class _Look:
             if DeltaTable.is_deltatable(self.path):
                 return True
         except DeltaError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self.path, error) from error
         if self.version is not None:
             raise SourceError(
                 f"the source '{self.asset.name}' vanished: there is no Delta table at '{self.path}' any more",
@@ -333,12 +334,7 @@ class _Look:
         try:
             return DeltaTable(self.path, version=self.until if version is None else version)
         except DeltaError as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: Exception) -> SourceError:
-        catalog = "catalog-managed" in str(error)
-        hint = "only its catalog tells what is new: write 'source: true' with a 'uri', and use 'events add'"
-        return SourceError(f"cannot read the Delta table at '{self.path}': {error}", hint=hint if catalog else None)
+            raise unreadable(self.path, error) from error
 
     def _columns(self, table: DeltaTable) -> PartitionColumns:
         return self._columns_of(table.schema().to_json())

@@ -16,9 +16,10 @@ from sparkassets.core.journal.found import Found, FoundKind
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.errors import unreadable
 from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.delta.looks import Look
-from sparkassets.errors import SourceError
+from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
 from sparkassets.ports import Recorded
@@ -67,7 +68,35 @@ class DeltaTargets:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
-            raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
+            raise unreadable(asset.storage.path, error) from error
+
+    def check(self, asset: AssetSpec) -> None:
+        """As `ports.TargetObserver` has it: what a driver cannot look into, runs do not write to.
+
+        Raises:
+            SourceError: The table cannot be read.
+        """
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        if asset.storage is None:
+            return
+        path = asset.storage.path
+        local = local_path(path)
+        if local is not None and not Path(local, "_delta_log").is_dir():
+            return
+        try:
+            DeltaTable(path)
+        except TableNotFoundError:
+            return
+        except (DeltaError, OSError) as error:
+            found = unreadable(path, error)
+            if isinstance(found, SessionNeededError):
+                what = (
+                    f"no run can write to the Delta table at '{path}': {found.why}, which only Spark's own reader knows"
+                )
+                raise SourceError(what, hint="register it in a catalog, and write to it by its name") from error
+            raise found from error
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
@@ -195,7 +224,7 @@ class _Look(Look):
         except DeltaError as error:
             if version is not None:
                 return None
-            raise SourceError(f"cannot read the Delta table at '{self.path}': {error}") from error
+            raise unreadable(self.path, error) from error
 
     def marked(self, version: int) -> str | None:
         """The mark of a version that is accounted for now."""

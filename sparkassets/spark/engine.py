@@ -28,7 +28,7 @@ from sparkassets.spark.processes import jvms
 from sparkassets.spark.promoted import promoted_rows
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.relation import relation_of
-from sparkassets.spark.schemas import declared_schema
+from sparkassets.spark.schemas import declared_schema, without_defaults
 from sparkassets.spark.template import run_sql
 from sparkassets.spark.undone import undo
 from sparkassets.spark.validating.inlets import check_inlets
@@ -197,6 +197,7 @@ def _described(
 ) -> SparkComputation:
     """The rows of one table, which fit it."""
     require_utc(frame.sparkSession, asset=order.asset.name)
+    frame = without_defaults(frame)
     schema, there = mode_of(order.asset).stored(order.asset, frame.schema), table_of(session, order.asset)
     refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
     check_schema(session, order, schema, there)

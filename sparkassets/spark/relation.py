@@ -52,7 +52,8 @@ class Relation:
         if self.storage.table and there and "overwriteSchema" not in options:
             from pyspark.sql import functions as sql
 
-            writing = rows.writeTo(self.sql).options(**options)
+            resolved = rows.select("*")  # what a query calls its inlets is resolved anew otherwise, and gone by now
+            writing = resolved.writeTo(self.sql).options(**options)
             if mode == "append":
                 writing.append()
             else:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructField, StructType
 
 GENERATED = "delta.generationExpression"
 IDENTITY = "delta.identity."
 """Keys of a column's metadata, as Delta's protocol has them."""
+_DEFAULTS: Final = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+"""Keys of what Spark fills a column with: of a new table they ask for a feature that it may not have."""
 
 
 def spark_schema(delta_schema: str) -> StructType:
@@ -132,6 +134,20 @@ def given_columns(schema: StructType) -> StructType:
     from pyspark.sql.types import StructType
 
     return StructType([field for field in schema.fields if not fills_itself(field)])
+
+
+def without_defaults(frame: DataFrame) -> DataFrame:
+    """The same rows, whose columns bring no defaults from the table that they were read of."""
+    from pyspark.sql import functions as sql
+
+    fields, names = frame.schema.fields, {name.lower() for name in frame.columns}
+    if len(names) < len(fields) or not any(key in field.metadata for field in fields for key in _DEFAULTS):
+        return frame
+    kept = ({key: value for key, value in field.metadata.items() if key not in _DEFAULTS} for field in fields)
+    columns = zip(fields, kept, strict=True)
+    return frame.select(
+        *(sql.col(sqltext.name(field.name)).alias(field.name, metadata=told) for field, told in columns)
+    )
 
 
 def fills_itself(field: StructField) -> bool:

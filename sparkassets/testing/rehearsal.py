@@ -121,6 +121,9 @@ class _NothingToLookAt:
         del asset
         return None
 
+    def check(self, asset: AssetSpec) -> None:
+        del asset
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         del asset, known
         return None

@@ -103,6 +103,9 @@ class _Targets:
     def why_spark(self, asset: AssetSpec) -> str | None:
         return self._of(asset).why_spark(asset)
 
+    def check(self, asset: AssetSpec) -> None:
+        self._of(asset).check(asset)
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         return self._of(asset).look(asset, known)
 

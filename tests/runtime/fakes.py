@@ -16,7 +16,7 @@ from sparkassets.core.results import RunResult
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.validations import Judgement
-from sparkassets.errors import SparkAssetsError, said
+from sparkassets.errors import SourceError, SparkAssetsError, said
 from sparkassets.ports import (
     CommitMarker,
     Committed,
@@ -278,18 +278,24 @@ class FakeTargets:
         news: Asset to what the next look at its table finds, or what it raises.
         looked: The assets whose tables were looked at, in order.
         absent: Asset to the folder of its table that is not there.
+        against: Asset to what of its table is against any run.
     """
 
     def __init__(self) -> None:
         self.news: dict[str, Found | Exception] = {}
         self.looked: list[str] = []
         self.absent: dict[str, str] = {}
+        self.against: dict[str, SourceError] = {}
 
     def why_spark(self, asset: AssetSpec) -> str | None:
         return None
 
     def absent_folder(self, asset: AssetSpec) -> str | None:
         return self.absent.get(asset.name)
+
+    def check(self, asset: AssetSpec) -> None:
+        if asset.name in self.against:
+            raise self.against[asset.name]
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         self.looked.append(asset.name)

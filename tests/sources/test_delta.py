@@ -766,7 +766,7 @@ def test_where_vectors_are_not_told_the_days_of_the_whole_file_count(path):
         ("teleportation", "Feature 'teleportation' is not supported"),
         (
             "catalogManaged",
-            "only its catalog tells what is new: write 'source: true' with a 'uri', and use 'events add'",
+            "its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
         ),
     ],
 )

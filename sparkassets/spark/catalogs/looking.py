@@ -228,6 +228,25 @@ class NamedTargets:
 
         return why_spark(asset, None)
 
+    def check(self, asset: AssetSpec) -> None:
+        """As `ports.TargetObserver` has it; nothing where nobody can look.
+
+        Raises:
+            SourceError: No run may write to it.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return
+        with workplace.entered(asset) as session:
+            try:
+                table = table_there(session, relation_of(asset))
+                if table is not None:
+                    table.check()
+            except SourceError:
+                raise
+            except Exception as error:
+                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is, or nobody can look.
 

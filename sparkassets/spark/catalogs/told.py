@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
-from sparkassets.errors import RunError, SourceError
+from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.spark.failures import condition, first_line
 from sparkassets.spark.markers import is_bare, said_of
@@ -67,17 +67,25 @@ class NamedTable:
                 return int(said["version"])
         return None
 
+    def check(self) -> None:
+        """Refuses what no run may write to.
+
+        Raises:
+            SourceError: It fills columns by itself, and its catalog does not tell which.
+        """
+        if untold := next((what for feature, what in _UNTOLD.items() if feature in self.features), None):
+            raise SourceError(
+                f"{self.relation.storage.given} has {untold}, and a session does not tell which columns these are",
+                hint="write to a table without, or to this one by its 'path'",
+            )
+
     def described(self) -> TargetTable:
         """It as a target.
 
         Raises:
-            RunError: It fills columns by itself, and its catalog does not tell which.
+            SourceError: As of `check`.
         """
-        if untold := next((what for feature, what in _UNTOLD.items() if feature in self.features), None):
-            raise RunError(
-                f"{self.relation.storage.given} has {untold}, and a session does not tell which columns these are",
-                hint="write to a table without, or to this one by its 'path'",
-            )
+        self.check()
         return TargetTable(
             self.table_id,
             self.version,
