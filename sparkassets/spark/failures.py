@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from sparkassets.errors import Location, RunError
 
@@ -16,6 +17,7 @@ _SAID_LATER = re.compile(r"(Invalid column names: .*|The column .* is a struct .
 """What Delta's refusal of columns is about; its first line names none."""
 _OBJECT = re.compile(r"(?:[a-z]\w*\.)+([A-Z]\w*)@[0-9a-f]+")
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_STEPS = re.compile(r"^\tat [^\n]*\n?", re.MULTILINE)
 _HEADER = re.compile(
     r"CSV header does not conform to the schema\.\s*\n\s*Header: (?P<found>[^\n]*)\n\s*Schema: (?P<wanted>[^\n]*)\n"
     r"(?:[^\n]*\n)*?\s*CSV file: (?P<file>[^\n]*)"
@@ -109,7 +111,7 @@ def whole_message(error: BaseException) -> str:
     texts: list[str] = []
     seen: BaseException | None = error
     while seen is not None:
-        texts.append(_own(seen))
+        texts += [_own(seen), *_causes_by_server(seen)]
         seen = getattr(seen, "_cause", None) or seen.__cause__
     return "\nCaused by: ".join(texts)
 
@@ -117,6 +119,13 @@ def whole_message(error: BaseException) -> str:
 def _own(error: BaseException) -> str:
     described = getattr(error, "_desc", None) or getattr(error, "_message", None)
     return _CALLED.sub("", str(described or error).strip())
+
+
+def _causes_by_server(error: BaseException) -> Iterator[str]:
+    """What the causes of an error of Spark Connect say, which its client has in the server's stack trace alone."""
+    trace = getattr(error, "getStackTrace", lambda: None)() or ""
+    for cause in re.split(r"^Caused by: ", trace, flags=re.MULTILINE)[1:]:
+        yield _STEPS.sub("", cause).strip()
 
 
 def _named(error: BaseException) -> str | None:

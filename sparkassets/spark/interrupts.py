@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
 from sparkassets.spark.own_session import together
+from sparkassets.spark.refusing import lacked
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -99,13 +100,22 @@ def _context(session: SparkSession) -> SparkContext | None:
 
 
 def _add_tag(session: SparkSession, tag: str) -> None:
+    """Without tags a cancelled run ends between two calls of Spark, where a session has none."""
     context = _context(session)
-    session.addTag(tag) if context is None else context.addJobTag(tag)
+    if context is not None:
+        context.addJobTag(tag)
+        return
+    with lacked():
+        session.addTag(tag)
 
 
 def _remove_tag(session: SparkSession, tag: str) -> None:
     context = _context(session)
-    session.removeTag(tag) if context is None else context.removeJobTag(tag)
+    if context is not None:
+        context.removeJobTag(tag)
+        return
+    with lacked():
+        session.removeTag(tag)
 
 
 def _interrupt_tag(session: SparkSession, tag: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from sparkassets.authoring import in_function
 from sparkassets.errors import RunError, SparkUnavailableError
+from sparkassets.spark.refusing import is_lacking, lacked
 from sparkassets.spark.settings import TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:
@@ -18,10 +20,13 @@ if TYPE_CHECKING:
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _SET: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
 """By session, what it has set that a new one of the same application has not."""
-_CLONES: WeakKeyDictionary[SparkSession, WeakSet[SparkSession]] = WeakKeyDictionary()
-"""By session of Spark Connect, those that were copied of it and are still in use."""
-_KEPT: set[SparkSession] = set()
-"""Copies that were not left: pyspark closes a session that is collected as garbage, which may wait for ever."""
+_COPIES: dict[SparkSession, SparkSession] = {}
+"""Sessions of Spark Connect that `beside` has made and nobody has left yet, with what each is a copy of.
+
+They are held here because pyspark closes a session that is collected as garbage. The collector may run within any call
+of gRPC's, in whatever thread, and closing there has ended in waiting for ever (SPARK-55020, SPARK-58268: pyspark keeps
+the collector out of some of its calls). What was left is closed already.
+"""
 _TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 """As Delta's own writer has them; Spark's default has no statistics."""
 
@@ -104,18 +109,26 @@ def briefly_beside(session: SparkSession) -> Iterator[SparkSession]:
 
 def leave(own: SparkSession) -> None:
     """Lets go of a session that `beside` has made; on Spark Connect its server is told so."""
-    if is_remote(own):
-        with contextlib.suppress(Exception):  # the server may be gone, or forgets it by itself
-            own.client.release_session()
-            own.client.close()
-        _KEPT.discard(own)
+    if own not in _COPIES:
+        return
+    client = own.client
+    with contextlib.suppress(Exception):  # the server may be gone, or forgets it by itself
+        client.set_retry_policies([])  # they would ask a server that is gone for ten minutes
+        client.release_session()
+    with contextlib.suppress(Exception):
+        client.close()
+    at_exit = getattr(client, "_on_exit", None)
+    if at_exit is not None:  # it would hold every session that there ever was, as a process runs on
+        atexit.unregister(at_exit)
+    del _COPIES[own]
 
 
 def together(session: SparkSession) -> Iterator[SparkSession]:
     """The session and, on Spark Connect, those that are beside it: each is interrupted by itself there."""
     yield session
-    for clone in tuple(_CLONES.get(session, ())):
-        yield from together(clone)
+    for copy, of in list(_COPIES.items()):
+        if of is session:
+            yield from together(copy)
 
 
 def of_one_run(session: SparkSession) -> SparkSession:
@@ -169,16 +182,7 @@ def leaving_active(theirs: SparkSession | None) -> Iterator[None]:
 def _copy(session: SparkSession) -> SparkSession | None:
     """The same settings and current schema in a session that nobody else has; None where Spark has no such thing."""
     if is_remote(session):
-        setting(session, TIME_ZONE)  # the server knows a session from its first request on, and copies no other
-        clone = getattr(session, "cloneSession", None)
-        if clone is None:
-            return None
-        own = cast("SparkSession", clone())
-        for tag in session.getTags():
-            own.addTag(tag)
-        _KEPT.add(own)
-        _CLONES.setdefault(session, WeakSet()).add(own)
-        return own
+        return _cloned(session)
     from pyspark.errors import PySparkException
 
     own = session.newSession()
@@ -188,6 +192,23 @@ def _copy(session: SparkSession) -> SparkSession | None:
             with contextlib.suppress(PySparkException):  # what no session may change is the same in all of them
                 own.conf.set(key, value)
     _same_schema(session, own)
+    return own
+
+
+def _cloned(session: SparkSession) -> SparkSession | None:
+    """A copy on the server of Spark Connect; None where client or server have no such thing."""
+    setting(session, TIME_ZONE)  # the server knows a session from its first request on, and copies no other
+    try:
+        own = cast("SparkSession", session.cloneSession())
+    except Exception as error:
+        if is_lacking(error):
+            return None
+        raise
+    _COPIES[own] = session
+    with lacked():
+        own.client.set_retry_policies(session.client.get_retry_policies())
+        for tag in session.getTags():
+            own.addTag(tag)
     return own
 
 

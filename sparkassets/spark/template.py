@@ -174,7 +174,9 @@ class _Relations:
         frame = self._session.createDataFrame(partition_values.table(asset.partitioning, self._order.blocks))
         declared = {name.lower(): kind for name, kind in asset.columns.items()}
         typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
-        return frame.withColumns({name: frame[sqltext.name(name)].cast(kind) for name, kind in typed.items()})
+        for name, kind in typed.items():
+            frame = frame.withColumn(name, frame[sqltext.name(name)].cast(kind))
+        return frame
 
     def _partition(self) -> object:
         partitioning = self._order.asset.partitioning

@@ -242,4 +242,7 @@ def _as_changes(frame: DataFrame) -> DataFrame:
     from pyspark.sql import functions as sql
 
     told = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}
-    return frame.withColumns({name: sql.expr(value) for name, value in told.items() if name not in frame.columns})
+    for name, value in told.items():
+        if name not in frame.columns:
+            frame = frame.withColumn(name, sql.expr(value))
+    return frame

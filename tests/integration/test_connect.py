@@ -1,68 +1,78 @@
-"""A session of Spark Connect, whose server and client are processes of their own."""
+"""A whole project on a session of Spark Connect, whose server and client are processes of their own: one for all."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
-from sparkassets.cache import cache_folder
+from sparkassets.spark.jars import fetched_jars
+from sparkassets.spark.java import find_java
+from tests.e2e.projects import rows, write
 
 pytestmark = pytest.mark.spark
 
-CODE = """
-import json, os, sys
-from pathlib import Path
-from deltalake import DeltaTable
-from pyspark.sql import SparkSession
-from sparkassets.errors import RunError
-from sparkassets.spark import SparkEngine
-from sparkassets.core.validations import NotNull, Range, Rule, Unique
-from tests.integration.orders import execute, function, marker, order, project, sql, table, target
-
-folder = Path(sys.argv[1])
-theirs = SparkSession.builder.remote("local[2]").getOrCreate()
-check = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
-given = {"spark.sql.session.timeZone": "Asia/Tokyo", check: "false"}
-for key, value in given.items():
-    theirs.conf.set(key, value)
-engine, told = SparkEngine(project(python=("tasks",)), theirs), {}
-daily = table("daily", folder, by="day", **sql("SELECT CAST(TIMESTAMP'2013-01-01T20:00:00Z' AS DATE) AS day"))
-for _ in range(2):
-    execute(engine, order(daily, keys="2013-01-01"))
-told["rows"] = [str(row[0]) for row in theirs.read.format("delta").load(daily.storage.path).collect()]
-try:
-    execute(engine, order(daily, keys="2013-01-02"))
-except RunError as error:
-    told["outside"] = str(error)
-words = table("words", folder, **function(folder, "words", "spark"))
-execute(engine, order(words))
-execute(engine, run := order(words))
-told["committed"] = [found.run == run.run for found in target(engine, run).committed([run.run])]
-told["types"] = [str(field.type) for field in DeltaTable(words.storage.path).schema().fields]
-told["words"] = sorted(row[0] for row in theirs.read.format("delta").load(words.storage.path).collect())
-select = "SELECT DATE'2013-01-01' + CAST(d AS INT) AS day, n FROM VALUES (0, 1), (0, 9), (1, NULL) AS t(d, n)"
-rules = (Rule("there", NotNull(("n",))), Rule("small", Range("n", 0, 5), "quarantine"), Rule("once", Unique(("n",))))
-for commit in ("auto", "spark"):
-    judged = table(f"by_{commit}", folder, by="day", commit=commit, rules=rules, **sql(select))
-    run = order(judged, keys="2013-01-01..2013-01-02")
-    made, at = engine.compute(run, attempt=1), target(engine, run)
-    judgement = at.prepare(made, marker=marker(run, made))
-    at.write(made, marker=marker(run, made).judged(judgement, run))
-    paths = (judged.storage.path, f"{judged.storage.path}_quarantine")
-    tables = [theirs.read.format("delta").load(path).select("n").collect() for path in paths]
-    told[commit] = [[row[0] for row in rows] for rows in tables]
-    told[commit].append(judged.partitioning.labels(judgement.withheld))
-    told[commit].append([sample["n"] for each in judgement.verdicts for sample in each.samples])
-told["kept"] = {key: theirs.conf.get(key) for key in given} == given
-print(json.dumps(told), flush=True)
-os._exit(0)  # the server goes with its parent; to stop it may take as long as to start it
-"""
-TASKS = """
+REPOSITORY = Path(__file__).parents[2]
+SHOP = {
+    "project.yml": "project: shop\nassets: [.]\npython: [tasks]\n",
+    "landed.yml": "asset: landed\nsource: delta\npath: landed\npartition: {by: day, column: day}\nstart: 2013-01-01\n",
+    "people.yml": """
+asset: people
+inlets: {landed: {read: changes}}
+write: {upsert: {keys: [id]}}
+sql: SELECT id, name FROM {{ inlets.landed }}
+""",
+    "clean.yml": """
+asset: clean
+commit: spark
+partition: {by: day, column: day}
+validations:
+  - {range: {id: {max: 5}}, severity: quarantine}
+  - {sql: name <> '', name: named}
+sql: SELECT day, id, name, '{{ params.shop }}' AS shop FROM {{ inlets.landed }} JOIN {{ partitions }} USING (day)
+params: {shop: north}
+""",
+    "functions.yml": """
+asset: by_pandas
+python: tasks.work:by_pandas
+---
+asset: by_arrow
+python: tasks.work:by_arrow
+---
+asset: by_worker
+schedule: "@daily"
+python: tasks.work:by_worker
+---
+asset: model
+write: {publish: {keep: 2}}
+python: tasks.work:train
+""",
+    "tasks/__init__.py": "",
+    "tasks/naming.py": "PREFIX = 'w'\n",
+    "tasks/work.py": """
+import pandas as pd
+import pyarrow as pa
 from pyspark.sql import functions as sql
+
+
+def by_pandas(landed: pd.DataFrame):
+    return landed.groupby("day", as_index=False)["id"].sum()
+
+
+def by_arrow(landed: pa.Table):
+    return landed.select(["id"]).slice(0, 0).append_column("n", [pa.array([], pa.int64())])
+
+
+def by_worker(spark):
+    name = sql.udf(named, "string")
+    return spark.range(2).select(name("id").alias("word"), sql.array(name("id")).alias("all"))
 
 
 def named(value):
@@ -71,26 +81,38 @@ def named(value):
     return f"{PREFIX}{value}"
 
 
-def words(spark):
-    name = sql.udf(named, "string")
-    return spark.range(2).select(name("id").alias("word"), sql.array(name("id")).alias("all"))
-"""
+def train(people, context):
+    context.extra["people"] = people.count()
+    with open(f"{context.outlets.model.path}/model.txt", "w") as file:
+        file.write(str(people.count()))
+""",
+}
 
 
-def test_a_session_of_spark_connect_is_served_beside_it(spark, tmp_path):
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the process works, with the demo and a shop in it."""
+    folder = tmp_path_factory.mktemp("connect")
+    for name in ("conf", "jobs"):
+        shutil.copytree(REPOSITORY / name, folder / "home" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    write(folder / "shop", SHOP)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(folder):
+    """What each part came to, by its name."""
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
-    assert spark.version  # Delta's jars are there
-    (tmp_path / "tasks").mkdir()
-    (tmp_path / "tasks/__init__.py").touch()
-    (tmp_path / "tasks/work.py").write_text(TASKS)
-    (tmp_path / "tasks/naming.py").write_text("PREFIX = 'w'\n")
-    conf = tmp_path / "conf"
+    conf = folder / "spark"
     conf.mkdir()
-    jars = os.pathsep.join(map(str, sorted((cache_folder() / "jars").glob("*/*.jar"))))
+    import pyspark
+
+    jars = fetched_jars(Path(pyspark.__file__).parent, find_java())
     settings = {
-        "spark.driver.extraClassPath": jars,
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.warehouse.dir": str(folder / "catalog"),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
@@ -99,22 +121,121 @@ def test_a_session_of_spark_connect_is_served_beside_it(spark, tmp_path):
     }
     (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CODE, str(tmp_path)],
+        [sys.executable, "-W", "ignore", "-m", "tests.integration.connect", str(folder)],
         env={**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable},
+        cwd=REPOSITORY,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == {
-        "rows": ["2013-01-01"],
-        "outside": (
-            "daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing was written\n"
-            "  hint: filter them in the query, or join {{ partitions }}"
-        ),
-        "committed": [True],
+    return json.loads((folder / "told.json").read_text("utf-8"))
+
+
+def test_the_first_week_of_the_demo(told, folder):
+    assets = {
+        *("airline_ranks", "airline_weeks", "delays", "delays_7d", "fleet_report", "flights", "late_departures"),
+        *("pay_report", "route_report", "weather_daily"),
+    }
+    assert told["demo"] == {
+        "runs": sorted(assets),
+        "others": [],
+        "progress": sorted([*(f"started {name}" for name in assets), *(f"success {name}" for name in assets)]),
+        "again": 0,
+    }
+
+
+def test_its_figures_are_those_of_the_raw_files(told, folder):
+    landing, made = folder / "home/.demo/landing/flights", folder / "home/.demo/warehouse"
+    flights = [row for file in landing.iterdir() for row in csv.DictReader(file.read_text("utf-8").splitlines())]
+    delays = [int(row["dep_delay"]) for row in flights if row["dep_delay"] != "NA"]
+    assert told["demo"]["others"] == []
+    assert rows(made / "flights", "origin") == sorted((row["origin"],) for row in flights)
+    found = rows(made / "delays", "flights", "departed", "delay_minutes", "day", "origin")
+    assert [sum(column) for column in zip(*(row[:3] for row in found), strict=True)] == [
+        len(flights),
+        len(delays),
+        sum(delays),
+    ]
+    assert len({row[3:] for row in found}) == len(found) == 7 * 3
+    assert rows(made / "late_departures", "dep_delay") == sorted((delay,) for delay in delays if delay >= 120)
+    assert len(rows(made / "delays_7d", "day", "origin")) == 7 * 3
+
+
+def test_a_shop_with_changes_validations_and_functions(told):
+    """A withheld day is not in the table; the second time the changes alone are merged."""
+    every = ("by_arrow", "by_pandas", "by_worker", "clean", "model", "people")
+    assert told["shop"] == {
+        "runs": [
+            [[name, "success", ["2013-01-03"] if name == "clean" else [], ""] for name in every],
+            [[name, "success", [], ""] for name in ("model", "people")],
+        ],
+        "people": [[1, "a"], [2, "B"], [3, "c"], [4, ""], [9, "x"]],
+        "merges": 1,
+        "clean": [[1, "a", "north"], [2, "b", "north"]],
+        "quarantine": [9],
+        "functions": {
+            "by_pandas": [["2013-01-01", 1], ["2013-01-02", 11], ["2013-01-03", 4]],
+            "by_arrow": [],
+            "by_worker": [["w0", ["w0"]], ["w1", ["w1"]]],
+        },
         "types": ['PrimitiveType("string")', 'ArrayType(PrimitiveType("string"), contains_null=True)'],
-        "words": ["w0", "w1"],
-        "kept": True,
-        **{commit: [[1], [9], ["2013-01-02"], ["NULL", "9"]] for commit in ("auto", "spark")},
+        "published": [{"people": 5}],
+        "files": ["4", "5"],
+    }
+
+
+def test_a_merge_carries_its_transaction(folder, told):
+    """So that it is in once, whoever tries it again."""
+    assert told["shop"]["merges"] == 1
+    people = DeltaTable(str(folder / "shop/warehouse/people"))
+    (marker,) = (json.loads(each["userMetadata"]) for each in people.history() if each["operation"] == "MERGE")
+    journal = DeltaTable(str(folder / "shop/state/journal")).metadata().id
+    assert people.transaction_version(f"{journal}/people") == 2 * marker["epoch"] + 1
+
+
+def test_rows_are_of_utc_and_the_users_session_stays_as_it_is(told):
+    outside = (
+        "daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing was written\n"
+        "  hint: filter them in the query, or join {{ partitions }}"
+    )
+    assert told["rows"] == [["2013-01-01"], outside, True]
+
+
+def test_what_is_taken_over_lands_no_more(told):
+    """The first run, the fence, the run of who took over."""
+    assert told["fences"] == ["WRITE"] * 3
+
+
+def test_what_takes_too_long_is_cancelled_and_what_runs_beside_it_is_not(told):
+    slow = ["slow", "failed", "slow: no result within its timeout of 2 s"]
+    assert told["timeouts"] == [[["quick", "success", ""], slow], True]
+
+
+def test_what_is_cancelled_ends_beside_its_session_too(told):
+    assert told["cancelling"] == [True, True]
+
+
+def test_the_command_line_by_spark_remote_with_a_state_by_the_session(told):
+    """Interrupted in its second run; what was done is recorded."""
+    code, found, runs, err = told["command"]
+    assert (code, found) == (130, [[1]])
+    assert runs == [["claim", "one"], ["claim", "two"], ["failure", "two"], ["success", "one"]]
+    assert "stopping: cancelling runs" in err
+    assert "cancelled two" in err
+    assert "Traceback" not in err
+
+
+def test_what_a_serverless_session_lacks(told):
+    """Few settings, no tags, nothing held; then no copy of it either."""
+    lost = "a merge takes its transaction from its session alone, and this one"
+    hint = "hint: run it on a cluster, or let the asset replace its blocks (write: replace)"
+    asked = "spark.databricks.delta.write.txnAppId"
+    assert told["lacking"] == {
+        "copied": [["2013-01-01"], f"RunError: {lost} does not take {asked}\n  {hint}"],
+        "in another zone": (
+            "SparkUnavailableError: the Spark session's time zone is Asia/Tokyo, "
+            'and it cannot be copied to one in UTC\n  hint: spark.conf.set("spark.sql.session.timeZone", "UTC")'
+        ),
+        "not copied": [["2013-01-01"], f"RunError: {lost} cannot be copied\n  {hint}"],
     }

@@ -95,3 +95,23 @@ def test_the_line_of_the_file_is_counted_from_where_the_sql_begins():
     )
     assert str(run_error(error, what="a", place=Location("a.yml", 7, 3))).startswith("a.yml:9: ")
     assert str(run_error(Exception("boom"), what="a", place=Location("a.sql"))) == "a.sql: a: boom"
+
+
+class ConnectError(Exception):
+    """As pyspark has an error of Spark Connect: the causes stand in what the server traced alone."""
+
+    def getStackTrace(self):  # noqa: N802  pyspark's name
+        return (
+            "org.apache.spark.SparkException\n\tat org.apache.spark.sql.X.y(X.scala:1)\n"
+            "Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] outside\n"
+            "the blocks SQLSTATE: P0001\n"
+            "\tat org.apache.spark.sql.Z.z(Z.scala:-1)"
+        )
+
+
+def test_causes_of_spark_connect_stand_in_the_servers_trace():
+    error = ConnectError("[TASK_WRITE_FAILED] Task failed while writing rows to file:/tmp/daily. SQLSTATE: 58030")
+    assert first_line(error) == "[USER_RAISED_EXCEPTION] outside"
+    assert tells(error, "outside\nthe blocks")
+    assert not tells(error, "scala")
+    assert is_final(error)

@@ -1,9 +1,16 @@
 """What functions may not do to what all runs share; tested without Spark."""
 
+import atexit
+import gc
+import weakref
+
 import pytest
 
 from sparkassets.authoring import current
-from sparkassets.spark.own_session import keep_running
+from sparkassets.errors import SparkUnavailableError
+from sparkassets.spark.own_session import beside, briefly_beside, keep_running, leave, together
+
+ZONE = "spark.sql.session.timeZone"
 
 
 class Shared:
@@ -23,3 +30,99 @@ def test_only_a_function_cannot_stop_it():
     assert shared.stopped == 0
     shared.stop()
     assert shared.stopped == 1
+
+
+class Client:
+    """What a session of Spark Connect does of its connection."""
+
+    def __init__(self, calls, *, is_gone=False):
+        self.calls = calls
+        self.is_gone = is_gone
+        self.policies = ["often"]
+        atexit.register(self._on_exit)
+
+    def set_retry_policies(self, policies):
+        self.policies = policies
+
+    def get_retry_policies(self):
+        return self.policies
+
+    def release_session(self):
+        self.calls.append("release")
+        if self.is_gone:
+            raise ConnectionError("gone")
+
+    def close(self):
+        self.calls.append("close")
+
+    def _on_exit(self):
+        self.calls.append("exit")
+
+
+class Settings(dict):
+    getAll = property(dict)  # noqa: N815  Spark's name
+    set = dict.__setitem__
+
+
+class Connect:
+    """A session of Spark Connect, without one."""
+
+    def __init__(self, *, zone="UTC", copies=True, is_gone=False):
+        self.conf = Settings({ZONE: zone})
+        self.calls = []
+        self.client = Client(self.calls, is_gone=is_gone)
+        self.tags = set()
+        self.copies = copies
+
+    def cloneSession(self):  # noqa: N802  pyspark's name
+        if not self.copies:
+            raise NotImplementedError("the server knows no CloneSession")
+        return Connect(zone=self.conf[ZONE], is_gone=self.client.is_gone)
+
+    def getTags(self):  # noqa: N802  pyspark's name
+        return self.tags
+
+    def addTag(self, tag):  # noqa: N802  pyspark's name
+        self.tags.add(tag)
+
+
+def test_a_copy_by_spark_connect_is_as_its_session_but_of_utc_and_is_interrupted_with_it():
+    theirs = Connect(zone="Asia/Tokyo")
+    theirs.addTag("a run")
+    theirs.client.set_retry_policies(["seldom"])
+    own = beside(theirs)
+    with briefly_beside(own) as brief:
+        assert (own.conf[ZONE], own.tags, brief.tags) == ("UTC", {"a run"}, {"a run"})
+        assert brief.client.policies == ["seldom"]
+        assert list(together(theirs)) == [theirs, own, brief]
+    assert brief.client.policies == []
+    assert (theirs.conf[ZONE], brief.calls) == ("Asia/Tokyo", ["release", "close"])
+    assert list(together(theirs)) == [theirs, own]
+    leave(own)
+    assert list(together(theirs)) == [theirs]
+
+
+def test_a_copy_that_nobody_left_is_no_garbage_and_one_that_was_left_is():
+    """The first would be closed by the collector, in whatever thread; the second is held by nothing."""
+    own = weakref.ref(beside(Connect()))
+    gc.collect()
+    assert own() is not None
+    leave(own())
+    gc.collect()
+    assert own() is None
+
+
+def test_a_server_that_is_gone_is_asked_once():
+    own = beside(Connect(is_gone=True))
+    leave(own)
+    leave(own)
+    assert own.calls == ["release", "close"]
+
+
+def test_a_session_that_cannot_be_copied_is_used_as_it_is_where_it_is_in_utc():
+    alone = Connect(copies=False)
+    with briefly_beside(alone) as own:
+        assert own is alone
+    assert alone.calls == []
+    with pytest.raises(SparkUnavailableError, match=r"time zone is Asia/Tokyo, and it cannot be copied to one in UTC"):
+        beside(Connect(zone="Asia/Tokyo", copies=False))

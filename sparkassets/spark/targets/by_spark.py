@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError
 from sparkassets.spark.failures import condition, is_conflict, run_error
 from sparkassets.spark.layouts import alter
@@ -58,6 +59,8 @@ def merge(work: PlannedWrite, *, marker: CommitMarker) -> None:
     try:
         alter(session, landing.before, marker)
         merging.merge(session, landing.merge, relation_of(work.asset), landing.rows.schema, marker=marker)
+    except RunError:
+        raise
     except Exception as error:
         raise work.refused(error) from error
 

@@ -12,6 +12,7 @@ from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe
 from sparkassets.spark.own_session import briefly_beside
+from sparkassets.spark.refusing import is_lacking
 from sparkassets.spark.relation import Relation
 from sparkassets.spark.upserts.reduced import DELETED
 from sparkassets.spark.upserts.staged import Staged
@@ -24,6 +25,7 @@ _SOURCE: Final = "sparkassets_upsert"
 _OF_THE_COMMIT: Final = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
 _USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _MATERIALIZE: Final = "spark.databricks.delta.merge.materializeSource"
+_ELSEWHERE: Final = "run it on a cluster, or let the asset replace its blocks (write: replace)"
 
 
 @frozen
@@ -83,7 +85,9 @@ def merge(
     """
     with briefly_beside(session) as own:
         if own is session:
-            raise RunError("a merge takes its transaction from its session alone, and this one cannot be copied")
+            raise RunError(
+                "a merge takes its transaction from its session alone, and this one cannot be copied", hint=_ELSEWHERE
+            )
         source = merging.staged.rows(own)
         source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
         with _stamped(own, marker):
@@ -98,9 +102,15 @@ def _stamped(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
     app, version = _OF_THE_COMMIT
     with contextlib.suppress(PySparkException):  # a serverless session takes few settings
         own.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
-    own.conf.set(app, marker.app_id)
-    own.conf.set(version, str(marker.version))
-    own.conf.set(_USER_METADATA, describe(marker))
+    try:
+        for key, value in ((app, marker.app_id), (version, str(marker.version)), (_USER_METADATA, describe(marker))):
+            own.conf.set(key, value)
+    except PySparkException as error:
+        if not is_lacking(error):
+            raise
+        raise RunError(
+            f"a merge takes its transaction from its session alone, and this one does not take {key}", hint=_ELSEWHERE
+        ) from error
     try:
         yield
     finally:
