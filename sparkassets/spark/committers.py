@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.files.stores import local_path
 from sparkassets.spark import gateway
 from sparkassets.spark.jars import LOCAL_FILES
-from sparkassets.spark.own_session import is_remote, setting
+from sparkassets.spark.own_session import context_of, is_remote, setting
 from sparkassets.spark.settings import is_local
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def options(session: SparkSession, path: str) -> Mapping[str, str]:
 def _takes_local_files(session: SparkSession, path: str) -> bool:
     """Whether `LOCAL_FILES` may write there: it is in this JVM, and no folder hands on its group, which it forgets."""
     local = local_path(path)
-    if local is None or is_remote(session) or not is_local({"spark.master": session.sparkContext.master}):
+    context = context_of(session)
+    if local is None or context is None or not is_local({"spark.master": context.master}):
         return False
     there = next(folder for folder in (Path(local), *Path(local).parents) if folder.exists())
     return not there.stat().st_mode & stat.S_ISGID and gateway.has_class(LOCAL_FILES)

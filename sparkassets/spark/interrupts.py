@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
-from sparkassets.spark.own_session import together
+from sparkassets.spark.own_session import context_of, together
 from sparkassets.spark.refusing import lacked
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _AGAIN_SECONDS = 0.5
@@ -90,18 +89,13 @@ def _interrupt(session: SparkSession, work: InterruptibleWork) -> None:
         work.ended.wait(_AGAIN_SECONDS)
 
 
-def _context(session: SparkSession) -> SparkContext | None:
-    """The context of a classic session, None on Spark Connect.
+def _add_tag(session: SparkSession, tag: str) -> None:
+    """Tags the work of this thread; where a session has no tags, a cancelled run ends between two calls of Spark.
 
     The tags of a classic *session* belong to the thread that set them: another thread interrupts nothing with them.
     Those of its context work across threads; Connect has no context, and its session's tags do.
     """
-    return getattr(session, "sparkContext", None)
-
-
-def _add_tag(session: SparkSession, tag: str) -> None:
-    """Without tags a cancelled run ends between two calls of Spark, where a session has none."""
-    context = _context(session)
+    context = context_of(session)
     if context is not None:
         context.addJobTag(tag)
         return
@@ -110,7 +104,7 @@ def _add_tag(session: SparkSession, tag: str) -> None:
 
 
 def _remove_tag(session: SparkSession, tag: str) -> None:
-    context = _context(session)
+    context = context_of(session)
     if context is not None:
         context.removeJobTag(tag)
         return
@@ -119,7 +113,7 @@ def _remove_tag(session: SparkSession, tag: str) -> None:
 
 
 def _interrupt_tag(session: SparkSession, tag: str) -> None:
-    context = _context(session)
+    context = context_of(session)
     if context is not None:
         context.cancelJobsWithTag(tag)
         return

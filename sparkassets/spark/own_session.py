@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from sparkassets.authoring import in_function
 from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.spark.refusing import is_lacking, lacked
-from sparkassets.spark.settings import TIME_ZONE, is_local, small_table_settings
+from sparkassets.spark.settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -27,8 +27,6 @@ They are held here because pyspark closes a session that is collected as garbage
 of gRPC's, in whatever thread, and closing there has ended in waiting for ever (SPARK-55020, SPARK-58268: pyspark keeps
 the collector out of some of its calls). What was left is closed already.
 """
-_TIMESTAMPS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-"""As Delta's own writer has them; Spark's default has no statistics."""
 
 
 def setting(session: SparkSession, key: str) -> str | None:
@@ -63,9 +61,15 @@ def settings_of(session: SparkSession) -> Mapping[str, str]:
     return found
 
 
+def context_of(session: SparkSession) -> SparkContext | None:
+    """The context of a classic session, by which its JVM can be asked; None on Spark Connect, which has a server's."""
+    found: SparkContext | None = getattr(session, "sparkContext", None)
+    return found
+
+
 def is_remote(session: SparkSession) -> bool:
     """Whether the session is one of Spark Connect."""
-    return getattr(session, "sparkContext", None) is None
+    return context_of(session) is None
 
 
 def beside(session: SparkSession) -> SparkSession:
@@ -91,8 +95,9 @@ def beside(session: SparkSession) -> SparkSession:
         if key not in given:
             own.conf.set(key, value)
     own.conf.set(TIME_ZONE, "UTC")
-    with contextlib.suppress(PySparkException):  # a serverless session takes few settings
-        own.conf.set(*_TIMESTAMPS)
+    for key, value in OF_RUNS.items():
+        with contextlib.suppress(PySparkException):  # a serverless session takes few settings
+            own.conf.set(key, value)
     return own
 
 

@@ -25,13 +25,17 @@ _SMALL_DATA = {
     "spark.ui.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",  # compiling a query takes longer than running it over few rows
 }
+OF_RUNS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as Delta writes them; Spark's own has no statistics
+    # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+}
+"""What runs rely on in any session, beside its time zone."""
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalog.spark_catalog": CATALOG,
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as Delta writes them, with statistics
-    # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
-    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    **OF_RUNS,
 }
 _SUBMITTED = {"spark.log.level": "ERROR"}
 """``spark-submit`` has started the JVM without our logging, and says everything."""
@@ -54,9 +58,12 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
     Raises:
         SparkUnavailableError: No Java, or no Delta.
     """
+    remote = settings.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
+    if remote and not remote.startswith("local"):  # somebody else's server is as it was made
+        return {TIME_ZONE: "UTC", **OF_RUNS, **_passed_on(settings)}, Archive()
     installed = _installed()
     conf = _configuration(settings, installed, name=name)
-    if "spark.remote" in conf or "SPARK_REMOTE" in os.environ:
+    if remote:
         return conf, Archive()
     if gateway.is_submitted():
         if not gateway.has_class(EXTENSION):
@@ -74,7 +81,7 @@ def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *,
     ours |= small
     if gateway.is_submitted():
         ours |= _SUBMITTED
-    given = {key: value for key, value in settings.items() if not key.startswith(_OWN)}
+    given = _passed_on(settings)
     if is_local({**installed, **given}):
         ours |= {**_LOCAL, **small_table_settings({**installed, **given}), **small}
     if _master({**installed, **given}).startswith("local"):
@@ -83,6 +90,11 @@ def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *,
     extensions = [one for one in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if one]
     conf["spark.sql.extensions"] = ",".join([*extensions, *([] if EXTENSION in extensions else [EXTENSION])])
     return conf
+
+
+def _passed_on(settings: Mapping[str, str]) -> dict[str, str]:
+    """The user's settings but for those that are ours."""
+    return {key: value for key, value in settings.items() if not key.startswith(_OWN)}
 
 
 def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> Archive:

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkassets.spark.own_session import is_remote
+from sparkassets.spark.own_session import context_of
+from sparkassets.spark.refusing import lacked
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -31,19 +32,20 @@ def ship(session: SparkSession, package: str, *, folder: str) -> None:
     The functions themselves are pickled by value, so this is for what they import when they run.
     """
     files = sorted(_files(package, Path(folder)))
-    name = f"{package}-{_state(files):08x}.zip"
+    name, context = f"{package}-{_state(files):08x}.zip", context_of(session)
     with _SHIPPING:
         if (_application(session), name) not in _SHIPPED:
             archive = _folder() / name
             if not archive.exists():
                 _pack(archive, files, root=Path(folder))
-            if is_remote(session):
-                session.addArtifacts(str(archive), pyfile=True)
+            if context is not None:
+                context.addPyFile(str(archive))
             else:
-                session.sparkContext.addPyFile(str(archive))
+                with lacked():  # what a function defined here calls of the package goes with it all the same
+                    session.addArtifacts(str(archive), pyfile=True)
             _SHIPPED.add((_application(session), name))
-        if not is_remote(session):
-            _choose(session.sparkContext, package, name)
+        if context is not None:
+            _choose(context, package, name)
 
 
 def _choose(context: SparkContext, package: str, name: str) -> None:
@@ -80,7 +82,8 @@ def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
 
 def _application(session: SparkSession) -> str:
     """Whose workers they are."""
-    return str(session.session_id if is_remote(session) else session.sparkContext.applicationId)
+    context = context_of(session)
+    return str(session.session_id if context is None else context.applicationId)
 
 
 @cache

@@ -177,7 +177,7 @@ def command(client: Client) -> Any:
     out, err, until = home / "out.txt", home / "err.txt", time.monotonic() + PATIENCE_SECONDS
     with out.open("w", encoding="utf-8") as to, err.open("w", encoding="utf-8") as beside:
         started = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-m", "sparkassets", "run", "--project", str(home)],
+            [sys.executable, "-m", "sparkassets", "run", "--project", str(home)],
             env={**env, "SPARK_REMOTE": f"sc://localhost:{DefaultChannelBuilder.default_port()}"},
             stdout=to,
             stderr=beside,

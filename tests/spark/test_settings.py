@@ -104,11 +104,24 @@ def test_the_logging_of_the_installation_is_kept(tmp_path, monkeypatch):
 
 def test_a_remote_session_needs_no_java(monkeypatch, tmp_path):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    conf, archive = configured(spark__remote="sc://x")
-    assert conf["spark.remote"] == "sc://x"
+    conf, archive = configured(spark__remote="local[2]")
+    assert conf["spark.remote"] == "local[2]"
     assert conf["spark.sql.session.timeZone"] == "UTC"
     assert archive == Archive()
     assert not [key for key in conf if "Java" in key or "jars" in key]
+
+
+def test_a_server_of_somebody_elses_is_told_what_the_project_says_and_what_runs_rely_on(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("SPARK_REMOTE", "sc://x")
+    conf, archive = configured(spark__sql__ansi__enabled="false", sparkassets__small_data="true")
+    assert archive == Archive()
+    assert conf == {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+        "spark.sql.ansi.enabled": "false",
+    }
 
 
 def test_a_class_path_with_a_folder_makes_no_archive(tmp_path, monkeypatch):
