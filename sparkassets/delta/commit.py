@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING
 from sparkassets.delta.errors import reason
 from sparkassets.delta.live import LiveFile, live_paths, log_text
 from sparkassets.delta.log import Commit, DeltaLog, FileAction
+from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import RunError
+from sparkassets.files.reach import for_deltalake
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -143,7 +145,7 @@ def create(
         CommitConflictError: Another writer made it first.
         RunError: The table cannot be written.
     """
-    from deltalake import DeltaTable, PostCommitHookProperties
+    from deltalake import PostCommitHookProperties
     from deltalake.transaction import create_table_with_add_actions
 
     if change.schema is None:
@@ -156,13 +158,14 @@ def create(
             mode="error",
             partition_by=list(layout),
             configuration=dict(properties or {}),
+            storage_options=for_deltalake(path),
             commit_properties=change.properties(),
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )
     except Exception as error:
-        if not DeltaTable.is_deltatable(path):
+        if not is_table(path):
             raise _unwritable(change.owner, error) from error
-        if not is_in(DeltaTable(path), app=change.app, version=change.version):
+        if not is_in(load_table(path), app=change.app, version=change.version):
             raise _conflict(change.owner, "created the table") from error
 
 
@@ -199,11 +202,10 @@ def _newest(path: str, known: DeltaTable, change: Change) -> DeltaTable:
     Raises:
         CommitConflictError: It is gone, or another one stands in its place.
     """
-    from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        newest = DeltaTable(path)
+        newest = load_table(path)
     except TableNotFoundError as error:
         raise _conflict(change.owner, "removed the table") from error
     if newest.metadata().id != known.metadata().id or newest.version() < known.version():
@@ -227,12 +229,10 @@ def _checkpoint(path: str, properties: Mapping[str, str | None], *, version: int
 
     The commit stands, whatever becomes of this.
     """
-    from deltalake import DeltaTable
-
     with contextlib.suppress(Exception):
         if version % int(properties.get("delta.checkpointInterval") or _CHECKPOINT_INTERVAL):
             return
-        table = DeltaTable(path)
+        table = load_table(path)
         table.create_checkpoint()
         if (properties.get("delta.enableExpiredLogCleanup") or "true").lower() == "true":
             table.cleanup_metadata()

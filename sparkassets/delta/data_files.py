@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import BinaryIO
 from urllib.parse import unquote
 
+from sparkassets.files.reach import for_deltalake
+
 
 def open_file(root: str, path: str) -> BinaryIO:
     """The file that the log of the table at ``root`` calls ``path``: to be closed by who reads it.
@@ -23,4 +25,4 @@ def open_file(root: str, path: str) -> BinaryIO:
 
     if "://" in path:
         root, _, where = where.rpartition("/")
-    return PyFileSystem(DeltaStorageHandler(root)).open_input_file(where)  # type: ignore[no-any-return]
+    return PyFileSystem(DeltaStorageHandler(root, for_deltalake(root))).open_input_file(where)  # type: ignore[no-any-return]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sparkassets.errors import SourceError
+from sparkassets.files.reach import for_deltalake
 from sparkassets.frozen import frozen
 
 
@@ -244,7 +245,7 @@ class _StoreFiles:
     def __init__(self, path: str) -> None:
         from deltalake.fs import DeltaStorageHandler
 
-        self._store = DeltaStorageHandler(path)
+        self._store = DeltaStorageHandler(path, for_deltalake(path))
 
     def token(self, name: str) -> str | None:
         (info,) = self._store.get_file_info([f"_delta_log/{name}"])

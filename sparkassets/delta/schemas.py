@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.tables import load_table
 from sparkassets.errors import SourceError
 
 _NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
@@ -44,11 +45,10 @@ class TableSchemas:
 
 def newest_columns(path: str) -> list[str] | None:
     """The columns of a table as it is now, in order; None where there is none that can be read."""
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
-        return [field.name for field in DeltaTable(path).schema().fields]
+        return [field.name for field in load_table(path).schema().fields]
     except (DeltaError, OSError, ValueError):
         return None
 

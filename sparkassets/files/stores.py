@@ -1,4 +1,4 @@
-"""Object stores by URI, as Arrow opens them; the credentials are those of the environment."""
+"""Object stores by URI, as Arrow opens them; what the project does not say of them the environment does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from sparkassets.errors import SourceError
+from sparkassets.files.reach import for_arrow, reached
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -50,7 +51,10 @@ def open_store(uri: str) -> tuple[FileSystem, str]:
             f"cannot look at '{uri}': no store of files is known for '{scheme}://'",
             hint="known are paths on a disk, file://, s3:// and s3a://, gs://, abfs:// and abfss://, hdfs://",
         )
+    told = reached(uri)
     try:
+        if told is not None:
+            return fs.S3FileSystem(**for_arrow(told)), rest.rstrip("/")
         store, path = fs.FileSystem.from_uri(f"{known}://{quote(rest, safe='/@:~')}")
     except (ArrowInvalid, ArrowNotImplementedError, OSError) as error:
         raise SourceError(f"cannot look at '{uri}': {_line(error)}") from error

@@ -22,6 +22,7 @@ from sparkassets.delta.feed import FEED
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
 from sparkassets.delta.parts import FileParts
+from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
@@ -86,11 +87,10 @@ class DeltaObserver:
 
     def _of_runs(self, own: _Look, viewed: Mapping[str, PartitionSet]) -> Observation | None:
         """What is new of the views of a table that runs write, up to the recorded version."""
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
-            if own.version is None or not DeltaTable.is_deltatable(own.path):
+            if own.version is None or not is_table(own.path):
                 return None
             return self._with_views(own, None, viewed)
         except (DeltaError, SourceError) as error:  # its own look says what is wrong with the table
@@ -306,11 +306,10 @@ class _Look:
 
     def _exists(self) -> bool:
         """Whether a table is there to look at."""
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
-            if DeltaTable.is_deltatable(self.path):
+            if is_table(self.path):
                 return True
         except DeltaError as error:
             raise unreadable(self.path, error) from error
@@ -328,11 +327,10 @@ class _Look:
         return False
 
     def _open(self, version: int | None = None) -> DeltaTable:
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
         try:
-            return DeltaTable(self.path, version=self.until if version is None else version)
+            return load_table(self.path, version=self.until if version is None else version)
         except DeltaError as error:
             raise unreadable(self.path, error) from error
 

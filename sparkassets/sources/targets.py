@@ -19,6 +19,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.errors import unreadable
 from sparkassets.delta.log import Commit, DeltaLog, transactions
 from sparkassets.delta.looks import Look
+from sparkassets.delta.tables import load_table
 from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
@@ -53,7 +54,6 @@ class DeltaTargets:
         Raises:
             SourceError: The table cannot be read.
         """
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         from sparkassets.delta.choice import why_spark
@@ -64,7 +64,7 @@ class DeltaTargets:
         if known is not None or asset.storage is None:
             return known
         try:
-            return why_spark(asset, DeltaTable(asset.storage.path))
+            return why_spark(asset, load_table(asset.storage.path))
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as error:
@@ -76,7 +76,6 @@ class DeltaTargets:
         Raises:
             SourceError: The table cannot be read.
         """
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         if asset.storage is None:
@@ -86,7 +85,7 @@ class DeltaTargets:
         if local is not None and not Path(local, "_delta_log").is_dir():
             return
         try:
-            DeltaTable(path)
+            load_table(path)
         except TableNotFoundError:
             return
         except (DeltaError, OSError) as error:
@@ -214,11 +213,10 @@ class _Look(Look):
 
     def _table(self, version: int | None = None) -> DeltaTable | None:
         """The table, at that version where one is given; None where there is none."""
-        from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         try:
-            return DeltaTable(self.path, version=version)
+            return load_table(self.path, version=version)
         except TableNotFoundError:
             return None
         except DeltaError as error:

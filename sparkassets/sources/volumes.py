@@ -17,6 +17,7 @@ from sparkassets.core.spec.view_ids import view_id
 from sparkassets.delta.errors import reason
 from sparkassets.delta.feed import table_changes
 from sparkassets.delta.slices import TableFiles
+from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import SourceError
 from sparkassets.files import list_files, rowless
 from sparkassets.sources.files import slots_of
@@ -88,16 +89,15 @@ def _of_changes(path: str, since: Position, version: int) -> Volume:
 
 def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:
     """The live files of a version; why they cannot be told."""
-    from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        table = DeltaTable(path, version=version)
+        table = load_table(path, version=version)
         if table_id is not None and str(table.metadata().id) != table_id:
             return "the table was made anew since"
         return TableFiles.of(table)
     except TableNotFoundError:
-        there = DeltaTable.is_deltatable(path)
+        there = is_table(path)
         return f"its log has no version {version} any more" if there else f"there is no Delta table at '{path}'"
     except SourceError as error:
         return str(error.args[0])

@@ -18,6 +18,8 @@ from sparkassets.spark.warming import warm_up
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_S3 = "fs.s3.impl"
+
 
 def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSession, bool]:
     """The active session, or a new one with ``settings``; and whether it is new.
@@ -87,7 +89,16 @@ def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
         raise SparkUnavailableError(f"Spark did not start: {_first_line(error)}") from error
     if archive.dump is not None:
         archive.belongs_to(jvm_pid())
+    if not is_remote(session):
+        _know_s3(session)
     return session
+
+
+def _know_s3(session: SparkSession) -> None:
+    """Lets ``s3://`` mean what ``s3a://`` does, unless the platform has a file system of its own for it."""
+    hadoop = session._jsc.hadoopConfiguration()  # noqa: SLF001  no other way
+    if hadoop.get(_S3) is None:
+        hadoop.set(_S3, "org.apache.hadoop.fs.s3a.S3AFileSystem")
 
 
 def _quiet_python_side() -> None:

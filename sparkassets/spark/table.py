@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.tables import load_table
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark.delta_files import read_version
@@ -128,7 +129,6 @@ def open_table(path: str) -> DeltaTable | None:
     Raises:
         RunError: deltalake would look elsewhere.
     """
-    from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
     misread = next((character for character in path if character in _MISREAD), None)
@@ -138,7 +138,7 @@ def open_table(path: str) -> DeltaTable | None:
             hint="rename the folder",
         )
     try:
-        return DeltaTable(path)
+        return load_table(path)
     except TableNotFoundError:
         return None
 

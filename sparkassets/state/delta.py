@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.files.reach import for_deltalake
 from sparkassets.ports import Damage, JournalImage, Upgrade
 from sparkassets.state import refusals
 from sparkassets.state.columns import JOURNAL_COLUMNS, arrow_table, rows
@@ -27,12 +28,13 @@ class DeltaStore:
 
     Args:
         uri: A folder, or ``s3://``, ``abfss://``, ``gs://`` as deltalake takes them.
-        storage_options: deltalake's options for the object store, credentials among them.
+        storage_options: deltalake's options for the object store, credentials among them; by default what the project
+            says of its bucket.
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self._location = StateLocation(uri)
-        self._options = dict(storage_options or {})
+        self._given = storage_options
 
     # ------------------------------------------------------------------ being there
 
@@ -205,6 +207,10 @@ class DeltaStore:
         return changed
 
     # ------------------------------------------------------------------ inside
+
+    @cached_property
+    def _options(self) -> Mapping[str, str]:
+        return for_deltalake(self._location.uri) if self._given is None else self._given
 
     @cached_property
     def _journal(self) -> NumberedTable:

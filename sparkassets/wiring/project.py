@@ -25,6 +25,7 @@ from sparkassets.app.tracing import Tracing
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.storage import schema_of
 from sparkassets.core.variables import Known, asked
+from sparkassets.files.reach import reach
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Invocations, Leases
@@ -34,6 +35,7 @@ from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
 from sparkassets.wiring.secrets import Filled, Secrets
 from sparkassets.wiring.sessions import OneSession
+from sparkassets.wiring.storage import Reaching, reaches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,7 +121,10 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
     secrets = Secrets(spec.secrets, Known(os.environ if env is None else env, spec.given))
     hidden = ChainMap(secrets.told, dict(spec.variables))
-    started = replace(spec, spark=Filled(spec.spark, secrets, spec.secrets)) if spec.secrets else spec
+    settings = Filled(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark
+    told = reaches(spec, secrets)
+    reach(told)
+    started = replace(spec, spark=Reaching(settings, told) if told else settings)
     clock, session = SystemClock(), OneSession(started)
     computing = Computing(started, session)
     return Adapters(

@@ -54,22 +54,40 @@ class Secrets(Mapping[str, str]):
             self.told[name] = self._value(name, self._refs[name])
         return self.told[name]
 
+    def asked(self, name: str) -> str:
+        """The value of one that is no less secret where it is a plain variable of the environment.
+
+        Raises:
+            KeyError: There is none.
+            InputError: It is a secret and is not there.
+        """
+        self.told[name] = self[name] if name in self._refs else self._of_environment(name)
+        return self.told[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._refs, *self._environment]))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _value(self, name: str, ref: SecretRef) -> str:
+    def _of_environment(self, name: str) -> str:
         if value := self._environment.get(name, "").strip():
             return value
-        if file := self._environment.get(f"{name}_FILE", "").strip():
-            try:
-                return Path(file).read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(
-                    f"{ref.location}: the file of {name}_FILE cannot be read: {type(error).__name__}"
-                ) from None
+        file = self._environment.get(f"{name}_FILE", "").strip()
+        if not file:
+            raise KeyError(name)
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the file of {name}_FILE cannot be read: {type(error).__name__}") from None
+
+    def _value(self, name: str, ref: SecretRef) -> str:
+        try:
+            return self._of_environment(name)
+        except KeyError:
+            pass
+        except InputError as error:
+            raise InputError(f"{ref.location}: {error.args[0]}") from None
         session = self._session()
         where = f"key {ref.key!r} of scope {ref.scope!r}"
         if session is None:

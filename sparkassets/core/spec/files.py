@@ -207,6 +207,30 @@ class SecretMap(_Map):
 _Secrets = Annotated[dict[Name, SecretMap], a_map("a map such as {ALERTS_URL: {scope: ops, key: alerts_url}}")]
 
 
+class StoreMap(_Map):
+    """How a bucket of S3 is reached."""
+
+    endpoint: Maybe[Text] = Field(
+        default=None, description="URL of its API, such as http://minio:9000, where it is not Amazon's."
+    )
+    region: Maybe[Text] = Field(default=None, description="Region that requests are signed for.")
+    access_key: Maybe[Text] = Field(
+        default=None,
+        description=(
+            "Name of the secret, or of the variable of the environment, that holds it; never the key itself. Without "
+            "one, credentials are those of the environment."
+        ),
+    )
+    secret_key: Maybe[Text] = Field(default=None, description="As `access_key`, which it belongs to.")
+    session_token: Maybe[Text] = Field(default=None, description="As `access_key`, of temporary credentials.")
+    anonymous: bool = Field(default=False, description="Makes requests without credentials, as public buckets take.")
+    timeout: Maybe[DurationText] = Field(default=None, description="How long a request may take.")
+    retries: Maybe[Natural] = Field(default=None, description="How often a request is made again that failed.")
+
+
+_Storage = Annotated[dict[str, StoreMap], a_map("a map such as {s3://lake: {endpoint: …, region: …}}")]
+
+
 class ProfileMap(_Map):
     """What differs where the project runs under one name, such as dev or prod."""
 
@@ -219,6 +243,7 @@ class ProfileMap(_Map):
         default={}, description="What `${NAME}` stands for in every file, whatever the environment has."
     )
     secrets: _Secrets = Field(default={}, description="Beside the project's, and instead of those of one name.")
+    storage: _Storage = Field(default={}, description="Beside the project's, and instead of those of one bucket.")
 
 
 class ProjectFile(_Map):
@@ -249,6 +274,10 @@ class ProjectFile(_Map):
             "What `notify` and `${NAME}` in `spark` may name: the environment's variable NAME, or the file that "
             "NAME_FILE names, else this secret of Databricks; asked for when it is needed, and never stored."
         ),
+    )
+    storage: _Storage = Field(
+        default={},
+        description="How buckets are reached, by `s3://<bucket>`; `s3://` is every bucket that is not named.",
     )
     max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
     budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(

@@ -39,6 +39,7 @@ from sparkassets.core.spec.secrets import secrets_of
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
+from sparkassets.core.spec.stores import stores_of
 from sparkassets.core.spec.strategy import compile_strategy
 from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.times import Bounds
@@ -122,6 +123,7 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         secrets=secrets_of(project.at, keys, project.profile),
         given={name: plain_text(value) for name, value in _profile(project).variables.items()},
         logs=absolute(keys.logs, root=project.root) if keys.logs is not None else None,
+        storage=stores_of(project.at, keys, project.profile),
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 

@@ -424,6 +424,33 @@ class SecretRef:
 
 
 @frozen
+class StoreOptions:
+    """How a bucket is reached; of its credentials where they are, and never what they are.
+
+    Attributes:
+        bucket: Its name; empty for every bucket of S3 that has no options of its own.
+        endpoint: The URL of its API, where that is not Amazon's.
+        access_key, secret_key, session_token: Names of secrets or of variables of the environment; without them
+            credentials are those of the environment.
+        anonymous: Whether requests are not signed.
+        timeout_seconds: Of one request.
+        retries: How often a request is made again that failed.
+        location: Where the project says so.
+    """
+
+    bucket: str
+    endpoint: str | None = None
+    region: str | None = None
+    access_key: str | None = None
+    secret_key: str | None = None
+    session_token: str | None = None
+    anonymous: bool = False
+    timeout_seconds: int | None = None
+    retries: int | None = None
+    location: Location = NOWHERE
+
+
+@frozen
 class ProjectSpec:
     """The whole project, checked together.
 
@@ -446,6 +473,7 @@ class ProjectSpec:
         secrets: By the names that `notify` and ``${NAME}`` in ``spark`` have for them.
         given: The variables that the profile says.
         logs: Where runs leave their logs, if the project says so; as `state`.
+        storage: How buckets are reached, one for each that the project says something of.
     """
 
     name: str
@@ -469,6 +497,7 @@ class ProjectSpec:
     secrets: Mapping[str, SecretRef] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
     logs: str | None = None
+    storage: tuple[StoreOptions, ...] = ()
 
     @property
     def is_in_catalogs(self) -> bool:
@@ -529,5 +558,6 @@ __all__ = [
     "SourceSpec",
     "SqlBody",
     "StorageLocation",
+    "StoreOptions",
     "Unchanged",
 ]

@@ -63,10 +63,11 @@ def with_profile(at: At, keys: ProjectFile, profile: str) -> ProjectFile:
                 f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
             )
         return keys
-    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state"})
+    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state", "storage"})
     merged = {
         "spark": {**keys.spark, **own.spark},
         "secrets": {**keys.secrets, **own.secrets},
+        "storage": {**keys.storage, **own.storage},
         "state": own.state or keys.state,
     }
     return keys.model_copy(update={**given, **merged})

@@ -15,6 +15,7 @@ from sparkassets.core.spec.profiles import chosen_profile, refuse_shared, spot, 
 from sparkassets.core.spec.secrets import refuse_misplaced, secret_names
 from sparkassets.core.spec.shape import shape
 from sparkassets.core.spec.state import check_states, retention, state_texts
+from sparkassets.core.spec.stores import check_stores
 from sparkassets.core.spec.times import checked_zone, seconds
 from sparkassets.core.spec.yaml_text import compose
 from sparkassets.core.variables import Known
@@ -41,6 +42,7 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     _refuse_left_over_templates(at)
     keys = shape(ProjectFile, document, stand_in={"project": "unnamed"})
     check_states(at, keys)
+    check_stores(at, keys)
     refuse_misplaced(at, keys)
     refuse_shared(at, keys, root=root, profile=profile, environment=environment)
     keys = with_profile(at, keys, profile)

@@ -17,6 +17,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`defaults` of the project": files.DefaultsMap,
     "`profiles` of the project: `profiles: {name: {…}}`": files.ProfileMap,
     "`secrets` of the project and of a profile: `secrets: {NAME: {…}}`": files.SecretMap,
+    "`storage` of the project and of a profile: `storage: {s3://bucket: {…}}`": files.StoreMap,
     "`state` as a map": files.StateMap,
     "An asset": files.AssetFile,
     "`budget` of the project and of an asset": files.BudgetMap,

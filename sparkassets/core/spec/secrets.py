@@ -30,6 +30,9 @@ def refuse_misplaced(at: At, keys: ProjectFile) -> None:
             _refuse(at / "profiles" / name / key, text, known)
         for key, value in own.variables.items():
             _refuse(at / "profiles" / name / "variables" / key, value, known)
+        for bucket, told in own.storage.items():
+            for key, text in told.model_dump(exclude_none=True).items():
+                _refuse(at / "profiles" / name / "storage" / bucket / key, text, known)
 
 
 def _refuse(at: At, text: object, known: set[str]) -> None:

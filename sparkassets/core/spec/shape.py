@@ -70,6 +70,8 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "profiles.*": files.ProfileMap,
         "profiles.*.secrets.*": files.SecretMap,
         "secrets.*": files.SecretMap,
+        "storage.*": files.StoreMap,
+        "profiles.*.storage.*": files.StoreMap,
         "profiles.*.state": files.StateMap,
     },
 }
@@ -260,7 +262,7 @@ def _general(path: Path) -> str:
     match path:
         case ("validations", "range", _, *rest):
             path = ("validations", "range", "*", *rest)
-        case (("columns" | "secrets") as named, _, *rest):
+        case (("columns" | "secrets" | "storage") as named, _, *rest):
             path = (named, "*", *rest)
     return ".".join(map(str, (*owner, *path)))
 

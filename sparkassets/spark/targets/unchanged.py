@@ -10,6 +10,7 @@ from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.slices import Slices
 from sparkassets.delta.staged import StagedFile
+from sparkassets.delta.tables import load_table
 from sparkassets.delta.unchanged import Group, Same, grouped, is_told, same_files
 from sparkassets.ports import Committed, RunOrder
 from sparkassets.spark.compared import changed
@@ -61,15 +62,13 @@ def before_commit(
 
 def after_commit(session: SparkSession, order: RunOrder, found: Committed) -> PartitionSet:
     """Of a run's blocks those whose rows are after Spark's commit what they were before it, as was told of them."""
-    from deltalake import DeltaTable
-
     path, version = path_of(order.asset), found.version
     if not version or not _has_blocks(order):
         return NOTHING
-    table = DeltaTable(path, version=version)
+    table = load_table(path, version=version)
     schema = table.schema().to_json()
     new = _rows(session, table, order.blocks, asset=order.asset)
-    table = DeltaTable(path, version=version - 1)
+    table = load_table(path, version=version - 1)
     if table.schema().to_json() != schema or not is_told(path, table, order.told):
         return NOTHING
     old = _rows(session, table, order.blocks, asset=order.asset)
@@ -95,13 +94,11 @@ def of_versions(rows: Callable[[int], DataFrame], order: RunOrder, version: int)
 
 def after_merge(order: RunOrder, found: Committed) -> PartitionSet:
     """All blocks of a run whose merge changed no row of what was told of them; else nothing."""
-    from deltalake import DeltaTable
-
     path, changes = path_of(order.asset), ("inserted", "updated", "deleted")
     counts = row_counts(found.operation, found.metrics)
     if not found.version or not _has_blocks(order) or any(counts.get(each, 0) for each in changes):
         return NOTHING
-    return order.blocks if is_told(path, DeltaTable(path, version=found.version - 1), order.told) else NOTHING
+    return order.blocks if is_told(path, load_table(path, version=found.version - 1), order.told) else NOTHING
 
 
 def _has_blocks(order: RunOrder) -> bool:
