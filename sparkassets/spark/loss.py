@@ -1,4 +1,4 @@
-"""The end of Spark's JVM under a driver: told as one sentence, without what py4j and pyspark print of it."""
+"""The end of Spark under a driver, its own JVM or a server: told as one sentence, without what pyspark prints of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from subprocess import TimeoutExpired
 
 from sparkassets.ports import EngineLostError
 from sparkassets.spark.gateway import jvm_process
+from sparkassets.spark.refusing import is_out_of_reach
 
 _PATIENCE_SECONDS = 3.0
 """How long after its connections a killed JVM may take to be gone."""
@@ -17,15 +18,15 @@ _PATIENCE_SECONDS = 3.0
 
 @contextlib.contextmanager
 def told_of(asset: str) -> Iterator[None]:
-    """Raises an `EngineLostError` in place of what is raised because the JVM ended."""
+    """Raises an `EngineLostError` in place of what is raised because the JVM ended, or a server does not answer."""
     try:
         yield
     except Exception as error:
-        how = _how_it_ended() if _is_of_the_connection(error) else None
-        if how is None:
+        what = _what_ended(error)
+        if what is None:
             raise
         hint = "was there memory enough? see the log of the cluster or of the system; the next start goes on by itself"
-        raise EngineLostError(f"{asset}: Spark's JVM {how}", hint=hint) from error
+        raise EngineLostError(f"{asset}: {what}", hint=hint) from error
 
 
 def keep_quiet() -> None:
@@ -58,6 +59,16 @@ def _is_of_the_connection(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _what_ended(error: Exception) -> str | None:
+    """What it was that ended, and how; None where nothing did."""
+    if isinstance(error, EngineLostError):
+        return None
+    if is_out_of_reach(error):
+        return "the server of Spark Connect does not answer"
+    how = _how_it_ended() if _is_of_the_connection(error) else None
+    return None if how is None else f"Spark's JVM {how}"
 
 
 def _how_it_ended() -> str | None:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from sparkassets.authoring import in_function
 from sparkassets.errors import RunError, SparkUnavailableError
-from sparkassets.spark.refusing import is_lacking, lacked
+from sparkassets.spark.refusing import is_lacking, is_out_of_reach, lacked
 from sparkassets.spark.settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def setting(session: SparkSession, key: str) -> str | None:
 
     try:
         return str(session.conf.get(key))
-    except PySparkException:
+    except PySparkException as error:
+        if is_out_of_reach(error):
+            raise
         return None
 
 
@@ -45,7 +47,9 @@ def given_setting(session: SparkSession, key: str) -> str | None:
 
     try:
         found: str | None = session.conf.get(key, None)
-    except PySparkException:
+    except PySparkException as error:
+        if is_out_of_reach(error):
+            raise
         return None
     return found
 
@@ -56,7 +60,9 @@ def settings_of(session: SparkSession) -> Mapping[str, str]:
 
     try:
         found: Mapping[str, str] = session.conf.getAll
-    except PySparkException:
+    except PySparkException as error:
+        if is_out_of_reach(error):
+            raise
         return {}
     return found
 
@@ -126,6 +132,14 @@ def leave(own: SparkSession) -> None:
     if at_exit is not None:  # it would hold every session that there ever was, as a process runs on
         atexit.unregister(at_exit)
     del _COPIES[own]
+
+
+def ask_once(session: SparkSession) -> None:
+    """Has a server that did not answer be asked once from now on, by session and copies, not for ten minutes."""
+    for each in together(session):
+        if is_remote(each):
+            with lacked():
+                each.client.set_retry_policies([])
 
 
 def together(session: SparkSession) -> Iterator[SparkSession]:

@@ -20,6 +20,8 @@ _CONDITIONS: Final = (
 """How the conditions begin by which Spark and platforms say so."""
 _UNKNOWN: Final = "UNIMPLEMENTED"
 """How gRPC says it of a call that the server does not know."""
+_GONE: Final = "UNAVAILABLE"
+"""How gRPC says that it reaches no server."""
 
 
 def is_lacking(error: BaseException) -> bool:
@@ -27,6 +29,15 @@ def is_lacking(error: BaseException) -> bool:
     if isinstance(error, AttributeError | NotImplementedError):
         return True
     return condition(error).startswith(_CONDITIONS) or _status(error) == _UNKNOWN
+
+
+def is_out_of_reach(error: BaseException | None) -> bool:
+    """Whether it is, or came of, a server of Spark Connect that did not answer for as long as its client is patient."""
+    while error is not None:
+        if _status(error) == _GONE:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextlib.contextmanager

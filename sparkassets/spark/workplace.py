@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
-from sparkassets.ports import RunOrder
+from sparkassets.ports import EngineLostError, RunOrder
 from sparkassets.spark import committers, loss
 from sparkassets.spark.interrupts import InterruptibleWork, Interrupts
-from sparkassets.spark.own_session import beside, leave, leaving_active
+from sparkassets.spark.own_session import ask_once, beside, leave, leaving_active
 from sparkassets.spark.session import check_session, open_session
 
 if TYPE_CHECKING:
@@ -80,11 +80,16 @@ class Workplace:
         """The session, for work for the asset; the user's stays the active one.
 
         Raises:
-            EngineLostError: In place of what is raised because Spark's JVM ended.
+            EngineLostError: In place of what is raised because Spark's JVM ended, or a server does not answer.
         """
         session = self._started()
-        with loss.told_of(asset.name), leaving_active(self._theirs):
-            yield session
+        try:
+            with loss.told_of(asset.name), leaving_active(self._theirs):
+                yield session
+        except EngineLostError:
+            if session is not self._theirs:
+                ask_once(session)
+            raise
 
     @contextlib.contextmanager
     def work(self, order: RunOrder) -> Iterator[tuple[SparkSession, InterruptibleWork]]:

@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import EngineLostError
 from sparkassets.spark import loss
 
+UNAVAILABLE = SimpleNamespace(name="UNAVAILABLE")
 Py4JError = type("Py4JError", (Exception,), {"__module__": "py4j.protocol"})
 Py4JNetworkError = type("Py4JNetworkError", (Py4JError,), {"__module__": "py4j.protocol"})
 Py4JJavaError = type("Py4JJavaError", (Py4JError,), {"__module__": "py4j.protocol"})
@@ -95,3 +97,16 @@ def test_what_py4j_logs_of_its_connections_is_dropped_and_nothing_else(caplog, m
     told = logging.LogRecord("root", logging.ERROR, "/x/site-packages/py4j/java_gateway.py", 1, "noise", None, None)
     own = logging.LogRecord("root", logging.ERROR, "/x/jobs/etl.py", 1, "mine", None, None)
     assert [bool(root.filter(record)) for record in (told, own)] == [False, True]
+
+
+def test_a_server_of_spark_connect_that_does_not_answer():
+    unavailable = Exception("failed to connect to all addresses")
+    unavailable.getGrpcStatusCode = lambda: UNAVAILABLE
+    error = wrapped(unavailable)
+    with (
+        pytest.raises(EngineLostError, match=r"^daily: the server of Spark Connect does not answer\n  hint: ") as lost,
+        loss.told_of("daily"),
+        loss.told_of("daily"),
+    ):
+        raise error
+    assert lost.value.__cause__ is error

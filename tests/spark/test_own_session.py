@@ -8,7 +8,7 @@ import pytest
 
 from sparkassets.authoring import current
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.own_session import beside, briefly_beside, keep_running, leave, together
+from sparkassets.spark.own_session import ask_once, beside, briefly_beside, keep_running, leave, together
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -126,3 +126,11 @@ def test_a_session_that_cannot_be_copied_is_used_as_it_is_where_it_is_in_utc():
     assert alone.calls == []
     with pytest.raises(SparkUnavailableError, match=r"time zone is Asia/Tokyo, and it cannot be copied to one in UTC"):
         beside(Connect(zone="Asia/Tokyo", copies=False))
+
+
+def test_a_server_that_did_not_answer_is_asked_once_by_all_that_is_beside_a_session():
+    own = beside(Connect())
+    with briefly_beside(own) as brief:
+        ask_once(own)
+        assert (own.client.policies, brief.client.policies) == ([], [])
+    leave(own)

@@ -6,7 +6,7 @@ from enum import Enum
 
 import pytest
 
-from sparkassets.spark.refusing import is_lacking, lacked
+from sparkassets.spark.refusing import is_lacking, is_out_of_reach, lacked
 
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 
@@ -46,3 +46,11 @@ def test_what_failed_is_told(error):
     assert not is_lacking(error)
     with pytest.raises(type(error)), lacked():
         raise error
+
+
+def test_a_server_that_does_not_answer_is_found_among_the_causes():
+    made = ValueError("the query failed")
+    made.__cause__ = GrpcError(Status.UNAVAILABLE)
+    assert is_out_of_reach(made)
+    assert not is_out_of_reach(GrpcError(Status.UNIMPLEMENTED))
+    assert not is_out_of_reach(ValueError("no"))
