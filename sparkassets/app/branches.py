@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.core.branches.forking import Fork, base_uri, forked
-from sparkassets.core.branches.mirror import mirrored, read_up_to
+from sparkassets.core.branches.mirror import is_missed, mirrored, read_up_to
 from sparkassets.core.branches.places import state_of
 from sparkassets.core.branches.promotion import Offer
 from sparkassets.core.instants import unix
@@ -27,6 +27,9 @@ from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.news import changed_specs
 from sparkassets.runtime.work import Work
+
+MISSED = "; all of it counts as new, as the base does not keep what the branch has not read (`retention`)"
+"""What is said of an asset whose history was let go of before the branch came to read it."""
 
 
 class Journal:
@@ -56,6 +59,10 @@ class Journal:
         if not self._store.exists():
             return []
         return [from_row(row) for row in self._store.history(kinds=kinds, uri=uri, after_seq=seq)]
+
+    def is_cut(self, seq: int) -> bool:
+        """Whether it does not keep all of its entries after a number; asked after `since`, it is true of that too."""
+        return self._store.exists() and self._store.begins() > seq + 1
 
     def assume(self, state: State, entries: Sequence[Entry]) -> State:
         """The state after entries that nobody records."""
@@ -94,14 +101,16 @@ class BaseObserver:
         if asset.name not in state.assets:
             raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
         shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
+        read = read_up_to(cursor, state)
         found = mirrored(
             asset,
             state,
-            self._base.since(read_up_to(cursor, state) or 0, uri=asset.uri),
+            self._base.since(read or 0, uri=asset.uri),
             version=version,
             cursor=cursor,
             coverage=state.dataset(asset.uri).coverage if shared and cursor else coverage,
             viewed=viewed,
+            cut=read is not None and self._base.is_cut(read),
         )
         if found is None:
             return None
@@ -182,7 +191,16 @@ class Branch:
         known = state.assets.get(name)
         if known is None or (known.version is None and not state.dataset(known.spec.uri).seq):
             return "reused: the base has nothing of it yet"
-        return "reused, as the base has recorded it" + ("" if known.version is None else f" at version {known.version}")
+        at = "" if known.version is None else f" at version {known.version}"
+        return f"reused, as the base has recorded it{at}{MISSED if self._has_missed(name) else ''}"
+
+    def _has_missed(self, name: str) -> bool:
+        """Whether the base does not keep any more what the branch has not read of an asset."""
+        asset, known, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
+        read = read_up_to(known.position, base) if known is not None else None
+        if read is None or not self.base.is_cut(read):
+            return False
+        return any(is_missed(uri, read, base, cut=True) for uri in (asset.uri, *asset.views))
 
     def offer(self, context: PlanningContext) -> Offer:
         """What the branch offers, with all that the base has recorded up to the state of ``context``."""
@@ -219,7 +237,8 @@ class Branch:
     def _news(self, name: str, base: State) -> Entry | None:
         """What the base has recorded of an asset and the branch has not seen."""
         asset, known = self.fork.project.assets[name], self._known.assets[name]
-        since = self.base.since(read_up_to(known.position, base) or 0, uri=asset.uri)
+        read = read_up_to(known.position, base)
+        since = self.base.since(read or 0, uri=asset.uri)
         shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
         return mirrored(
             asset,
@@ -229,4 +248,5 @@ class Branch:
             cursor=known.position,
             coverage=(base if shared and known.position else self._known).dataset(asset.uri).coverage,
             viewed={uri: self._known.dataset(uri).coverage for uri in asset.views},
+            cut=read is not None and self.base.is_cut(read),
         )

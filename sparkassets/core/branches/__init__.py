@@ -9,6 +9,8 @@ A branch is a project with a journal and a warehouse of its own, `<state>/branch
 - *Reused* assets are sources in the branch. What is looked at is not their table but the base's journal (`mirror`):
   coverage, events since, and the version that is recorded there, at which the branch reads. So a base that moves on is
   news in the branch like any other: what read it is stale, and computed again.
+  Of a dataset that was updated since it was read, and whose events the base may not keep any more (`retention`), all
+  that is there counts as new (`is_missed`); where none was, the cursor goes on, so who reads in time misses nothing.
 - *Promotion* is a run of the base (`promotion`), claimed, fenced, written and recorded like any other; only its rows
   are read from the branch's table, at the version that its claim holds. So a driver may die at any moment and whoever
   comes next goes on; consumers see an event. A block is promoted where, with all that the base has recorded up to the

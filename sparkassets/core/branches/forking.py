@@ -65,6 +65,7 @@ def forked(project: ProjectSpec, name: str, base: State, branch: State) -> Fork:
         warehouse=warehouse_of(project, name),
         assets=assets,
         openlineage=False,
+        retention=None,
     )
     reused = tuple(each for each in assets if each not in own and each not in fresh)
     return Fork(name, project, own, {each: fresh[each] for each in fresh if each in assets}, reused, made)

@@ -20,6 +20,11 @@ def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
     return int(seq) if journal_id == base.journal_id else None
 
 
+def is_missed(uri: str, read: int, base: State, *, cut: bool) -> bool:
+    """Whether something that is not kept any more may have told of a dataset, after what was read up to a number."""
+    return cut and base.dataset(uri).seq > read
+
+
 def mirrored(
     asset: AssetSpec,
     base: State,
@@ -29,6 +34,7 @@ def mirrored(
     cursor: Mapping[str, Any],
     coverage: PartitionSet,
     viewed: Mapping[str, PartitionSet],
+    cut: bool = False,
 ) -> ObservedEntry | None:
     """What is new of an asset of the base; None where nothing is.
 
@@ -41,9 +47,11 @@ def mirrored(
         cursor: How far the branch has read.
         coverage: What is there, as the branch knows it.
         viewed: Likewise of views.
+        cut: Whether the base does not keep all of these entries. Then all that is there counts as new of a dataset
+            that was updated since it was read, and the cursor goes on where none was.
     """
-    known = base.assets[asset.name]
-    first, events = read_up_to(cursor, base) is None, tuple(since)
+    known, read, events = base.assets[asset.name], read_up_to(cursor, base), tuple(since)
+    first = read is None or is_missed(asset.uri, read, base, cut=cut)
     refs = [ref for each in events if (ref := EventRef.of(each)) is not None and ref.uri == asset.uri]
     told = PartitionSet.union(ref.parts for ref in refs)
     now = base.dataset(asset.uri)
@@ -53,13 +61,14 @@ def mirrored(
     for uri in asset.views:
         seen = (each.views[uri] for each in looks if uri in each.views)
         parts = PartitionSet.union(each.changed | each.removed for each in seen)
-        moved = _moved(parts, base.dataset(uri).coverage, viewed.get(uri, NOTHING), first=first)
+        anew = read is None or is_missed(uri, read, base, cut=cut)
+        moved = _moved(parts, base.dataset(uri).coverage, viewed.get(uri, NOTHING), first=anew)
         if any(moved):
             views[uri] = Viewed(*moved)
     whole = not asset.partitioning.is_partitioned and (bool(now.seq) if first else bool(refs))
     moves = {key: value for key, value in known.position.items() if cursor.get(key) != value}
     gone = dict.fromkeys(key for key in cursor if key != BASE and key not in known.position)
-    if not (changed or removed or whole or views or moves or gone or known.version != version):
+    if not (changed or removed or whole or views or moves or gone or cut or known.version != version):
         return None
     return ObservedEntry(
         asset.name,
