@@ -22,7 +22,7 @@ stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 help:
 	@echo 'make demo     run the demo project on real flights'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
-	@echo 'make deep     what is random, ten times as long and elsewhere; what takes long, and more variants'
+	@echo 'make deep     what is random, twenty times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
@@ -38,7 +38,7 @@ test: java test-core lint test-spark
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
-	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash' --doctest-modules $(CORE_TESTS) sparkassets/core sparkassets/delta
+	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' --doctest-modules $(CORE_TESTS) sparkassets/core sparkassets/delta
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'

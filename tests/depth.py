@@ -1,28 +1,33 @@
-"""How long the tests look for what is random: ``FUZZ_COUNT=2000`` looks ten times as long, and elsewhere."""
+"""How long the tests look for what is random: ``FUZZ_COUNT=2000`` looks twenty times as long, and elsewhere."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-USUAL = 200
+WHOLE = 200
+"""The mutated projects that a test's own number of examples goes with."""
+
+USUAL = 100
 """The mutated projects of a usual run; all else that is random and takes long is in proportion to them."""
 
 COUNT = int(os.environ.get("FUZZ_COUNT", USUAL))
 
 
-def examples(usual: int) -> int:
-    """How many examples to look at, of which a usual run looks at ``usual``; at least one."""
-    return max(1, usual * COUNT // USUAL)
+def examples(whole: int) -> int:
+    """How many examples to look at, of which a usual run looks at half of ``whole``; at least one."""
+    return max(1, whole * COUNT // WHOLE)
 
 
-def histories(usual: int) -> settings:
+def histories(whole: int) -> settings:
     """Of a test of so many random histories: always the same ones, none of which is made smaller where it fails."""
     return settings(
-        max_examples=examples(usual),
+        max_examples=examples(whole),
         phases=[Phase.generate],
         deadline=None,
         derandomize=True,
@@ -31,6 +36,12 @@ def histories(usual: int) -> settings:
     )
 
 
+def some(values: Sequence[Any], of: str) -> Sequence[Any]:
+    """Those of many values to look at with ``of``: in a usual run a fourth of them, other ones with another ``of``."""
+    often = 1 if COUNT > USUAL else 4
+    return values[crc32(of.encode()) % often :: often]
+
+
 def deep(*values: object) -> Any:
-    """One more variant of a test with Spark: `make test` leaves it out, `make deep` looks at it."""
+    """One more variant of a test: `make test` leaves it out, `make deep` looks at it."""
     return pytest.param(*values, marks=pytest.mark.deep)

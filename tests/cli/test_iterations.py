@@ -14,7 +14,7 @@ sql: SELECT count(*) AS n FROM {{ inlets.orders }}
 @pytest.fixture
 def published(shop, engine, said):
     """Publishes once more."""
-    (shop / "assets/snapshot.yml").write_text(ASSET)
+    (shop / "assets/snapshot.yml").write_text(ASSET + "retries: 0\n")
 
     def publish():
         assert said("backfill", "snapshot")[0] == 0

@@ -51,6 +51,7 @@ def test_what_a_run_failed_of_follows_what_it_said(shop, engine, said, asked):
         speaks(order)
         raise ValueError("no such shop")
 
+    (shop / "project.yml").write_text((shop / "project.yml").read_text() + "defaults: {retries: 0}\n")
     engine.hooks["daily_revenue", "compute"] = fails
     assert said("run")[0] == 1
     run = next(run["run"] for run in asked("runs") if run["status"] == "failed")
@@ -84,7 +85,7 @@ def test_people_are_told_once_and_the_exit_code_is_that_of_the_runs(shop, engine
 
     engine.hooks["daily_revenue", "compute"] = fails
     project = shop / "project.yml"
-    project.write_text(f"{project.read_text()}\nnotify: {{to: ALERTS_URL}}\n")
+    project.write_text(f"{project.read_text()}\ndefaults: {{retries: 0}}\nnotify: {{to: ALERTS_URL}}\n")
     monkeypatch.setenv("ALERTS_URL", "json://127.0.0.1:9/T0KEN-0f-nobody")
     with pytest.warns(RuntimeWarning, match="ALERTS_URL: the receiver did not take it") as warned:
         code, out, err = said("run")

@@ -16,6 +16,7 @@ from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import JournalStore
 from sparkassets.state import DeltaStore
 from sparkassets.state.memory import MemoryStore
+from tests.depth import examples
 
 AT = datetime(2025, 3, 21, 6, 0, 0, 123456, tzinfo=UTC)
 
@@ -329,7 +330,7 @@ journal_rows = st.builds(
 
 
 @given(commits=st.lists(st.lists(journal_rows, min_size=1, max_size=3), max_size=3))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("kind", ["delta", "memory"])
 def test_whatever_is_appended_is_told(kind, commits, tmp_path_factory):
     store = DeltaStore(str(tmp_path_factory.mktemp("state"))) if kind == "delta" else MemoryStore()

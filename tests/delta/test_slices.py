@@ -29,6 +29,7 @@ from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.delta.live import flat_adds, live_files, log_text
 from sparkassets.delta.log import DeltaLog
 from sparkassets.delta.slices import TableFiles, sliced, touching
+from tests.depth import examples
 
 DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
 _TYPES = {
@@ -112,7 +113,7 @@ def _belongs(value, time, kind, parts):
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_files_lie_as_their_rows_do(table):
     time, kind, files, parts, physical = table
     with tempfile.TemporaryDirectory() as folder:
@@ -197,7 +198,7 @@ def _midnight(day):
 
 
 @given(products())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_files_of_segments_lie_as_their_rows_do_and_are_told_apart_where_they_hold_one(table):
     partitioning, files, parts, folders = table
     names = [each.column.lower() for each in partitioning.segments]

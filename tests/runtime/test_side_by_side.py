@@ -12,6 +12,7 @@ from sparkassets.errors import RunError
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
+from tests.depth import deep
 from tests.runtime.fakes import FakeEngine, World, raising
 
 TWO = {"w": ("x", "y")}
@@ -129,7 +130,7 @@ def dying(w: World, moment: str, *keys: str, commits: bool = False) -> None:
 
 
 @pytest.mark.parametrize("moment", ["compute", "write", "written"])
-@pytest.mark.parametrize("write", [Append(), Replace()])
+@pytest.mark.parametrize("write", [Append(), deep(Replace())])
 def test_two_that_died_side_by_side_are_settled_each_in_its_slot(moment, write):
     w = world(write=write, runs=2)
     w.tell("s", DAY)

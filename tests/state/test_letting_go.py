@@ -15,6 +15,7 @@ from sparkassets.errors import StateError
 from sparkassets.ports import JournalStore
 from sparkassets.state import DeltaStore, expiry
 from sparkassets.state.memory import MemoryStore
+from tests.depth import examples
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
 
@@ -102,7 +103,7 @@ def test_parts_of_the_history(store):
     assert [each.seq for each in store.history(up_to_seq=5, last=2)] == [4, 5]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(steps=st.lists(st.tuples(st.integers(1, 20), st.booleans(), st.floats(0, 1)), min_size=1, max_size=5))
 def test_whatever_is_done_in_between(steps, tmp_path_factory):
     """Delta and memory tell the same, and together with the base nothing is missing."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets.state import DeltaStore
+from tests.depth import deep
 
 SCRIPT = Path(__file__).with_name("worker.py")
 
@@ -96,7 +97,7 @@ def test_four_that_append_while_two_others_merge(state):
     assert watcher.read_after(100)[0] >= commit
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, deep(2)])
 def test_drivers_killed_at_any_moment(state, seed):
     moments = random.Random(seed)  # noqa: S311  moments to kill at are no secret
     survivor = DeltaStore(state)

@@ -18,6 +18,7 @@ from sparkassets.core.planner.status import asset_status, grid
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.writes import Append
 from tests.builders import Story, asset, days, partitioned, project, source
+from tests.depth import examples
 from tests.report.demo import MARKUP, SECRET, past, story
 
 
@@ -198,7 +199,7 @@ def test_of_very_many_segments_the_first_are_shown():
 STATUSES = ["current", "stale", "missing", "failed"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from("abc*"), st.sampled_from(STATUSES)), max_size=8

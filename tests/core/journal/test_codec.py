@@ -32,6 +32,7 @@ from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, multi, project, source
 from tests.core.partitions import segmented
+from tests.depth import examples
 
 STORES = {"store": ("", "be", "de, east")}
 PROJECT = project(
@@ -270,7 +271,7 @@ def end(story: Story, what: str, claim: int, extra) -> None:
         story.fail(name, claim, fenced=what == "fail")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_folding_entries_is_folding_their_rows(steps):
     story = told(steps)

@@ -20,6 +20,7 @@ from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.writes import Append
 from tests.builders import Story, asset, at, days, project, source, timed
+from tests.depth import examples
 
 GONE = Found("gone", "its table at /data/a is gone", EVERYTHING)
 ANOTHER = Found("replaced", "another table stands at /data/a now", EVERYTHING, "u", 3, "content:x")
@@ -381,7 +382,7 @@ DAY = st.integers(1, 6).map("2025-01-{:02}".format)
 STEP = st.tuples(st.sampled_from(["observe", "run", "lose", "change", "gone", "move"]), st.sampled_from("ab"), DAY)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(STEP, max_size=14))
 def test_nothing_is_ever_computed_from_what_is_lost_and_all_of_it_comes_back(steps):
     story = Story(project(source("s"), asset("a", "s"), asset("b", "a"), asset("c", "b", by=None)))

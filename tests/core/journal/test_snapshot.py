@@ -17,6 +17,7 @@ from sparkassets.core.strategies import DateRange
 from sparkassets.errors import StateError
 from tests.builders import Story, asset, project, source
 from tests.core.partitions import segmented
+from tests.depth import examples
 
 STORES = {"store": ("be", "de", "nl")}
 PROJECT = project(
@@ -59,7 +60,7 @@ def told(steps) -> Story:
     return story
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.integers(0, 200))
 def test_a_snapshot_anywhere_changes_nothing(steps, cut):
     story = told(steps)
@@ -78,7 +79,7 @@ def test_a_snapshot_anywhere_changes_nothing(steps, cut):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_any_history_comes_to_rest(steps):
     story = told(steps)
@@ -110,7 +111,7 @@ STATES = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_sets_of_all_kinds_are_read_as_they_were_written(data):
     def any_other(known):

@@ -10,6 +10,7 @@ from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import Append
 from tests.builders import Story, asset, at, names, project, source, timed
+from tests.depth import examples
 
 
 def every(condition: str, *sources: str, **more: Any) -> Story:
@@ -93,7 +94,7 @@ def test_a_condition_over_several_that_failed_is_tried_again_with_the_next_event
     assert answered(list(story.plan(invocation="i").runs)) == [seqs]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2), st.booleans()), max_size=12))
 def test_each_event_has_one_run_that_succeeds_whatever_fails(history: list[tuple[str, int, bool]]):
     """``history``: where an event comes from, how often its run fails, whether the driver runs before the next."""

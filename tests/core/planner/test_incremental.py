@@ -17,6 +17,7 @@ from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.validations import Verdict
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, clock, project, source
+from tests.depth import examples
 
 
 def timed(text):
@@ -88,7 +89,7 @@ def withhold(story, run, token):
     assert story.state.assets[run.asset].withheld
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(steps, max_size=25), st.sampled_from([0, 5]))
 def test_equal_to_planning_from_nothing(actions, ahead):
     """``ahead``: hours that the planner's time is ahead of the clock."""

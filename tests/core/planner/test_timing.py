@@ -10,6 +10,7 @@ from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, project, timed
+from tests.depth import examples
 
 
 def story_of(value: Any, now: str, *, zone: str = "UTC", **more: Any) -> Story:
@@ -280,7 +281,7 @@ SCHEDULES = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps=st.lists(st.tuples(SCHEDULES, st.integers(0, 60)), min_size=1, max_size=5))
 def test_whatever_the_changes_no_instant_is_in_none_or_in_two_intervals(steps: list[Any]):
     (first, zone), _ = steps[0]

@@ -22,6 +22,7 @@ from sparkassets.core.planner.status import asset_status, grid
 from sparkassets.core.spec.model import InletSpec, Require
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, project, source
+from tests.depth import examples
 
 ZERO = at("2025-01-01")
 DAYS = range(-12, 24)
@@ -164,7 +165,7 @@ def story_of(model: Model) -> Story:
     return Story(project(*sources, reader), now="2025-06-01")
 
 
-@settings(max_examples=250, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=examples(250), deadline=None, derandomize=True, phases=[Phase.generate])
 @given(models(), st.data())
 def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model: Model, data: st.DataObject):
     story = story_of(model)
@@ -343,7 +344,7 @@ def test_what_was_removed_while_it_was_computed_is_kept():
 # --------------------------------------------------------------------------- lookback and caps
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=examples(150), deadline=None, derandomize=True, phases=[Phase.generate])
 @given(
     st.lists(SOME, min_size=1, max_size=4),
     st.integers(0, 4),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sparkassets.errors import SpecError
 from tests.core.spec.in_memory import FLIGHTS, compiled
+from tests.depth import examples
 
 ASSET = """
 asset: a
@@ -61,7 +62,7 @@ def damaged(draw, text):
     return text
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(damaged(ASSET), damaged(SQL), damaged(PROJECT))
 @example("asset: a\nschedule: '" + "(" * 5_000 + "'", SQL, PROJECT)
 @example("asset: a\ncolumns: {x: '" + "array<" * 5_000 + "'}", SQL, PROJECT)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import instant, local_seconds, offsets, unix
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, wall_clock
+from tests.depth import examples
 
 FIRST, LAST = unix(datetime(1970, 1, 1, tzinfo=UTC)), unix(datetime(2100, 1, 1, tzinfo=UTC))
 MICROSECOND = timedelta(microseconds=1)
@@ -55,7 +56,7 @@ def instants_of(draw, zone):
     return changes[0].at + draw(st.integers(-200, 200)) * 900 if changes and draw(st.integers(0, 4)) else at
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.data(), zones, abutting)
 def test_intervals_abut_and_next_and_previous_are_inverse(data, zone, schedule):
     timetable = parse_timetable(schedule, timezone=zone)
@@ -72,7 +73,7 @@ def test_intervals_abut_and_next_and_previous_are_inverse(data, zone, schedule):
         assert timetable.last_at(after.run_after - MICROSECOND) == before
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data(), zones, others)
 def test_other_slots_ascend_and_next_and_previous_are_inverse(data, zone, schedule):
     timetable = parse_timetable(schedule, timezone=zone)
@@ -86,7 +87,7 @@ def test_other_slots_ascend_and_next_and_previous_are_inverse(data, zone, schedu
     assert all(before.run_after <= after.run_after and before.start < after.start for before, after in pairwise(slots))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @example(zone="Pacific/Apia", at=unix(datetime(2011, 12, 30, 12, tzinfo=UTC)), minute=0, every=True)
 @example(zone="Pacific/Kwajalein", at=unix(datetime(1993, 8, 21, 12, tzinfo=UTC)), minute=150, every=False)
 @example(zone="Australia/Lord_Howe", at=unix(datetime(2024, 4, 6, 15, tzinfo=UTC)), minute=105, every=True)

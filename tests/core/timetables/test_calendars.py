@@ -14,6 +14,7 @@ from sparkassets.core.timetables.calendars import calendar
 from sparkassets.core.timetables.exchanges import exchange
 from sparkassets.core.timetables.rolled import ROLLS, Rolled
 from sparkassets.core.timetables.sessions import SessionTicks, Trading
+from tests.depth import examples
 
 CODES = ["DE", "DE-BY", "US-NY", "AE", "XNYS", "XSHG"]
 
@@ -140,7 +141,7 @@ def test_sessions_open_and_close_when_they_really_do():
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     code=st.sampled_from(CODES),
     roll=st.sampled_from(ROLLS),
