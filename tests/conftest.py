@@ -24,6 +24,12 @@ settings.load_profile("sparkassets")
 TOGETHER = re.compile(r".*/test_(connect|demo|state_spark|registered_timetables|wheel)\.py")
 """Modules whose tests share what takes long to make: of several processes one has them all."""
 
+QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Of few rows compiling takes the time: expressions are interpreted, and come to the same.
+
+The processes that tests start have the settings of users.
+"""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What is random by a seed: another one looks elsewhere, and more of it looks longer."""
@@ -72,7 +78,7 @@ def spark() -> Iterator[SparkSession]:
     """One small session with Delta, in UTC."""
     from sparkassets.spark.session import open_session
 
-    session, created = open_session({"sparkassets.small_data": "true"}, name="sparkassets-tests")
+    session, created = open_session({"sparkassets.small_data": "true", **QUICK}, name="sparkassets-tests")
     yield session
     if created:
         session.stop()

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.runs import Pin
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 JOURNAL = "11111111-2222-3333-4444-555555555555"
 NOW = datetime(2013, 2, 1, tzinfo=UTC)
 _numbers = itertools.count(1)
+Mode = Literal["append", "overwrite"]
 
 
 def project(*assets: AssetSpec, **more: Any) -> ProjectSpec:
@@ -105,8 +109,6 @@ def order(
 
 def newest(asset: AssetSpec, *, parts: PartitionSet = EVERYTHING, low: str | None = None) -> Pin:
     """A Delta inlet as it is now."""
-    from deltalake import DeltaTable
-
     assert asset.storage is not None
     now = DeltaTable(asset.storage.path)
     return Pin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), parts=parts, low=low)
@@ -136,8 +138,14 @@ def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> Computation:
     return computation
 
 
-def save(frame: DataFrame, asset: AssetSpec, *, mode: str = "append", **options: Any) -> None:
-    """Somebody else's write."""
+def save(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", anew: bool = False) -> None:
+    """Somebody else's write, without Spark's second for a commit; ``anew`` lets it change the columns."""
+    assert asset.storage is not None
+    write_deltalake(asset.storage.path, frame.toArrow(), mode=mode, schema_mode="overwrite" if anew else None)
+
+
+def save_by_spark(frame: DataFrame, asset: AssetSpec, *, mode: Mode = "append", **options: Any) -> None:
+    """Somebody else's write by Spark, where what its tables are like matters."""
     assert asset.storage is not None
     frame.write.format("delta").mode(mode).options(**options).save(asset.storage.path)
 
@@ -145,8 +153,22 @@ def save(frame: DataFrame, asset: AssetSpec, *, mode: str = "append", **options:
 def rows(spark: SparkSession, asset: AssetSpec, *columns: str) -> list[tuple[Any, ...]]:
     """What a table holds, sorted."""
     assert asset.storage is not None
-    frame = spark.read.format("delta").load(asset.storage.path)
-    return sorted(tuple(row) for row in frame.selectExpr(*(columns or ("*",))).collect())
+    return sorted(tuple(row) for row in held(spark, asset.storage.path).selectExpr(*(columns or ("*",))).collect())
+
+
+def held(spark: SparkSession, path: Path | str) -> DataFrame:
+    """What a table holds now, read without a job of Spark's where that can be."""
+    try:
+        return spark.createDataFrame(_read(str(path)))
+    except Exception:  # noqa: BLE001  a table that only Spark can read
+        return spark.read.format("delta").load(str(path))
+
+
+def _read(path: str) -> pa.Table:
+    there = DeltaTable(path)
+    read = pa.table(there.scan().read_all())
+    plain = pa.schema([each.with_type(pa.string()) if each.type == pa.string_view() else each for each in read.schema])
+    return read.cast(plain).select([field.name for field in there.schema().fields])
 
 
 def computed(engine: SparkEngine, run: RunOrder) -> list[tuple[Any, ...]]:

@@ -12,7 +12,7 @@ import pytest
 
 from sparkassets.errors import SparkAssetsError
 from sparkassets.spark.failures import condition
-from tests.integration.orders import execute, order, rows, save, sql, table
+from tests.integration.orders import execute, order, rows, save_by_spark, sql, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def beside(spark):
 
 def theirs(spark, asset, day: int, query: str):
     """Somebody else's replacement of a day by Spark."""
-    return lambda: save(spark.sql(query), asset, mode="overwrite", replaceWhere=f"day = '2013-01-0{day}'")
+    return lambda: save_by_spark(spark.sql(query), asset, mode="overwrite", replaceWhere=f"day = '2013-01-0{day}'")
 
 
 def ours(engine, asset, day: int, query: str):

@@ -10,6 +10,7 @@ import pytest
 from sparkassets import Project
 from sparkassets.core.branches.difference import RowCounts, Sample
 from sparkassets.errors import InputError
+from tests.integration import orders
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +57,7 @@ def dev(prod, tmp_path):
 
 
 def held(spark, root: Path, name: str) -> list[tuple[str, ...]]:
-    frame = spark.read.format("delta").load(str(root / "warehouse" / name))
+    frame = orders.held(spark, root / "warehouse" / name)
     return sorted(tuple(map(str, row)) for row in frame.collect())
 
 

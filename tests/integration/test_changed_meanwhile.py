@@ -34,7 +34,7 @@ def staged(folder):
 @COMMITS
 def test_columns_that_others_gave_other_types_refuse_the_rows(engine, spark, tmp_path, commit):
     asset, write = described(engine, tmp_path, commit=commit)
-    save(spark.sql("SELECT 'x' AS n"), asset, mode="overwrite", overwriteSchema="true")
+    save(spark.sql("SELECT 'x' AS n"), asset, mode="overwrite", anew=True)
     with pytest.raises(RunError) as refused:
         write()
     assert str(refused.value).startswith(

@@ -17,7 +17,7 @@ from sparkassets.errors import RunError, SourceChangedError
 from tests.depth import deep
 from tests.e2e.projects import rows as stored
 from tests.e2e.projects import write
-from tests.integration.orders import computed, newest, order, sql, table
+from tests.integration.orders import computed, held, newest, order, sql, table
 from tests.integration.test_examples import example, ran
 
 pytestmark = pytest.mark.spark
@@ -53,7 +53,7 @@ def audit(tmp_path, query=None):
 
 
 def logged(spark, folder):
-    rows = spark.read.format("delta").load(str(folder / "warehouse/audit_log"))
+    rows = held(spark, folder / "warehouse/audit_log")
     return sorted(tuple(row)[:4] for row in rows.collect())
 
 

@@ -125,7 +125,7 @@ def test_copy_and_log_are_what_the_versions_of_the_table_are(spark, tmp_path, mo
     monkeypatch.setattr("sparkassets.wiring.project.any_alive", lambda _: False)  # a claim that is left is of the dead
     project, deaths, number = Project.load(folder, env={}), 0, 0
     project.run(spark)
-    for tick in range(5):
+    for tick in range(4):
         for _ in range(rng.randint(2, 4)):
             number += 1
             change(rng, items, number)

@@ -8,6 +8,7 @@ import pytest
 
 from sparkassets import Project
 from sparkassets.app.backfilling import BackfillRequest
+from tests.integration import orders
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +38,7 @@ def folder(tmp_path):
 
 
 def held(spark, folder: Path, name: str) -> list[tuple[object, ...]]:
-    frame = spark.read.format("delta").load(str(folder / "warehouse" / name))
+    frame = orders.held(spark, folder / "warehouse" / name)
     return sorted(tuple(map(str, row)) for row in frame.collect())
 
 

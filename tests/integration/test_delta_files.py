@@ -17,6 +17,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Part
 from sparkassets.errors import RunError
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.predicates import belonging
+from tests.depth import examples
 from tests.integration.orders import newest, order, sql, table
 from tests.integration.skipping import files_read
 
@@ -92,7 +93,7 @@ def tables(draw):
 
 
 @given(tables(), st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_both_ways_are_equal(spark, table, data):
     folders, writes, parts, column = table
     own = in_utc(spark)

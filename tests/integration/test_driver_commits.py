@@ -15,7 +15,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.writes import Append
-from tests.integration.orders import execute, marker, order, rows, save, sql, table, target
+from tests.integration.orders import execute, marker, order, rows, save_by_spark, sql, table, target
 from tests.integration.skipping import FILTERS, WIDE, files_read
 
 pytestmark = pytest.mark.spark
@@ -64,7 +64,7 @@ def odd(spark, engine, tmp_path):
         spark.sql(
             f"CREATE TABLE delta.`{each.storage.path}` ({COLUMNS}) USING delta PARTITIONED BY ({', '.join(FOLDERS)})"
         )
-    save(spark.sql(query), theirs)
+    save_by_spark(spark.sql(query), theirs)
     execute(engine, order(ours))
     assert by_driver(Path(ours.storage.path))
     return theirs, ours
@@ -124,7 +124,7 @@ def test_data_skipping_reads_the_files_that_it_would_of_deltas_own(spark, engine
     theirs = table("theirs", tmp_path)
     for first in range(0, 4000, 1000):
         query = WIDE.format(first=first, last=first + 1000)
-        save(spark.sql(query), theirs)
+        save_by_spark(spark.sql(query), theirs)
         execute(engine, order(table("ours", tmp_path, write=Append(), **sql(query))))
     folders = (tmp_path / "theirs", tmp_path / "ours")
     assert by_driver(folders[1])
@@ -146,7 +146,7 @@ def test_describe_history_tells_operation_and_metrics(spark, engine, tmp_path):
     theirs = table("theirs", tmp_path)
     for _ in range(2):
         execute(engine, order(ours))
-        save(spark.sql(query), theirs, mode="overwrite")
+        save_by_spark(spark.sql(query), theirs, mode="overwrite")
     newest = {}
     for each in (theirs, ours):
         told = spark.sql(f"DESCRIBE HISTORY delta.`{each.storage.path}`").collect()
@@ -186,6 +186,6 @@ def test_a_long_log_is_checkpointed_and_cleaned_and_read_by_everyone(spark, engi
     shutil.copytree(folder, copy := tmp_path / "copy")  # no reader of it remembers anything
     assert rows(spark, table("copy", tmp_path)) == [(1,), (1,)]
     assert DeltaTable(copy).to_pyarrow_table().to_pylist() == [{"n": 1}, {"n": 1}]
-    save(spark.sql("SELECT 2 AS n"), table("copy", tmp_path))
+    save_by_spark(spark.sql("SELECT 2 AS n"), table("copy", tmp_path))
     assert rows(spark, table("copy", tmp_path)) == [(1,), (1,), (2,)]
     assert DeltaTable(copy).transaction_version(run.app_id) == 2 * run.token + 1

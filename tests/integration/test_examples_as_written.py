@@ -116,6 +116,7 @@ def test_scores_are_of_the_newest_model_which_is_a_gate_and_no_trigger(spark, tm
     assert wait.reason.endswith("30d (fresh_within)")
 
 
+@pytest.mark.deep
 def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
     """06: the 15th or the last working day before it; waits until 15:00 at most, then takes what is there."""
     folder = as_written("06_regulatory_report", tmp_path)
@@ -160,6 +161,7 @@ def test_every_change_is_in_the_log_once(spark, tmp_path):
     assert {row["run_id"] for row in log if row["version"] > 1} == {run.run}
 
 
+@pytest.mark.deep
 def test_train_and_test_are_split_together(spark, tmp_path):
     """14: both or neither are published; what others read is train and test."""
     folder = as_written("14_multi_asset", tmp_path)

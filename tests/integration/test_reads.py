@@ -13,7 +13,7 @@ from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import Pin
 from sparkassets.errors import RunError, SourceError
-from tests.integration.orders import computed, newest, order, save, span, sql, table
+from tests.integration.orders import computed, newest, order, save, save_by_spark, span, sql, table
 
 pytestmark = pytest.mark.spark
 
@@ -113,7 +113,7 @@ AMSTERDAM = "Europe/Amsterdam"
 def test_only_the_mapped_partitions_are_read(engine, spark, tmp_path, slots, kind, key, values, kept):
     source = table("source", tmp_path, by=slots[0], zone=slots[1], column="at")
     literals = ", ".join("(NULL)" if value is None else f"('{value}')" for value in values)
-    save(spark.sql(f"SELECT CAST(v AS {kind}) AS at, v FROM VALUES {literals} AS t(v)"), source)  # noqa: S608
+    save_by_spark(spark.sql(f"SELECT CAST(v AS {kind}) AS at, v FROM VALUES {literals} AS t(v)"), source)  # noqa: S608
     pins = {"source": newest(source, parts=span(source, key))}
     read = computed(engine, order(reading(tmp_path, "SELECT v FROM {{ inlets.source }}"), source, pins=pins))
     expected = kept or (values[1:3] if len(values) > 2 else values[1:])

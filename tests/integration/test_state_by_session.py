@@ -13,12 +13,12 @@ from sparkassets.state import DeltaStore
 from sparkassets.state.session import SessionStore
 from sparkassets.wiring import Project
 from tests.contracts.journal_histories import play
-from tests.depth import COUNT, USUAL
+from tests.depth import examples
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:the state .* is in file:RuntimeWarning")]
 
 AT = datetime(2025, 3, 21, 6, tzinfo=UTC)
-STEPS = 25 * COUNT // USUAL
+STEPS = examples(25)
 
 
 def row(seq: int, run: str = "r") -> JournalRow:

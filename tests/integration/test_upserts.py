@@ -12,6 +12,7 @@ from sparkassets.core.row_counts import row_counts
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Upsert
 from sparkassets.errors import RunError
+from tests.depth import deep
 from tests.integration.orders import execute, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -38,7 +39,7 @@ class Customers:
     def run(self, *given, schema=None, **more):
         """A run over just these rows."""
         frame = self.spark.createDataFrame(list(given), schema or self.schema)
-        save(frame, self.feed, mode="overwrite", overwriteSchema="true")
+        save(frame, self.feed, mode="overwrite", anew=True)
         run = order(self.asset, self.feed, **more)
         execute(self.engine, run)
         return run
@@ -81,7 +82,7 @@ def customers(engine, spark, tmp_path):
     return customers_of(engine, spark, tmp_path, hidden=True)
 
 
-@pytest.fixture(params=["hidden", "stored"])
+@pytest.fixture(params=["hidden", deep("stored")])
 def either(request, engine, spark, tmp_path):
     return customers_of(engine, spark, tmp_path, hidden=request.param == "hidden")
 

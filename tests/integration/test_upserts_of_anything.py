@@ -14,12 +14,12 @@ import pytest
 
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import History, Upsert
-from tests.depth import examples
-from tests.integration.orders import execute, order, rows, save, sql, table
+from tests.depth import COUNT, USUAL, examples
+from tests.integration.orders import execute, held, order, rows, save, sql, table
 
 pytestmark = pytest.mark.spark
 
-KEYS, RUNS = 60, 5
+KEYS, RUNS = 60, 5 if COUNT > USUAL else 3
 TIMES = History("valid_from", "valid_to", "is_current")
 
 
@@ -115,4 +115,4 @@ def test_a_history_is_that_of_who_sees_all_in_order(engine, spark, tmp_path, see
 
 
 def _unsorted(spark, asset, *columns):
-    return spark.read.format("delta").load(asset.storage.path).selectExpr(*columns).collect()
+    return held(spark, asset.storage.path).selectExpr(*columns).collect()

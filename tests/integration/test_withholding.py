@@ -239,7 +239,7 @@ def quarantined(spark: Any, asset: AssetSpec) -> list[tuple[Any, ...]]:
     path = f"{asset.storage.path}_quarantine"
     if not DeltaTable.is_deltatable(path):
         return []
-    frame = spark.read.format("delta").load(path).selectExpr("_rule", "place", "_block")
+    frame = orders.held(spark, path).selectExpr("_rule", "place", "_block")
     return sorted(tuple(row) for row in frame.collect())
 
 
@@ -284,7 +284,7 @@ def test_the_first_run_of_a_table_may_be_withheld_and_binds_nobody_to_its_column
     assert seen(spark, made) == []
     assert not run(engine, orders.order(replace(made, **sql(values(GOOD))), keys="2025-01-01..2025-01-03")).withheld
     assert seen(spark, made) == [1, 2, 3, 4, 5, 6]
-    assert "surplus" not in spark.read.format("delta").load(made.storage.path).columns
+    assert "surplus" not in orders.held(spark, made.storage.path).columns
 
 
 def test_accepted_blocks_are_published_and_say_so(spark, engine, tmp_path):
