@@ -225,6 +225,7 @@ class Observation:
         extra: What people may want to know: counts of files, operation.
         notes: Sentences on how the source is now, which every look tells again, with or without news.
         views: What is new of the source's views, by their identities.
+        unseen: Why a Spark session alone can look, as the end of a sentence; empty where somebody did.
     """
 
     asset: str
@@ -237,6 +238,7 @@ class Observation:
     extra: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
     views: Mapping[str, Viewed] = field(default_factory=dict)
+    unseen: str = ""
 
     @property
     def is_news(self) -> bool:
@@ -302,6 +304,9 @@ class TargetObserver(Protocol):
         Raises:
             SourceError: The table cannot be read; the message says what and where.
         """
+
+    def unseen(self, asset: AssetSpec) -> str | None:
+        """Why a Spark session alone can look, which is not there, as the end of a sentence; None where this can."""
 
     def check(self, asset: AssetSpec) -> None:
         """Looks whether runs may write to the asset's table as it is; one that is not there is fine.

@@ -232,6 +232,7 @@ class Looking(Opened):
             select=select,
             faults=news.faults | found.faults,
             notes=news.notes,
+            unseen=news.unseen | found.unseen,
             weigh=self._weigh,
             told=self._told_changes,
         )

@@ -72,6 +72,8 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         terminal.print("", "nothing is due")
     print_waiting(plan.waiting, project, terminal, quiet=True, whole=terminal.width is None)
     _print_notes(plan.notes, project, terminal, whole=terminal.width is None)
+    if plan.unseen:
+        _print_unseen(plan.unseen, terminal)
     if plan.late:
         terminal.print("")
         print_late(plan.late, project, terminal)
@@ -79,6 +81,12 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         from sparkassets.cli.changes import print_changes
 
         print_changes(plan.changes, project, terminal)
+
+
+def _print_unseen(unseen: Mapping[str, str], terminal: Terminal) -> None:
+    terminal.print("", "a Spark session alone sees how these are now (`plan --spark` starts one):")
+    rows: list[Row] = [[Cell(name, "yellow"), why] for name, why in unseen.items()]
+    print_table(terminal, [Column("asset"), Column("why", free=True)], rows)
 
 
 def _print_notes(notes: Sequence[Note], project: ProjectSpec, terminal: Terminal, *, whole: bool = False) -> None:

@@ -47,7 +47,7 @@ from sparkassets.runtime.judged import came_out, judged, past_of
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.made_good import settled
-from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.news import News, changed_specs, observe
 from sparkassets.runtime.outlets import outlet_entries, rows_of, unchanged
 from sparkassets.runtime.pinned import others, pinned_files, with_files
 from sparkassets.runtime.progress import Explained, Progress, Unbroken
@@ -254,7 +254,10 @@ class Driver:
 
     def _observe(self, select: Collection[str] | None) -> None:
         def decide(state: State) -> Sequence[Entry]:
-            news = observe(self.project, state, self.observer, now=self.clock.now(), leaving=self._restless.left())
+            news = self._news(state)
+            if news.unseen and self._computing is None:
+                self._start_engine()
+                news = self._news(state)
             gone = self.leases.over(state, mine=frozenset(self._active))
             found = look_at_targets(self.project, state, self.targets, gone=gone, select=select, lost_before=self._lost)
             self._faults, self._notes = news.faults | found.faults, news.notes
@@ -262,6 +265,9 @@ class Driver:
 
         self.ledger.refresh()
         self._lost |= losses_in(self.ledger.commit(decide))
+
+    def _news(self, state: State) -> News:
+        return observe(self.project, state, self.observer, now=self.clock.now(), leaving=self._restless.left())
 
     def _wait_for_lease(self) -> bool:
         """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""

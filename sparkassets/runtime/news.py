@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -25,11 +25,13 @@ class News:
     Attributes:
         faults: Asset to what is wrong and what to do, one line.
         notes: Asset to what people should know of how it is now, one line.
+        unseen: Asset to why a Spark session alone can look at it, which is not there.
     """
 
     entries: Sequence[Entry]
     faults: dict[str, str]
     notes: dict[str, str]
+    unseen: dict[str, str] = field(default_factory=dict)
 
 
 def changed_specs(project: ProjectSpec, state: State) -> list[Entry]:
@@ -64,6 +66,7 @@ def observe(
     entries: list[Entry] = []
     faults: dict[str, str] = dict(leaving)
     notes: dict[str, str] = {}
+    unseen: dict[str, str] = {}
     sharing = Counter(asset.uri for asset in project.assets.values())
     for asset in project.assets.values():
         source = observer(asset)
@@ -86,9 +89,11 @@ def observe(
             continue
         if seen is not None and seen.notes:
             notes[asset.name] = "; ".join(seen.notes)
+        if seen is not None and seen.unseen:
+            unseen[asset.name] = seen.unseen
         if seen is not None and seen.is_news:
             entries.append(_entry(asset, seen))
-    return News(entries, faults, notes)
+    return News(entries, faults, notes, unseen)
 
 
 def line_of(error: SourceError) -> str:

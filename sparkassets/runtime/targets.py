@@ -69,7 +69,8 @@ def look_at_targets(
             faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
         elif table.known is not None and (entry := entry_of(asset, state.assets[asset.name], each)) is not None:
             entries.append(entry)
-    return News(entries, faults, {})
+    unseen = {asset.name: why for asset in concerned if (why := observer.unseen(asset)) is not None}
+    return News(entries, faults, {}, unseen)
 
 
 def losses_in(recorded: Iterable[Numbered]) -> set[str]:

@@ -70,6 +70,11 @@ class DeltaTargets:
         except (DeltaError, OSError) as error:
             raise unreadable(asset.storage.path, error) from error
 
+    def unseen(self, asset: AssetSpec) -> str | None:
+        """None: no session is asked."""
+        del asset
+        return None
+
     def check(self, asset: AssetSpec) -> None:
         """As `ports.TargetObserver` has it: what a driver cannot look into, runs do not write to.
 

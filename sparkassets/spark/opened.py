@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.errors import unreadable
+from sparkassets.errors import SessionNeededError
 from sparkassets.spark.catalogs.told import NamedTable, table_there
 from sparkassets.spark.relation import Relation, relation_of
 from sparkassets.spark.table import TableAtPath, TargetTable, table_at
@@ -16,7 +18,7 @@ Opened = TableAtPath | NamedTable
 
 
 def opened(session: SparkSession, relation: Relation) -> Opened | None:
-    """The table; None where there is none.
+    """The table; None where there is none. At a path it is opened without Spark wherever that is enough.
 
     Raises:
         RunError: deltalake would look elsewhere.
@@ -24,7 +26,14 @@ def opened(session: SparkSession, relation: Relation) -> Opened | None:
     """
     if relation.storage.table:
         return table_there(session, relation)
-    return table_at(relation.storage.path)
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return table_at(relation.storage.path)
+    except DeltaError as error:
+        if isinstance(unreadable(relation.storage.path, error), SessionNeededError):
+            return table_there(session, relation)
+        raise
 
 
 def table_of(session: SparkSession, asset: AssetSpec) -> TargetTable | None:

@@ -121,6 +121,10 @@ class _NothingToLookAt:
         del asset
         return None
 
+    def unseen(self, asset: AssetSpec) -> str | None:
+        del asset
+        return None
+
     def check(self, asset: AssetSpec) -> None:
         del asset
 

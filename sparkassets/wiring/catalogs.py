@@ -1,24 +1,28 @@
-"""Who looks at what: at tables in catalogs through the session of the runs, at all else without Spark.
+"""Who looks at what: at tables in catalogs, and what Spark alone can read, through the session, at all else without.
 
-Until somebody has asked for a session, and where the process has none, tables in catalogs are as they were recorded.
+Until somebody has asked for a session, and where the process has none, such tables are as they were recorded.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import SessionNeededError
 from sparkassets.sources import DeltaTargets, observer
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import SparkSession
 
     from sparkassets.core.journal.found import Found
     from sparkassets.core.journal.state import AssetState
+    from sparkassets.core.partitions import PartitionSet
     from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
-    from sparkassets.ports import Engine, Feeds, Outlets, Recorded, SourceObserver, TargetObserver, Volumes
+    from sparkassets.ports import Engine, Feeds, Observation, Outlets, Recorded, SourceObserver, TargetObserver, Volumes
     from sparkassets.spark import SparkEngine
     from sparkassets.spark.workplace import Workplace
     from sparkassets.wiring.sessions import OneSession
@@ -50,7 +54,9 @@ class Computing:
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
         """Who looks at a source; None for what has nothing to look at."""
         if not asset.is_named:
-            return observer(asset)
+            found = observer(asset)
+            is_table = asset.source is not None and asset.source.kind == "delta" and not asset.views
+            return _Either(found, self.workplace) if is_table and found is not None else found
         from sparkassets.spark.catalogs.looking import NamedObserver
 
         return NamedObserver(self.workplace) if asset.source is not None else None
@@ -89,6 +95,33 @@ def stored(asset: AssetSpec) -> Sequence[str] | None:
     return newest_columns(asset.storage.path) if is_table and asset.storage is not None and not asset.is_named else None
 
 
+class _Either:
+    """Looks at a table at a path without Spark; through a session where the table asks what nobody else knows."""
+
+    def __init__(self, plain: SourceObserver, workplace: Callable[[], Workplace | None]) -> None:
+        self._plain, self._workplace = plain, workplace
+
+    def observe(
+        self,
+        asset: AssetSpec,
+        *,
+        table_id: str | None,
+        version: int | None,
+        cursor: Mapping[str, Any],
+        coverage: PartitionSet,
+        viewed: Mapping[str, PartitionSet],
+        now: datetime,
+    ) -> Observation | None:
+        since: dict[str, Any] = {"table_id": table_id, "version": version, "cursor": cursor}
+        since |= {"coverage": coverage, "viewed": viewed, "now": now}
+        try:
+            return self._plain.observe(asset, **since)
+        except SessionNeededError as error:
+            from sparkassets.spark.catalogs.looking import NamedObserver
+
+            return NamedObserver(self._workplace, why=error.why).observe(asset, **since)
+
+
 class _Targets:
     """Asks whoever can look."""
 
@@ -102,6 +135,9 @@ class _Targets:
 
     def why_spark(self, asset: AssetSpec) -> str | None:
         return self._of(asset).why_spark(asset)
+
+    def unseen(self, asset: AssetSpec) -> str | None:
+        return self._of(asset).unseen(asset)
 
     def check(self, asset: AssetSpec) -> None:
         self._of(asset).check(asset)

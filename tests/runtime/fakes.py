@@ -293,6 +293,9 @@ class FakeTargets:
     def absent_folder(self, asset: AssetSpec) -> str | None:
         return self.absent.get(asset.name)
 
+    def unseen(self, asset: AssetSpec) -> str | None:
+        return None
+
     def check(self, asset: AssetSpec) -> None:
         if asset.name in self.against:
             raise self.against[asset.name]

@@ -25,7 +25,9 @@ from sparkassets.cli.selection import selected
 @select_option
 @click.option("--estimate", is_flag=True, help="Tell what each run is to cost: bytes to read, seconds, rows.")
 @branch_option
-@click.option("--spark", is_flag=True, help="Start Spark, to look at tables in catalogs too.")
+@click.option(
+    "--spark", is_flag=True, help="Start Spark, to look also at what a session alone sees, such as tables in catalogs."
+)
 @json_option
 def command(
     folder: Path,
@@ -38,12 +40,13 @@ def command(
 ) -> int:
     """Show what would run now, and why the rest would not.
 
-    Looks at sources, starts no Spark and records nothing. Tables in catalogs are then as a run saw them last, or as
-    they are with --spark. With --estimate it also opens the logs of the tables that
-    the runs read: bytes are of the data files that hold what is read, seconds and rows go by earlier runs.
+    Looks at sources, starts no Spark and records nothing. What a Spark session alone sees, such as tables in catalogs,
+    is then as a run saw it last, which the plan says, or as it is with --spark. With --estimate it also opens the logs
+    of the tables that the runs read: bytes are of the data files that hold what is read, seconds and rows go by earlier
+    runs.
     """
     project = in_branch(open_project(folder), branch)
-    with project.connect() if spark and project.spec.is_in_catalogs else nullcontext():
+    with project.connect() if spark else nullcontext():
         plan = project.plan(at=at, select=selected(project.spec, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json

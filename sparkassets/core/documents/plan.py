@@ -27,6 +27,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
         "runs": [_planned(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
         "notes": [note_document(note, project) for note in plan.notes],
+        "needs_session": [{"asset": name, "reason": why} for name, why in plan.unseen.items()],
         "late": [late_document(each, project) for each in plan.late],
         "code_changes": [change_document(change, project) for change in plan.changes],
         **told,

@@ -73,6 +73,7 @@ class PlanningContext:
         select: Assets that may run; None means all.
         faults: Sources and targets that cannot be looked at, with what is wrong.
         notes: Sources of which people should know something.
+        unseen: What a Spark session alone can look at, which is not there, with why.
         reserved: Asset to the blocks that a backfill in this invocation computes, which the schedule leaves to it.
         weigh: Tells how much a run reads; None where nobody asks what runs cost.
         over_budget: Whether runs that are over their budget run.
@@ -89,6 +90,7 @@ class PlanningContext:
     select: Collection[str] | None = None
     faults: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    unseen: Mapping[str, str] = field(default_factory=dict)
     reserved: Mapping[str, PartitionSet] = field(default_factory=dict)
     weigh: Weigh | None = None
     over_budget: bool = False

@@ -144,6 +144,7 @@ class Plan:
     """What would run at ``at`` (Unix seconds), and why the rest would not; every asset is named.
 
     Attributes:
+        unseen: What is shown as a run saw it last, since a Spark session alone can look: asset to why.
         totals: What the runs are to cost in all, where somebody asked.
         changes: What other code has made of assets, where a `Project` gave it.
         late: What people expect and is not there, where a `Project` gave it.
@@ -153,6 +154,7 @@ class Plan:
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     notes: tuple[Note, ...] = ()
+    unseen: Mapping[str, str] = field(default_factory=dict, compare=False)
     totals: Totals | None = field(default=None, compare=False)
     changes: tuple[CodeChange, ...] = field(default=(), compare=False)
     late: tuple[Lateness, ...] = field(default=(), compare=False)

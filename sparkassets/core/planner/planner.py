@@ -38,4 +38,4 @@ def assemble(context: PlanningContext, project: ProjectSpec) -> Plan:
         runs += decision.runs
         waiting += decision.waiting
         notes += decision.notes
-    return Plan(context.now, tuple(runs), tuple(waiting), tuple(notes))
+    return Plan(context.now, tuple(runs), tuple(waiting), tuple(notes), context.unseen)

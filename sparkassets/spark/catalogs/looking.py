@@ -30,9 +30,7 @@ from sparkassets.spark.workplace import Workplace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NOT_LOOKED_AT: Final = (
-    "not looked at: a table in a catalog is seen by a Spark session alone (`plan --spark` starts one)"
-)
+IN_A_CATALOG: Final = "its table is in a catalog"
 _NAMED: Final = 5
 
 
@@ -41,10 +39,12 @@ class NamedObserver:
 
     Args:
         workplace: Gives where to look, None as long as nobody has asked for Spark.
+        why: Why a session alone sees the table.
     """
 
-    def __init__(self, workplace: Callable[[], Workplace | None]) -> None:
+    def __init__(self, workplace: Callable[[], Workplace | None], *, why: str = IN_A_CATALOG) -> None:
         self._workplace = workplace
+        self._why = why
 
     def observe(
         self,
@@ -67,7 +67,8 @@ class NamedObserver:
             return None
         workplace = self._workplace()
         if workplace is None:
-            return Observation(asset.name, NOTHING, notes=(_NOT_LOOKED_AT,))
+            note = f"not looked at: {self._why}, so that a Spark session alone sees it (`plan --spark` starts one)"
+            return Observation(asset.name, NOTHING, notes=(note,), unseen=self._why)
         with workplace.entered(asset) as session:
             try:
                 return _Seen(asset, session, table_id, version, cursor, coverage).observation()
@@ -92,7 +93,7 @@ class _Seen:
         """What is new since the position."""
         relation, name = relation_of(self.asset), self.asset.name
         table = table_there(self.session, relation)
-        shown = relation.storage.given
+        shown = relation.storage.shown
         if table is None and self.version is None:
             return Observation(name, NOTHING, notes=(f"there is no table {shown} yet",))
         if table is None:
@@ -107,7 +108,8 @@ class _Seen:
         if table.version < self.version:
             return self._anew(table, f"the table went back from version {self.version} to {table.version}")
         if self.cursor.get("by") != self._by():
-            return self._anew(table, "the partitions are others now")
+            others = "by" in self.cursor
+            return self._anew(table, "the partitions are others now" if others else "a Spark session alone sees it now")
         commits = since(table, self.version)
         if commits is None:
             return self._anew(table, f"its history no longer tells every version after {self.version}")
@@ -227,6 +229,11 @@ class NamedTargets:
         from sparkassets.delta.choice import why_spark
 
         return why_spark(asset, None)
+
+    def unseen(self, asset: AssetSpec) -> str | None:
+        """Why nobody can look without a session, while there is none."""
+        del asset
+        return IN_A_CATALOG if self._workplace() is None else None
 
     def check(self, asset: AssetSpec) -> None:
         """As `ports.TargetObserver` has it; nothing where nobody can look.

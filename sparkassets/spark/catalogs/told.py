@@ -75,7 +75,7 @@ class NamedTable:
         """
         if untold := next((what for feature, what in _UNTOLD.items() if feature in self.features), None):
             raise SourceError(
-                f"{self.relation.storage.given} has {untold}, and a session does not tell which columns these are",
+                f"{self.relation.storage.shown} has {untold}, and a session does not tell which columns these are",
                 hint="write to a table without, or to this one by its 'path'",
             )
 
@@ -126,7 +126,7 @@ def table_there(session: SparkSession, relation: Relation) -> NamedTable | None:
     Raises:
         SourceError: What has the name is no Delta table, or the catalog says something else.
     """
-    name = relation.storage.given
+    name = relation.storage.shown
     try:
         newest = _history(session, relation, _PAGES[0])
         (detail,) = session.sql(f"DESCRIBE DETAIL {relation.sql}").collect()
@@ -154,7 +154,7 @@ def _unless_missing(error: Exception, session: SparkSession, relation: Relation)
     Raises:
         SourceError: Otherwise.
     """
-    name, found = relation.storage.given, condition(error)
+    name, found = relation.storage.shown, condition(error)
     if found in _MISSING:
         return
     if found in _NO_SCHEMA:

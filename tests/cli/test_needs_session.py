@@ -1,0 +1,74 @@
+"""What a Spark session alone sees is named by the plan, which starts none."""
+
+import json
+
+import pytest
+
+from tests.delta.spark_tables import write_log
+
+SCHEMA = {"type": "struct", "fields": [{"name": "n", "type": "integer", "nullable": True, "metadata": {}}]}
+METADATA = {
+    "id": "t",
+    "format": {"provider": "parquet", "options": {}},
+    "schemaString": json.dumps(SCHEMA),
+    "partitionColumns": [],
+    "configuration": {},
+}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A project with tables in a catalog, and a source at a path that asks what nobody knows."""
+    monkeypatch.chdir(tmp_path)
+    features = ["teleportation"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
+    write_log(tmp_path / "far", [[{"protocol": protocol}, {"metaData": METADATA}]])
+    (tmp_path / "conf").mkdir()
+    files = {
+        "project.yml": "project: p\nstate: ../state\nwarehouse: ../lake\nassets: [assets.yml]\n",
+        "assets.yml": """
+asset: far
+source: delta
+path: ../far
+---
+asset: named
+source: true
+table: main.raw.named
+---
+asset: daily
+table: main.gold.daily
+sql: SELECT * FROM {{ inlets.far }}, {{ inlets.named }}
+---
+asset: near
+sql: SELECT * FROM {{ inlets.far }}
+""",
+    }
+    for name, text in files.items():
+        (tmp_path / "conf" / name).write_text(text)
+
+
+NAMED, FAR = "its table is in a catalog", "it has teleportation"
+
+
+def test_the_plan_says_what_a_session_alone_sees(home, asked, said):
+    assert asked("plan")["needs_session"] == [
+        {"asset": "far", "reason": FAR},
+        {"asset": "named", "reason": NAMED},
+        {"asset": "daily", "reason": NAMED},
+    ]
+    code, out, _ = said("plan")
+    assert code == 0
+    assert "a Spark session alone sees how these are now (`plan --spark` starts one):" in out
+    lines = {line.split()[0]: line for line in out.partition("sees how these are now")[2].splitlines() if line.strip()}
+    assert lines["far"].endswith(FAR)
+    assert lines["daily"].endswith(NAMED)
+    assert "near" not in lines
+
+
+def test_where_everything_is_seen_there_is_nothing_to_say(shop, asked, said):
+    assert asked("plan")["needs_session"] == []
+    assert "Spark session" not in said("plan")[1]
+
+
+def test_the_status_says_it_too(home, said):
+    assert f"far: not looked at: {FAR}, so that a Spark session alone sees it" in said("status")[1]
