@@ -30,6 +30,7 @@ from sparkassets.core.planner.withheld import judge_of
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.storage import sharing
 from sparkassets.errors import RunError, StateError, said
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
@@ -449,9 +450,13 @@ class Driver:
         return None if _newest(self.ledger.state, asset, token) else "its claim is over"
 
     def _beside(self, state: State, asset: str, token: int) -> list[str]:
-        """Live runs in other slots for which another driver's Spark may commit: without put-if-absent two lose rows."""
-        over, known = self.leases.over(state, mine=frozenset(self._active)), state.assets[asset]
-        newest = (chain[-1] for chain in known.chains.values())
+        """Live runs for which another driver's Spark may commit to the table: without put-if-absent two lose rows.
+
+        Those of the asset's other slots, and of other assets that append to the same table.
+        """
+        over = self.leases.over(state, mine=frozenset(self._active))
+        known = (state.assets[name] for name in sharing(self.project, asset) if name in state.assets)
+        newest = (chain[-1] for each in known for chain in each.chains.values())
         others = (link for link in newest if link.status == "open" and link.token not in {token, *over, *self._active})
         return [link.entry.run for link in others if len(link.entry.processes) > 1]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.spec.model import AssetSpec, PythonBody
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody
 from sparkassets.core.table_names import parse_table
 from sparkassets.core.table_names import written as named
 from sparkassets.frozen import frozen
@@ -172,6 +172,20 @@ def schema_of(place: str) -> tuple[str, ...]:
     (('main', 'my ops'), ())
     """
     return parse_table(place.removeprefix(NAMED)) if place.startswith(NAMED) else ()
+
+
+def sharing(project: ProjectSpec, asset: str) -> tuple[str, ...]:
+    """The asset, and those that write to the same table, as it is written; only what is appended to has several."""
+    own = project.assets[asset].storage
+    if own is None:
+        return (asset,)
+    place = written(own.path)
+    writers = (each for each in project.assets.values() if each.source is None and each.storage is not None)
+    return (asset, *(each.name for each in writers if each.name != asset and _is_at(each, place)))
+
+
+def _is_at(asset: AssetSpec, place: Site) -> bool:
+    return asset.storage is not None and written(asset.storage.path) == place
 
 
 def _tables_of(place: str) -> Iterator[str]:

@@ -1,0 +1,55 @@
+"""Assets that append to one table, which Spark commits to: Spark of one driver at a time, by claims of the journal."""
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.storage import sharing
+from sparkassets.core.writes import Append
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, project, source
+from tests.runtime.fakes import World, dying
+
+
+def at(spec, path):
+    return replace(spec, storage=StorageLocation(path, path))
+
+
+def world(*, places, commits=True) -> World:
+    """``a`` and ``b`` append to tables at these places, each when its own source has news."""
+    both = (at(asset(name, up, retries=0, write=Append()), place) for name, up, place in zip("ab", "st", places))  # noqa: B905
+    w = World(project(source("s"), source("t"), *both), MemoryStore())
+    w.engine.commits, w.alive = commits, True
+    return w
+
+
+@pytest.mark.parametrize(
+    ("places", "commits", "waits"),
+    [
+        (("s3://lake/x", "s3a://lake/x/"), True, True),
+        (("s3://lake/x", "s3://lake/y"), True, False),
+        (("s3://lake/x", "s3://lake/x"), False, False),
+    ],
+)
+def test_spark_of_one_driver_commits_to_a_table_at_a_time(places, commits, waits):
+    w = world(places=places, commits=commits)
+    w.tell("s", "2025-01-01")
+    dying(w, "write", commits=commits)
+    w.tell("t", "2025-01-01")
+    told = [run.error for run in w.driver().run([Tick()]).runs if run.asset == "b"]
+    if waits:
+        assert str(told[0]).startswith("b: nothing may be committed for its run: Spark of another driver commits to")
+        w.alive = False
+        assert sorted((run.asset, run.error) for run in w.driver().run([Tick()]).runs) == [("a", ""), ("b", "")]
+    else:
+        assert told == [""]
+
+
+def test_who_shares_a_table_however_its_store_is_called():
+    paths = {"a": "s3://lake/x", "b": "s3a://lake/y/../x/", "c": "s3://lake2/x", "d": "/lake/x"}
+    spec = project(*(at(asset(name), path) for name, path in paths.items()), asset("e"))
+    assert sharing(spec, "a") == ("a", "b")
+    assert sharing(spec, "b") == ("b", "a")
+    assert [sharing(spec, name) for name in "cde"] == [("c",), ("d",), ("e",)]
