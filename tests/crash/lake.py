@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -15,22 +15,23 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
 from sparkassets.ports import RunOrder
+from sparkassets.spark.table import path_of
 from tests.crash import points
 from tests.crash.driver import PlainProject
 from tests.crash.plain import Columns, Computed, PlainEngine, Row, rows_of
 from tests.runtime.lake import Block, Lake, Table, inside, needed, number, random_lake, random_outlets
 
 
-def stored(home: Path, seed: int) -> ProjectSpec:
-    """A random project, with tables and a journal on disk; every second one has an asset with two outlets."""
+def stored(home: Path | str, seed: int) -> ProjectSpec:
+    """A random project, with tables and a journal in a folder; every second one has an asset with two outlets."""
     random = Random(seed)  # noqa: S311  nothing to keep secret
     spec = (random_outlets if seed % 2 else random_lake)(random).project
     assets = {name: _at(each, home) for name, each in spec.assets.items()}
-    return replace(spec, root=str(home), state=str(home / "state"), warehouse=str(home / "tables"), assets=assets)
+    return replace(spec, root=str(home), state=f"{home}/state", warehouse=f"{home}/tables", assets=assets)
 
 
-def _at(asset: AssetSpec, home: Path) -> AssetSpec:
-    place = str(home / "tables" / asset.name)
+def _at(asset: AssetSpec, home: Path | str) -> AssetSpec:
+    place = f"{home}/tables/{asset.name}"
     return asset if asset.storage is None else replace(asset, storage=StorageLocation(place, place))
 
 
@@ -84,24 +85,18 @@ def table_of(asset: AssetSpec, version: int | None) -> Table:
 
 @dataclass
 class StoredLake(Lake):
-    """The model of a lake whose tables are on disk, written by drivers.
-
-    Attributes:
-        home: Where they are.
-    """
-
-    home: Path = field(default_factory=Path)
+    """The model of a lake whose tables are stored, written by drivers."""
 
     def change(self, name: str, values: Mapping[Block, int]) -> None:
         super().change(name, values)
         partitioning = self.project.assets[name].partitioning
-        path, columns = self.home / "tables" / name, columns_of(partitioning)
+        path, columns = path_of(self.project.assets[name]), columns_of(partitioning)
         layout = [each for each in columns.names if each != "value"]
         for block, value in values.items():
             row = row_of(partitioning, block, value)
             data = pa.Table.from_pylist([row], columns)
             more: dict[str, Any] = {"partition_by": layout}
-            if DeltaTable.is_deltatable(str(path)):
+            if DeltaTable.is_deltatable(path):
                 more["predicate"] = " AND ".join(f"{each} = '{row[each]}'" for each in layout)
             write_deltalake(path, data, mode="overwrite" if "predicate" in more else "append", **more)
 
@@ -109,7 +104,7 @@ class StoredLake(Lake):
         asset = self.project.assets[name]
         if asset.source is not None:
             return super().table(name, version)
-        path = str(self.home / "tables" / name)
+        path = path_of(asset)
         if not DeltaTable.is_deltatable(path):
             return {}
         return table_of(asset, DeltaTable(path).version() if version is None else version)

@@ -24,6 +24,8 @@ from sparkassets.core.spec.model import AssetSpec, ReadAfter
 from sparkassets.core.validations import Judgement, Verdict
 from sparkassets.core.writes import Append, Upsert
 from sparkassets.delta.slices import staged_slices
+from sparkassets.delta.staged import opened
+from sparkassets.files.stores import local_path
 from sparkassets.ports import CommitMarker, Committed, Enlist, RunOrder, TargetMissingError
 from sparkassets.processes import Process
 from sparkassets.spark.table import open_table, path_of, table_at
@@ -203,7 +205,7 @@ class PlainTarget:
         if table is not None and at_path.is_in(table, app=marker.app_id, version=marker.version):
             return Staged(made, work, table)
         attempt = by_driver.attempt_of(asset, marker)
-        _write(Path(path, attempt.folder), rows, layout, columns.arrow)
+        _write(path, attempt.folder, rows, layout, columns.arrow)
         fields = json.loads(columns.json())["fields"]
         properties = {} if table is None else table.metadata().configuration
         staged = by_driver.staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
@@ -261,16 +263,19 @@ def _merged(there: Iterable[Row], rows: Iterable[Row], write: Upsert) -> list[Ro
     return list(found.values())
 
 
-def _write(folder: Path, rows: Sequence[Row], layout: Sequence[str], columns: pa.Schema) -> None:
+def _write(table: str, folder: str, rows: Sequence[Row], layout: Sequence[str], columns: pa.Schema) -> None:
     """Files of the rows, in a folder for each value of the layout."""
+    store = opened(table)
     slices: dict[str, list[Row]] = {}
     for row in rows:
         slices.setdefault("/".join(f"{name}={row[name]}" for name in layout), []).append(row)
     names = [name for name in columns.names if name not in layout]
     schema = pa.schema([columns.field(name) for name in names])
     for place, some in sorted(slices.items()):
-        (folder / place).mkdir(parents=True, exist_ok=True)
+        if local_path(table) is not None:
+            Path(table, folder, place).mkdir(parents=True, exist_ok=True)
         for number in range(min(FILES, len(some))):
             own = [{name: row[name] for name in names} for row in some[number::FILES]]
-            pq.write_table(pa.Table.from_pylist(own, schema), folder / place / f"part-{number}.parquet")
+            file = f"{folder}/{place}/part-{number}.parquet" if place else f"{folder}/part-{number}.parquet"
+            pq.write_table(pa.Table.from_pylist(own, schema), file, filesystem=store)
             points.TRIGGER.at("write:half")

@@ -29,7 +29,7 @@ class History:
 
     def __init__(self, home: Path, seed: int, figures: Figures) -> None:
         self.random = Random(seed)  # noqa: S311  nothing to keep secret
-        self.lake = StoredLake(stored(home, seed), None, home=home)
+        self.lake = StoredLake(stored(home, seed), None)
         self.make = partial(driven, home, seed)
         self.home = home
         self.figures = figures

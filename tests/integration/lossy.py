@@ -21,8 +21,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-What = Literal["lose", "busy", "deny", "stall"]
-"""Carry it out and give no answer; 503; 403; give no answer for a while, and carry nothing out."""
+What = Literal["lose", "busy", "deny", "stall", "cut"]
+"""Carry it out and give no answer; 503; 403; give no answer for a while, or hang up halfway, and carry nothing out."""
 
 LOG_ENTRY = r"PUT .*/_delta_log/\d{20}\.json"
 NONE = range(0)
@@ -109,14 +109,21 @@ class Handler(BaseHTTPRequestHandler):
             super().handle_one_request()
 
     def pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
         if self.path == CONTROL:
-            if body:
-                self.fates.begin(json.loads(body))
+            if length:
+                self.fates.begin(json.loads(self.rfile.read(length)))
             self.answer(200, {}, json.dumps(self.fates.seen).encode())
             return
         fate = self.fates.of(f"{self.command} {self.path}")
-        if fate in BODIES:
+        body = (
+            self.chunks(1 if fate == "cut" else None)
+            if self.is_chunked
+            else self.rfile.read(length // 2 if fate == "cut" else length)
+        )
+        if fate == "cut":
+            self.close_connection = True
+        elif fate in BODIES:
             status, content = BODIES[fate]
             self.answer(status, {"Content-Type": "application/xml"}, content)
         elif fate == "stall":
@@ -130,6 +137,20 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(found.status, dict(found.getheaders()), content)
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = pass_on  # noqa: N815  as http.server has them
+
+    @property
+    def is_chunked(self) -> bool:
+        return self.headers.get("Transfer-Encoding", "").lower() == "chunked"
+
+    def chunks(self, most: int | None) -> bytes:
+        """A body that comes piece by piece, or so many pieces of it."""
+        found: list[bytes] = []
+        while (most is None or len(found) < most) and (size := int(self.rfile.readline().split(b";")[0], 16)):
+            found.append(self.rfile.read(size))
+            self.rfile.readline()
+        if most is None:
+            self.rfile.readline()
+        return b"".join(found)
 
     def carried_out(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
         store = http.client.HTTPConnection(self.store.hostname or "", self.store.port or 0, timeout=60)

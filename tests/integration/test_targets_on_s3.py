@@ -1,0 +1,133 @@
+"""Random projects on S3 whose puts are lost, cut off, refused and late: each table is as if computed from scratch.
+
+Without a JVM: rows by pyarrow, staged and committed by the driver's own code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from sparkassets.core.results import Summary
+from sparkassets.core.spec.model import ProjectSpec, StoreOptions
+from sparkassets.errors import SparkAssetsError
+from sparkassets.files.reach import reach
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.state import DeltaStore
+from sparkassets.wiring.host import SystemClock
+from tests.crash.driver import PlainProject
+from tests.crash.lake import BlockEngine, StoredLake, stored
+from tests.depth import examples
+from tests.e2e.projects import stamps
+from tests.integration.lossy import LOG_ENTRY, Lossy, What, before
+from tests.runtime.lake import inside, some_values
+from tests.runtime.test_lake import lacks
+
+FOLDERS = itertools.count()
+TARGET = r"PUT .*/tables/[^/]+/_delta_log/\d{20}\.json"
+JOURNAL = r"PUT .*/state/journal/_delta_log/\d{20}\.json"
+DATA = r"(PUT|POST) .*/tables/.*\.parquet"
+PUTS, ALL = r"PUT ", r"."
+MOST_AT, STARTS = 6, 4
+SECONDS = {"stall": 1}
+"""That a request may take, which is less than a stall; else ten."""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Lossy]:
+    """What becomes of requests to an S3 API, whose address the environment has."""
+    pytest.importorskip("boto3")
+    from tests.integration.on_s3 import serving
+
+    known = dict(os.environ)
+    with serving() as address, before(address) as lossy:
+        os.environ["AWS_ENDPOINT_URL"] = lossy.address
+        yield lossy
+    for name in {*os.environ} - {*known}:
+        del os.environ[name]
+    os.environ.update(known)
+    reach(())
+
+
+class History:
+    """What happens to a lake on S3."""
+
+    def __init__(self, s3: Lossy, seed: int, *, seconds: int) -> None:
+        self.random = Random(seed)  # noqa: S311  nothing to keep secret
+        self.s3 = s3
+        options = StoreOptions("lake", timeout_seconds=seconds, retries=2)
+        self.spec: ProjectSpec = replace(stored(f"s3a://lake/{next(FOLDERS)}", seed), storage=(options,))
+        self.lake = StoredLake(self.spec, None)
+        self.told: list[str] = []
+        s3.begin()
+
+    def change(self, name: str) -> None:
+        self.lake.change(name, dict(some_values(self.random, self.lake.project.assets[name].partitioning)))
+
+    def start(self) -> Summary:
+        """What a driver in a new process does."""
+        return PlainProject(self.spec, engine=BlockEngine).run(check=False)
+
+    def harmed(self, what: What, which: str) -> None:
+        """A start whose requests do not all go well."""
+        at = self.random.randint(1, MOST_AT)
+        self.s3.begin(what, which, range(at, at + 60, self.random.choice([1, 7, 60])))
+        try:
+            self.told += [str(run.error) for run in self.start().runs if run.error]
+        except SparkAssetsError as error:
+            self.told.append(str(error))
+        self.s3.begin()
+
+    def check(self) -> None:
+        """Every block that can be there is, once, and of every run that is recorded one commit."""
+        ledger = Ledger(DeltaStore(self.spec.state), project=self.spec.name, driver="t", clock=SystemClock())
+        ledger.open()
+        for name, spec in self.spec.assets.items():
+            if spec.source is not None or spec.storage is None:
+                continue
+            table, fresh = self.lake.table(name), self.lake.from_scratch(name)
+            there = inside(spec.partitioning, ledger.state.assets[name].coverage)
+            assert sorted(table) == sorted(there)
+            assert {block: fresh[block] for block in there} == dict(table)
+            for block in set(fresh) - set(there):
+                assert lacks(self.lake, self.spec.assets[spec.maker or name], block), f"{name} {block}"
+            if table:
+                kinds = ("outlet",) if spec.maker else ("success",)
+                recorded = [row.run for row in ledger._store.history(kinds=kinds, asset=name)]
+                assert recorded == [stamp["run"] for stamp in stamps(spec.storage.path)]  # type: ignore[arg-type]
+                assert len(recorded) == len(set(recorded))
+
+
+def healed(s3: Lossy, seed: int, what: What, which: str, *, starts: int) -> list[str]:
+    """What was told while requests failed; all is as it must be one start later."""
+    history = History(s3, seed, seconds=SECONDS.get(what, 10))
+    history.change("s")
+    history.change("t")
+    for _ in range(starts):
+        history.harmed(what, which)
+        history.change(history.random.choice("st"))
+    for _ in range(2):  # what failed is tried once an invocation
+        assert [run.error for run in history.start().runs if run.error] == []
+    history.check()
+    assert history.start().runs == ()
+    for each in history.told:
+        assert 1 <= len(each.splitlines()) <= 2, each
+        assert "Traceback" not in each
+    return history.told
+
+
+def test_nothing_is_lost_and_nothing_doubled_where_answers_are_lost(s3):
+    healed(s3, 2, "lose", LOG_ENTRY, starts=1)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("which", [TARGET, JOURNAL, DATA, PUTS, ALL])
+@pytest.mark.parametrize("what", ["lose", "cut", "busy", "stall", "deny"])
+@pytest.mark.parametrize("seed", range(examples(1)))
+def test_nor_in_any_history(s3, seed, what, which):
+    healed(s3, seed, what, which, starts=STARTS)
