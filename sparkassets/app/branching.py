@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
+    from sparkassets.core.spec.model import AssetSpec
     from sparkassets.runtime.progress import Progress
     from sparkassets.runtime.work import Work
 
@@ -185,6 +186,17 @@ class Beside(Driving, History):
         super().__init__(branch.fork.project, branch.adapters)
         self._branch = branch
         self._base = base
+
+    def runnable(self, name: str, verb: str) -> AssetSpec:
+        """As of the project.
+
+        Raises:
+            InputError: It is not computed in the branch.
+        """
+        if name in self._base.spec.assets and name not in self._branch.fork.own:
+            message = f"branch {self._branch.fork.name!r} does not compute {name!r}: it is as the base has it"
+            raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
+        return super().runnable(name, verb)
 
     def plan(
         self, *, at: datetime | str | None = None, select: Collection[str] | None = None, estimate: bool = False

@@ -13,6 +13,8 @@ from sparkassets.cli.driving import drive
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
     Telling,
+    branch_option,
+    in_branch,
     json_option,
     open_project,
     over_budget_option,
@@ -27,6 +29,7 @@ from sparkassets.core.documents.values import partitions_document
 from sparkassets.core.planner.wording import labels
 
 if TYPE_CHECKING:
+    from sparkassets.app.branching import Beside
     from sparkassets.wiring import Project
 
 
@@ -66,12 +69,14 @@ if TYPE_CHECKING:
 @click.option("--give-up", is_flag=True, help="Give up what is left of forced backfills of ASSET; computes nothing.")
 @click.option("--dry-run", is_flag=True, help="Show the runs, do nothing.")
 @over_budget_option
+@branch_option
 @json_option
 @telling_options
 def command(
     folder: Path,
     asset: str,
     *,
+    branch: str | None,
     give_up: bool,
     dry_run: bool,
     over_budget: bool,
@@ -95,7 +100,7 @@ def command(
     """
     from sparkassets.app.backfilling import BackfillRequest
 
-    project = open_project(folder)
+    project = in_branch(open_project(folder), branch)
     request = BackfillRequest(asset, **asked)
     if give_up:
         return _give_up(project, asset, as_json=as_json)
@@ -119,7 +124,7 @@ def command(
     return 0
 
 
-def _give_up(project: Project, asset: str, *, as_json: bool) -> int:
+def _give_up(project: Project | Beside, asset: str, *, as_json: bool) -> int:
     """Tells what was left of the asset's backfills."""
     left = project.give_up(asset)
     if as_json:

@@ -75,6 +75,11 @@ def _check(at: At, state: str | StateMap) -> None:
             (at / key).problem(f"{named[key]!r} is no name of a {key}")
 
 
+def says_retention(state: str | StateMap) -> bool:
+    """Whether it says how long entries are kept; a profile's that does not goes by the project's."""
+    return not isinstance(state, str) and state.retention is not None
+
+
 def retention(at: At, state: str | StateMap) -> int | None:
     """How long entries are kept, in seconds; None for ever."""
     text = None if isinstance(state, str) else state.retention
