@@ -165,11 +165,11 @@ class Branching(Driving):
         return Branch(name, base, beside, clock=clock)
 
     def _existing(self, name: str) -> Branch:
-        from sparkassets.core.suggestions import meant_by
+        from sparkassets.core.suggestions import did_you_mean
 
         branch = self._branch(name)
         if not branch.adapters.store.exists():
-            hint = meant_by(name, self.branches()) or f"`sparkassets run --branch {name}` makes it"
+            hint = did_you_mean(name, self.branches()) or f"`sparkassets run --branch {name}` makes it"
             raise InputError(f"there is no branch {name!r}", hint=hint)
         return branch
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.failures import INTERRUPTED, as_known, refuse_placeholders, report
+from sparkassets.cli.failures import INTERRUPTED, as_known, no_such_command, refuse_placeholders, report
 from sparkassets.errors import SparkAssetsError
 
 COMMANDS = {
@@ -77,10 +77,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that ``args`` begin with, or a usage error that suggests one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            from sparkassets.core.suggestions import did_you_mean
-            from sparkassets.errors import InputError
-
-            raise InputError(f"no such command: {args[0]!r}", hint=did_you_mean(args[0], COMMANDS))
+            raise no_such_command(args[0], COMMANDS, "sparkassets")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -85,6 +85,8 @@ def as_known(error: Exception) -> SparkAssetsError:
             return error
         case click.NoSuchOption():
             return InputError(f"no such option: {error.option_name}", hint=_option_hint(error))
+        case click.UsageError() if unknown := _unknown_command(error):
+            return unknown
         case click.UsageError():
             return InputError(_sentence(error), hint=_usage_hint(error))
         case click.ClickException():
@@ -148,7 +150,7 @@ def _usage_hint(error: click.UsageError) -> str | None:
 
 
 def _option_hint(error: click.NoSuchOption) -> str | None:
-    from sparkassets.core.suggestions import did_you_mean
+    from sparkassets.core.suggestions import known_are, nearest
 
     if error.ctx is None:
         return None
@@ -157,7 +159,27 @@ def _option_hint(error: click.NoSuchOption) -> str | None:
     known = [
         name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts if name[:2] == "--"
     ]
-    return did_you_mean(error.option_name, known)
+    meant = nearest(error.option_name.lstrip("-"), [name[2:] for name in known], cutoff=0.65)
+    if meant:
+        return f"did you mean '--{meant}'?"
+    return known_are(known) or f"`{error.ctx.command_path} --help` shows what it takes"
+
+
+def _unknown_command(error: click.UsageError) -> InputError | None:
+    """Of a group of commands, in the words that the program itself has for its own."""
+    named = re.match(r"No such command '(.*?)'", error.message)
+    if named is None or error.ctx is None or not isinstance(error.ctx.command, click.Group):
+        return None
+    return no_such_command(named[1], error.ctx.command.list_commands(error.ctx), error.ctx.command_path)
+
+
+def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
+    """The error of a command that is none of the ``known`` ones after ``path``, such as ``sparkassets state``."""
+    from sparkassets.core.suggestions import did_you_mean
+
+    return InputError(
+        f"no such command: {name!r}", hint=did_you_mean(name, known) or f"`{path} --help` shows all of them"
+    )
 
 
 def _unexpected(error: Exception) -> SparkAssetsError:

@@ -18,8 +18,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     'known are schedule, strategy'
     """
     names = sorted(known)
-    if meant := meant_by(name, names):
-        return meant
+    return meant_by(name, names) or known_are(names)
+
+
+def known_are(known: Iterable[str]) -> str | None:
+    """A hint that lists ``known``; None where there are none, or more than anybody reads."""
+    names = sorted(known)
     few = 12
     verb = "is" if len(names) == 1 else "are"
     return f"known {verb} {', '.join(names)}" if 0 < len(names) <= few else None
@@ -31,12 +35,18 @@ def meant_by(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {close!r}?" if close else None
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one of ``known`` that looks most like ``name``, whatever its case; None when none does."""
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The one of ``known`` that looks most like ``name``, whatever its case; None when none does.
+
+    Args:
+        name: What was written.
+        known: What could have been meant.
+        cutoff: How alike they are at least, from 0 to 1.
+    """
     if len(name) > _LONGEST:
         return None
     from difflib import get_close_matches
 
     candidates = {each.casefold(): each for each in sorted(known, reverse=True) if len(each) <= _LONGEST}
-    close = get_close_matches(name.casefold(), candidates, n=1, cutoff=0.6)
+    close = get_close_matches(name.casefold(), candidates, n=1, cutoff=cutoff)
     return candidates[close[0]] if close else None

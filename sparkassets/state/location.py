@@ -59,10 +59,12 @@ class StateLocation:
         return False
 
     def _refuse_other_things(self, folder: Path) -> None:
+        file = next((each for each in (folder / JOURNAL, folder, *folder.parents) if each.exists()), folder)
+        if not file.is_dir() and file.exists():
+            what = f"the state {self.uri} is" if file == folder else f"{file}, where the state {self.uri} is to be, is"
+            raise StateError(f"{what} a file, not a folder", hint=_OTHER_FOLDER)
         if not folder.exists():
             return
-        if not folder.is_dir():
-            raise StateError(f"the state {self.uri} is a file, not a folder", hint=_OTHER_FOLDER)
         others = sorted(
             entry.name for entry in folder.iterdir() if entry.name != JOURNAL and not entry.name.startswith(".")
         )

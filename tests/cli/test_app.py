@@ -58,10 +58,28 @@ def test_no_arguments_show_help_on_stderr_and_are_invalid(capsys):
     assert captured.err.startswith("Usage: sparkassets ")
 
 
+KNOWN_TO_PLAN = "known are --at, --branch, --estimate, --help, --json, --profile, --project, --select, --set, --spark"
+
+
+@pytest.mark.parametrize("group", ["events", "deploy", "state"])
+def test_the_help_of_a_group_says_all_of_what_its_commands_do(group, capsys):
+    assert main([group, "--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize(
     ("args", "message", "hint"),
     [
         (["plam"], "no such command: 'plam'", "did you mean 'plan'?"),
+        (["bogus"], "no such command: 'bogus'", "`sparkassets --help` shows all of them"),
+        (["state", "verfy"], "no such command: 'verfy'", "did you mean 'verify'?"),
+        (["state", "x"], "no such command: 'x'", "known are compact, export, migrate, verify"),
+        (["plan", "--once"], "no such option: --once", KNOWN_TO_PLAN),
+        (
+            ["pause", "a", "--reason", "x"],
+            "no such option: --reason",
+            "known are --help, --json, --profile, --project, --set",
+        ),
         (
             ["--project", "conf", "plan"],
             "no such option: --project",

@@ -137,9 +137,7 @@ def test_a_variable_that_nobody_names_is_not_looked_at(shop):
 def test_a_variable_that_is_no_longer_set_is_told_as_ever(shop):
     write("conf/project.yml", SECRETIVE)
     loaded(ENV)
-    told = (
-        r"conf/project\.yml:3:8: the environment has no variable 'LAKE'\n(.*\n){2}  hint: set it, or write \$\{LAKE:-a"
-    )
+    told = r"conf/project\.yml:3:8: the environment has no variable 'LAKE'\n(.*\n){2}  hint: .*or write \$\{LAKE:-a"
     for _ in range(2):
         with pytest.raises(SpecError, match=told):
             loaded({"KEY": ENV["KEY"]})

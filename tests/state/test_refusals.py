@@ -91,8 +91,18 @@ class TestNotOurs:
 
     def test_a_folder_inside_a_file(self, tmp_path, ask):
         (tmp_path / "file").write_text("mine")
-        with pytest.raises(StateError, match=r"there is no state in|cannot write to the table|cannot be reached"):
-            ask(DeltaStore(str(tmp_path / "file" / "state")))
+        for place in (tmp_path / "file" / "state", tmp_path / "file" / "below" / "state"):
+            with pytest.raises(StateError) as raised:
+                ask(DeltaStore(str(place)))
+            assert str(raised.value) == (
+                f"{tmp_path}/file, where the state {place} is to be, is a file, not a folder\n"
+                "  hint: let `state` in project.yml name a new or empty folder; nothing was changed"
+            )
+
+    def test_a_journal_that_is_a_file(self, tmp_path, ask):
+        (tmp_path / "journal").write_text("mine")
+        with pytest.raises(StateError, match=r"/journal, where the state \S+ is to be, is a file, not a folder"):
+            ask(DeltaStore(str(tmp_path)))
 
     def test_somebody_elses_delta_table(self, tmp_path, ask):
         DeltaTable.create(str(tmp_path / "journal"), Schema([Field("seq", "long")]))

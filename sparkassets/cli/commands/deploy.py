@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from sparkassets.cli.groups import Group
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import given_variables, json_option, project_option, select_option
 from sparkassets.cli.terminal import Terminal
@@ -20,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""
 
 
-@click.group("deploy", no_args_is_help=False)
+@click.group("deploy", cls=Group, no_args_is_help=False)
 def command() -> None:
     """Write files that start the project elsewhere: to be read, changed and owned.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkassets.cli.completing import AssetName
+from sparkassets.cli.groups import Group
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, last_option, open_project, project_option, tell_forgotten
 from sparkassets.cli.tables import Column, Row, print_table
@@ -31,7 +32,7 @@ Event = Mapping[str, Any]
 """As `sparkassets.wiring.Project.events` has it."""
 
 
-@click.group("events", no_args_is_help=False)
+@click.group("events", cls=Group, no_args_is_help=False)
 def command() -> None:
     """List dataset events, or announce one."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkassets.cli.groups import Group
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
@@ -19,7 +20,7 @@ DAMAGED = 3
 """The exit code of a state that cannot be used."""
 
 
-@click.group("state", no_args_is_help=False)
+@click.group("state", cls=Group, no_args_is_help=False)
 def command() -> None:
     """Care for the state: compact, verify, export, migrate."""
 

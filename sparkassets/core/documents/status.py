@@ -83,7 +83,7 @@ def standing(status: AssetStatus) -> tuple[str, str]:
         state = "running" if status.running else "paused"
         return ", ".join(filter(None, [state, told])), state
     if status.error:
-        return told or "failed", "failed"
+        return (told if counted["failed"] else ", ".join(filter(None, ["failed", told]))), "failed"
     if status.stuck:
         return "waits for a person", "stuck"
     if status.judged and not told:

@@ -87,7 +87,8 @@ def substitute(text: str, *, environment: Mapping[str, str]) -> tuple[str, list[
             return ""
         known = environment.get(inside["name"], inside["default"])
         if known is None:
-            hint = f"set it, or write ${{{inside['name']}:-a default}}"
+            name = inside["name"]
+            hint = f"set it, give it by --set {name}=… or a profile's `variables`, or write ${{{name}:-a default}}"
             bad.append(BadVariable(found[0], f"the environment has no variable {inside['name']!r}", hint))
         return known or ""
 

@@ -97,7 +97,10 @@ _WRITES: Final = {
 """What is meant by a write that is none."""
 _CHOICES: Final = {"partition.by": FIXED, "partition.segments": ("runtime",)}
 """Words of values that may be something else, too."""
-_WITH_MAPS: Final = {"inlets.*.read": "changes or {after: column}"}
+_WITH_MAPS: Final = {
+    "inlets.*.read": "changes or {after: column}",
+    "partition": "none, auto, a preset such as @daily, or a map such as {by: day, column: day}",
+}
 """What may stand where a word is none of those that may."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
@@ -231,6 +234,8 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
         return "put it in quotes"
     if value is None and _general(path[:-1]) == "partition.segments":
         return "NULL is in no segment"
+    if path == ("partition",) and isinstance(value, str) and value in FIXED:
+        return f"write partition: {{by: {value}, column: <column>}}"
     if path == ("strategy",) and isinstance(value, dict):
         named = next((key for key in value if key in files.WITHOUT_OPTIONS), None)
         return f"{named} has no options: write strategy: {named}" if named else None

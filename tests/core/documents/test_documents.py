@@ -228,7 +228,7 @@ STATUS = AssetStatus("delays", "date_range", "")
         ({"current": 2, "kept": 1}, "2 current, 1 kept", "current"),
         ({"current": 2, "requested": 1, "skipped": 1}, "2 current, 1 requested, 1 skipped", "requested"),
         ({"error": "boom"}, "failed", "failed"),
-        ({"error": "boom", "current": 1}, "1 current", "failed"),
+        ({"error": "boom", "current": 1}, "failed, 1 current", "failed"),
         ({"error": "boom", "paused": True}, "paused", "paused"),
         ({"running": "r1", "paused": True, "missing": 1}, "running, 1 missing", "running"),
     ],

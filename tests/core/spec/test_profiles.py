@@ -59,7 +59,7 @@ def test_variables_of_other_profiles_are_not_asked_for():
     assert project(profile="dev").profile == "dev"  # BUCKET is not set
     told = refused(PROJECT, profile="prod")
     assert "project.yml:8:34: the environment has no variable 'BUCKET'" in told
-    assert "hint: set it, or write ${BUCKET:-a default}" in told
+    assert "hint: set it, give it by --set BUCKET=… or a profile's `variables`, or write ${BUCKET:-a default}" in told
 
 
 def test_a_variable_may_name_those_above_it():

@@ -308,10 +308,10 @@ asset: a
 partition: day
 """,
             """\
-a.yml:2:12: 'partition' is 'day'; expected none, auto, @hourly, @daily, @weekly, @monthly, @quarterly or @yearly
+a.yml:2:12: 'partition' is 'day'; expected none, auto, a preset such as @daily, or a map such as {by: day, column: day}
     partition: day
                ^^^
-  hint: did you mean '@daily'?
+  hint: write partition: {by: day, column: <column>}
 """,
             id="a_word_as_partition",
         ),

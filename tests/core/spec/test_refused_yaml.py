@@ -147,7 +147,7 @@ extra: {b: ["${WHERE}"]}
 a.yml:2:8: the environment has no variable 'WHO'
     owner: ${WHO}
            ^^^^^^
-  hint: set it, or write ${WHO:-a default}
+  hint: set it, give it by --set WHO=… or a profile's `variables`, or write ${WHO:-a default}
 a.yml:3:17: expected ${NAME} or ${NAME:-default}
     description: "x ${1BAD} y"
                     ^^^^^^^
@@ -155,7 +155,7 @@ a.yml:3:17: expected ${NAME} or ${NAME:-default}
 a.yml:4:14: the environment has no variable 'WHERE'
     extra: {b: ["${WHERE}"]}
                  ^^^^^^^^
-  hint: set it, or write ${WHERE:-a default}
+  hint: set it, give it by --set WHERE=… or a profile's `variables`, or write ${WHERE:-a default}
 """,
             id="variables",
         ),
@@ -170,7 +170,7 @@ sql: |
 a.yml:4:7: the environment has no variable 'NUMBER'
         + ${NUMBER}
           ^^^^^^^^^
-  hint: set it, or write ${NUMBER:-a default}
+  hint: set it, give it by --set NUMBER=… or a profile's `variables`, or write ${NUMBER:-a default}
 """,
             id="a_variable_in_a_block",
         ),

@@ -100,7 +100,11 @@ def test_variables(text, expected):
     [
         (
             "a ${C}",
-            BadVariable("${C}", "the environment has no variable 'C'", "set it, or write ${C:-a default}"),
+            BadVariable(
+                "${C}",
+                "the environment has no variable 'C'",
+                "set it, give it by --set C=… or a profile's `variables`, or write ${C:-a default}",
+            ),
         ),
         ("${1}", BadVariable("${1}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
         ("${A", BadVariable("${A", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),

@@ -1,0 +1,21 @@
+"""Groups of commands, such as ``sparkassets state``, whose help tells of each command all of its first sentence."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+_WHOLE: Final = 1000
+"""Characters that no first sentence has."""
+
+
+class Group(click.Group):
+    """A group that wraps what its commands do, where click's own cuts it off."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.list_commands(ctx)]
+            )
