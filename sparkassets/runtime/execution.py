@@ -461,7 +461,7 @@ class Execution:
 
     def _fail(self, error: BaseException) -> Outcome:
         if self._superseded:
-            return Superseded()
+            return self._left()
         cause: FailureCause = "error"
         if self._cancelled:
             cause = "cancelled"
@@ -483,13 +483,26 @@ class Execution:
             committed = self._look([self._work.run])
             self._tidy([self._work.run])
         except _SupersededError:
-            return Superseded()
+            return self._left()
         except BaseException:  # noqa: BLE001  a target is out of reach: the next claim has to fence
             return failed(fenced=False)
         if committed is not None:
             return Done(committed, self._attempts)
         outcome = failed(fenced=not any(self._found))
         return outcome if outcome.fenced else self._incomplete(outcome)
+
+    def _left(self) -> Superseded:
+        """Removes what was staged since the newer claim removed the rest: where its fence is in, nothing is to come.
+
+        Where it is not yet, that claim removes all.
+        """
+        if self._begun or self._prepared:
+            with suppress(Exception):
+                newest = [target.transaction_version() or 0 for target in self._targets]
+                if min(newest) > 2 * self._order.token + 1:
+                    self._look([self._work.run])
+                    self._tidy([self._work.run])
+        return Superseded()
 
     def _check_superseded(self) -> None:
         if self._superseded:

@@ -29,6 +29,7 @@ def outlet_entries(project: ProjectSpec, state: State, entry: SuccessEntry, done
             run=entry.run,
             token=entry.token,
             recorder=entry.recorder,
+            epoch=committed.token if committed.token != entry.token else 0,
             blocks=entry.blocks,
             table_id=committed.table_id,
             version=committed.version,

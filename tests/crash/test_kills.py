@@ -20,7 +20,7 @@ from tests.crash.shop import ONE, SCENARIOS, Shop
 CRASH = pytest.mark.crash
 SAMPLE = ("full_refresh, publish, two outlets", "date_range, replace", "latest_only, append", "every_instance, append")
 WITHOUT_TABLE = ("full_refresh, replace", "date_range, upsert", "latest_only, publish, two outlets")
-MOST = 60
+MOST = 90
 """Points that one start comes to, at most, after everything before was settled."""
 
 
@@ -101,6 +101,15 @@ def test_of_a_first_run_too(name, tmp_path, figures):
         if not killed:
             return
     pytest.fail("no driver came to its end")
+
+
+@pytest.mark.parametrize("name", [f"{mode}, two outlets" for mode in ("latest_only, publish", "latest_only, append")])
+def test_the_first_run_of_two_outlets_that_is_in_one_is_completed_in_the_other_once(name, tmp_path, figures):
+    shop = Shop(tmp_path, SCENARIOS[name])
+    shop.sell()
+    assert figures.killed(start(shop.folder, point="commit:in"))
+    settle(shop, figures)
+    check(shop)
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,8 @@ class OutletEntry:
         maker: The multi-asset.
         run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld,
             iteration, beside, restores: As in `SuccessEntry`, of this outlet.
+        epoch: Fence token of the claim that committed it, where that is a later one than the run's own: it published
+            what was missing of a run that was in other outlets already. 0 where it is the run's.
     """
 
     asset: str
@@ -223,6 +225,7 @@ class OutletEntry:
     iteration: str = ""
     beside: bool = False
     restores: str = ""
+    epoch: int = 0
 
     @property
     def published(self) -> PartitionSet:

@@ -181,6 +181,7 @@ ENTRIES = maybe(
         pins=pins,
         extra=extras,
         definition=texts,
+        epoch=numbers,
     ),
     st.builds(
         FailureEntry,

@@ -103,6 +103,20 @@ def test_what_came_out_as_it_was_is_no_news_of_that_outlet_alone():
     assert told.due() == {"fit": ["2025-01-07"]}
 
 
+def test_an_outlet_is_known_by_the_claim_that_committed_it():
+    told = story()
+    told.observed("s", "2025-01-06")
+    (run,) = told.plan().runs
+    token, later = told.claim(run), told.claim(run)
+    head = (told.state.assets["split"].chain[0].entry.run, token, later, run.blocks, "t", 0)
+    told.add(
+        OutletEntry("train", "train", "split", *head),
+        OutletEntry("test", "test", "split", *head, epoch=later),
+        SuccessEntry("split", "sparkassets:split", *head[:4], outlets=("train", "test")),
+    )
+    assert [told.state.assets[name].mark for name in ("train", "test")] == [f"epoch:{token}", f"epoch:{later}"]
+
+
 def test_a_manual_event_of_an_outlet_is_one_of_any_asset():
     told = ran(asset("fit", "train"))
     told.add(EventEntry("train", "train", days("2025-01-06")))

@@ -209,6 +209,7 @@ def outlet_to(entry: OutletEntry) -> dict[str, Any]:
             **({"iteration": entry.iteration} if entry.iteration else {}),
             **({"beside": True} if entry.beside else {}),
             **({"restores": entry.restores} if entry.restores else {}),
+            **({"epoch": entry.epoch} if entry.epoch else {}),
             **segments_to(entry.blocks),
         },
     }
@@ -235,6 +236,7 @@ def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
         iteration=body.get("iteration", ""),
         beside=body.get("beside", False),
         restores=body.get("restores", ""),
+        epoch=body.get("epoch", 0),
     )
 
 

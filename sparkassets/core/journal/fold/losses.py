@@ -93,7 +93,7 @@ def after_success(
     stuck = asset.stuck
     decided = stuck is not None and stuck.seq != seq
     if decided or _is_known_up_to(asset, entry):
-        asset = replace(asset, seen=entry.version, mark=_mark_of(entry.token))
+        asset = replace(asset, seen=entry.version, mark=_mark_of(entry))
     loss = asset.loss
     asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry, link)), entry.published)
     return replace(asset, loss=loss) if stuck is not None and not decided else asset
@@ -126,9 +126,10 @@ def _rest(loss: Loss | None, blocks: PartitionSet) -> Loss | None:
     return replace(loss, blocks=rest) if loss is not None and rest else None
 
 
-def _mark_of(token: int) -> str:
-    """The mark of a commit that a run with that fence token made."""
-    return f"epoch:{token}"
+def _mark_of(entry: SuccessEntry | OutletEntry) -> str:
+    """The mark of the commit that is in the table: the fence token of the claim that made it."""
+    later = entry.epoch if isinstance(entry, OutletEntry) else 0
+    return f"epoch:{later or entry.token}"
 
 
 def _lost(loss: Loss | None) -> PartitionSet:
