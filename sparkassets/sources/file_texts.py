@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zoneinfo import ZoneInfo
 
@@ -26,7 +26,7 @@ _BLOCK = 1 << 25
 _DATE = re.compile(r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIME = re.compile(
     r"([+-]?\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})"
-    r"(?:[ T](?:(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?\s*(\S.*)?)?)?)?"
+    r"(?:[ T](?:(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2})(?:\.(\d*))?)?)?\s*(\S.*)?)?)?)?"
 )
 _ZONE = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2}))?(?::?(\d{1,2}))?")
 _NO_OFFSET = ("Z", "UTC", "GMT", "UT")
@@ -183,6 +183,8 @@ def value_of(text: str, kind: str) -> str | int | bool | date | Decimal | None:
     (datetime.date(2025, 1, 5), '2025-01-05T08:00:00+00:00')
     >>> value_of("007", "integer"), value_of("x", "integer"), value_of("TRUE", "boolean"), value_of(" a", "string")
     (7, None, True, ' a')
+    >>> value_of("2025-01-05T10", "timestamp_ntz"), value_of("1,000.005", "decimal(9,2)")
+    (datetime.datetime(2025, 1, 5, 10, 0), Decimal('1000.01'))
     """
     if kind == "string":
         return text
@@ -194,9 +196,15 @@ def value_of(text: str, kind: str) -> str | int | bool | date | Decimal | None:
     if kind == "boolean":
         return {"true": True, "false": False}.get(text.lower())
     try:
-        return Decimal(text) if kind.startswith("decimal") else int(text)
+        return _decimal(text, kind) if kind.startswith("decimal") else int(text)
     except (ValueError, InvalidOperation):
         return None
+
+
+def _decimal(text: str, kind: str) -> Decimal:
+    """With as many digits behind the point as the type has."""
+    scale = int(kind.rstrip(")").rpartition(",")[2]) if "," in kind else 0
+    return Decimal(text.replace(",", "")).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
 
 
 def _date(text: str) -> date | None:
@@ -211,7 +219,7 @@ def _date(text: str) -> date | None:
 
 def _instant(text: str, *, local: bool) -> datetime | None:
     found = _TIME.fullmatch(text)
-    if found is None:
+    if found is None or (local and found[8]):
         return None
     year, month, day, hour, minute, second = (
         int(each or least) for each, least in zip(found.groups(), "111000", strict=False)
