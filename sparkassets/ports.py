@@ -19,7 +19,7 @@ from sparkassets.core.row_counts import row_counts
 from sparkassets.core.runs import ChangesTold, Pin, Position, Promotion, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.validations import Judgement, Past, Verdict, judgement_from, judgement_to
+from sparkassets.core.validations import Judgement, Past, Verdict, judgement_from, judgement_to, verdicts_from
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
@@ -504,9 +504,9 @@ class Committed:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What the rules did to its blocks."""
-        found = self.judgement
-        return () if found is None else found.verdicts
+        """What the rules found: those of its inlets in what it read, the others in its blocks."""
+        found, read = self.judgement, verdicts_from(self.measures.get("inlets", ()))
+        return read if found is None else (*read, *found.verdicts)
 
     @property
     def rows(self) -> Mapping[str, int]:

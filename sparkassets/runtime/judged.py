@@ -17,11 +17,11 @@ MOST_RUNS = 1000
 
 
 def judged(committed: Committed, blocks: PartitionSet) -> Mapping[str, Any]:
-    """What the record of a run of these blocks says of its validations; nothing of one that none judged."""
-    found = committed.judgement
+    """What the record of a run of these blocks says of its validations."""
+    found, told = committed.judgement, {"verdicts": committed.verdicts}
     if found is None:
-        return {}
-    return {"withheld": found.withheld & blocks, "verdicts": found.verdicts, "counts": found.counts}
+        return told
+    return {**told, "withheld": found.withheld & blocks, "counts": found.counts}
 
 
 def came_out(asset: AssetSpec, committed: Committed, blocks: PartitionSet, keys: Mapping[str, Any]) -> PartitionSet:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.validations import verdicts_to
 from sparkassets.ports import Computation, RunOrder
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
@@ -45,7 +46,7 @@ class SparkComputation:
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """Watermarks by inlet, and the extras and events that a function told."""
+        """Watermarks by inlet, the extras and events that a function told, and what rules of inlets found."""
         highs = {name: mark.high for name, mark in self.inlets.watermarks.items() if mark.high is not None}
         highs |= {name: str(changes.position) for name, changes in self.inlets.changes.items()}
         told: dict[str, Any] = {}
@@ -59,6 +60,8 @@ class SparkComputation:
             told["keys"] = {column: list(keys) for column, keys in self.context.added.items()}
         if self.writes_files:
             told["writes"] = "files"
+        if self.inlets.verdicts:
+            told["inlets"] = verdicts_to(self.inlets.verdicts)
         return told
 
 

@@ -93,7 +93,7 @@ class SparkEngine:
                 session = of_one_run(shared) if isinstance(order.asset.body, PythonBody) else shared
                 inlets = self._opening(session, order)
                 work.check(order.run)
-                check_inlets(order, inlets.frames, self._project.python)
+                read = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))
                 work.check(order.run)
                 marks = list(inlets.marks)
                 context = context_of(
@@ -102,7 +102,7 @@ class SparkEngine:
                     project=self._project,
                     folders={name: folder.path for name, folder in folders.items()},
                 )
-                return self._of_outlets(session, order, inlets, context, folders, work)
+                return self._of_outlets(session, order, read, context, folders, work)
             except SparkAssetsError:
                 raise
             except Exception as error:

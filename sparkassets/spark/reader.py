@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sparkassets.core.instants import Duration
 from sparkassets.core.runs import ROWS, Pin, Position, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.validations import Verdict
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
@@ -43,12 +44,14 @@ class ReadInlets:
         watermarks: By inlet with ``read: {after: …}``.
         changes: By inlet with ``read: changes``.
         files: The files that were listed for the read, by their pins.
+        verdicts: What was found by the rules of the inlets.
     """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
     watermarks: dict[str, Watermark] = field(default_factory=dict)
     changes: dict[str, InletChanges] = field(default_factory=dict)
     files: list[tuple[PinnedFiles, list[FoundFile]]] = field(default_factory=list)
+    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def marks(self) -> Iterator[Watermark]:

@@ -56,6 +56,18 @@ def test_what_must_hold_of_an_inlet_held_once_the_run_is_in():
     assert quality.assertions_facet([NULLS]) is None
 
 
+def test_what_an_inlet_was_warned_of_did_not_hold():
+    told = [replace(verdict(NULLS, "warned", failing=12), inlet="raw"), replace(verdict(RANGE, "passed"), inlet="raw")]
+    found = quality.assertions_facet([RANGE, NULLS], told)
+    facet_of(InputDatasetFacet, found, "assertions")
+    assert [(each["assertion"], each["success"], each["severity"]) for each in found["assertions"]] == [
+        ("range", True, "error"),
+        ("not_null", False, "warn"),
+    ]
+    assert quality.metrics_facet([NULLS], told) is None
+    assert [each["name"] for each in quality.tests_facet({}, told)["tests"]] == ["raw: not_null(a)", "raw: range(b)"]
+
+
 def test_what_is_withheld_is_not_among_what_was_written():
     item = asset("a", InletSpec("s", "x-s", None, rules=(RANGE,)), rules=(NULLS,))
     telling = Telling(project(source("s"), item), "prod")

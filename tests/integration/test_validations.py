@@ -52,7 +52,8 @@ def ids(root: Path, asset: str) -> list[int]:
 def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_path):
     asset = (
         "asset: copied\npartition: {by: day, column: day}\nretry_delay: 0s\n"
-        "inlets: {orders: {validations: [{not_null: shop}, {row_count: {min: 1}}]}}\n"
+        "inlets: {orders: {validations: [{not_null: shop}, {row_count: {min: 1}},\n"
+        "  {accepted: {shop: [a]}, severity: warn}]}}\n"
     )
     files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/copied.yml": asset, "assets/copied.sql": READ}
     root = write(tmp_path, files)
@@ -62,6 +63,8 @@ def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_
     failed = [run.error for run in summary.runs if run.status != "success"]
     assert "copied: the inlet 'orders' breaks what is asked of it: not_null(shop): 1 of 1 rows" in failed[-1]
     assert "shop=NULL" in failed[-1]
+    told = [each.text for run in summary.runs for each in run.verdicts if each.outcome == "warned"]
+    assert told == ["orders: accepted(shop): 1 of 1 rows"]
 
 
 def test_declared_columns_of_a_table_of_others_are_a_contract(spark, tmp_path):

@@ -21,7 +21,7 @@ from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import InletSpec, Schedule
-from sparkassets.core.validations import Change, Counted, Judgement, NotNull, RowCount, Rule, Verdict
+from sparkassets.core.validations import Change, Counted, Judgement, NotNull, RowCount, Rule, Verdict, verdicts_to
 from sparkassets.errors import InputError
 from sparkassets.runtime.work import Backfill, Tick
 from sparkassets.state.memory import MemoryStore
@@ -391,6 +391,26 @@ def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withho
     assert "12 of 900" not in tree
     assert "warned: pattern(n): 2 of 12 rows" in tree
     assert "quarantined: range(n): 1 of 12 rows, in /data/a_quarantine" in tree
+    assert state(w, "a") == decoded(w)
+
+
+def test_what_rules_of_inlets_warn_of_is_told_with_the_inlet():
+    w = world()
+    warned = Verdict("not_null(n)", "warn", "warned", FIRST | SECOND, 12, 2, samples=({"n": "NULL"},), inlet="s")
+    w.engine.measures["a"] = {"inlets": verdicts_to([warned])}
+    w.engine.judged["a"] = bad(SECOND)
+    (first, *_) = run(w).runs
+    assert [(each.name, each.outcome) for each in first.verdicts] == [
+        ("s: not_null(n)", "warned"),
+        ("not_null(n)", "withheld"),
+    ]
+    said = "warned: s: not_null(n): 2 of 12 rows"
+    assert said in repr(Looking(w.project, w.adapters()).explain("a"))
+    found = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    assert found.notes == (f"a-1 {said}",)
+    shown = run_document(History(w.project, w.adapters()).run_of("a-1")[0], w.project)["validations"][0]
+    assert (shown["inlet"], shown["outcome"], shown["samples"]) == ("s", "warned", [{"n": "NULL"}])
+    assert "inlet" not in run_document(History(w.project, w.adapters()).run_of("a-1")[0], w.project)["validations"][1]
     assert state(w, "a") == decoded(w)
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
     """What each rule did, and to which blocks: ``failing`` of ``checked`` rows, and some of those that fail.
 
-    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset.
+    ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset,
+    ``inlet`` for a rule of what was read.
     """
     return [
         {
@@ -31,6 +32,7 @@ def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> l
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
             **({"outlet": each.outlet} if each.outlet else {}),
+            **({"inlet": each.inlet} if each.inlet else {}),
         }
         for each in verdicts
     ]

@@ -82,7 +82,9 @@ def _completed(
 ) -> Event:
     written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
     asset = telling.project.assets.get(entry.asset)
-    inputs = telling.inputs(asset, entry.pins, highs=entry.watermarks, checked=True) if asset is not None else []
+    inputs = []
+    if asset is not None:
+        inputs = telling.inputs(asset, entry.pins, highs=entry.watermarks, checked=True, verdicts=entry.verdicts)
     outputs = [telling.written(each, made_by=entry, before=before.get(each.asset)) for each in written]
     run = telling.tests(entry)
     return _event("COMPLETE", at, link, telling, run=run, inputs=inputs, outputs=[each for each in outputs if each])

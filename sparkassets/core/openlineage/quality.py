@@ -44,7 +44,7 @@ def metrics_facet(rules: Sequence[Rule], verdicts: Sequence[Verdict]) -> Facet |
     """How many values of columns are NULL, by the rules that counted them in all rows that were published."""
     columns, rows = dict[str, Mapping[str, int]](), 0
     for rule in rules:
-        own = [each for each in verdicts if each.rule == rule.name]
+        own = [each for each in verdicts if each.rule == rule.name and not each.inlet]
         if not own or rule.where or not isinstance(rule.check, NotNull) or len(rule.check.columns) != 1:
             continue
         if all(each.outcome in _PUBLISHED for each in own):
@@ -53,16 +53,25 @@ def metrics_facet(rules: Sequence[Rule], verdicts: Sequence[Verdict]) -> Facet |
     return facet("DataQualityMetricsDatasetFacet", rowCount=rows, columnMetrics=columns) if columns else None
 
 
-def assertions_facet(rules: Sequence[Rule]) -> Facet | None:
-    """What held of an inlet, as the run came to its end: what must hold had stopped it."""
-    held = [rule for rule in rules if rule.severity == "fail" and rule.allow is None]
-    if not held:
+def assertions_facet(rules: Sequence[Rule], verdicts: Sequence[Verdict] = ()) -> Facet | None:
+    """What held of an inlet and what did not, as the run came to its end; None where nothing was found.
+
+    Args:
+        rules: Of the inlet.
+        verdicts: What they found. What must hold without exception held where nothing is told of it, or the run had
+            been stopped.
+    """
+    bad = {each.rule: each.outcome != "passed" or each.failing > 0 for each in verdicts}
+    told = [rule for rule in rules if rule.name in bad or (rule.severity == "fail" and rule.allow is None)]
+    if not told:
         return None
-    return facet("DataQualityAssertionsDatasetFacet", assertions=[_assertion(each) for each in held])
+    assertions = [_assertion(each, held=not bad.get(each.name, False)) for each in told]
+    return facet("DataQualityAssertionsDatasetFacet", assertions=assertions)
 
 
-def _assertion(rule: Rule) -> Mapping[str, Any]:
+def _assertion(rule: Rule, *, held: bool) -> Mapping[str, Any]:
     columns = getattr(rule.check, "columns", None) or [getattr(rule.check, "column", None)]
     one = columns[0] if len(columns) == 1 and isinstance(columns[0], str) else None
     about = {"column": one} if one else {}
-    return {"assertion": rule.check.kind, "success": True, **about, "severity": "error", "name": redact(rule.name)}
+    severity = "error" if rule.severity == "fail" else "warn"
+    return {"assertion": rule.check.kind, "success": held, **about, "severity": severity, "name": redact(rule.name)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -29,7 +29,7 @@ from sparkassets.core.openlineage.subsets import was_read, was_written
 from sparkassets.core.redaction import redact
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
-from sparkassets.core.validations import rule_of
+from sparkassets.core.validations import Verdict, rule_of
 from sparkassets.core.writes import Write
 from sparkassets.frozen import frozen
 
@@ -103,6 +103,8 @@ class Telling:
         asset = self.project.assets.get(entry.asset)
         written = [self.project.assets[name] for name in asset.written] if asset is not None else []
         rules = {rule_of(each.name if each.maker else "", rule.name): rule for each in written for rule in each.rules}
+        inlets = asset.inlets.values() if asset is not None else ()
+        rules |= {rule_of(inlet.name, rule.name): rule for inlet in inlets for rule in inlet.rules}
         found = tests_facet(rules, entry.verdicts)
         return {"test": found} if found is not None else {}
 
@@ -154,6 +156,7 @@ class Telling:
         *,
         highs: Mapping[str, str] | None = None,
         checked: bool = False,
+        verdicts: Sequence[Verdict] = (),
     ) -> list[Mapping[str, Any]]:
         """What a run of the asset reads, or has read: what is only waited for is not.
 
@@ -163,6 +166,7 @@ class Telling:
             highs: By inlet the watermark up to which it has read.
             checked: Whether the run came to its end, so that what must hold of its inlets held; then the columns of
                 these are told, too.
+            verdicts: What rules found then.
         """
         found = []
         for name, pin in pins.items():
@@ -173,7 +177,8 @@ class Telling:
             facets = {**self._dataset_facets(source), **_version(pin.version)}
             facets |= self._schema(source, pin.version) if checked else {}
             more = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
-            if checked and (held := assertions_facet(inlet.rules)) is not None:
+            own = [each for each in verdicts if each.inlet == name]
+            if checked and (held := assertions_facet(inlet.rules, own)) is not None:
                 more["dataQualityAssertions"] = held
             found.append(self._dataset(source, facets, inputFacets=more))
         return found

@@ -9,6 +9,7 @@ from typing import Literal
 from sparkassets.core.conditions import Condition, alone
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld import besides
 from sparkassets.core.journal.withheld import told as told_of
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
@@ -98,7 +99,7 @@ class AssetStatus:
         watermarks: How far its inlets were read of which its runs read only what is new.
         late: What people expect of it and is not there.
         notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
-            inlet is not told; of a source what of it is left out.
+            inlet is not told; what rules of inlets warned of; of a source what of it is left out.
     """
 
     asset: str
@@ -174,6 +175,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
             *of_table(context, asset, state),
             *_of_code(context, asset, state),
             *_over_budget(context, asset),
+            *_of_inlets(state),
             *untold,
         ),
     )
@@ -184,6 +186,13 @@ def _judged(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tu
     return tuple(
         Judged(record.run, record.at, parts, record.verdicts) for record, parts in held(context, asset, state).records
     )
+
+
+def _of_inlets(state: AssetState) -> tuple[str, ...]:
+    """What rules of its inlets warned the newest run of."""
+    if state.last is None:
+        return ()
+    return tuple(f"{state.last.run} {said}" for said in besides([each for each in state.last.verdicts if each.inlet]))
 
 
 def _untold(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:

@@ -56,9 +56,9 @@ Past = Mapping[str, Sequence[Counted]]
 """By the names of the rules that compare with it, what was published, in the order of time or else of its runs."""
 
 
-def rule_of(outlet: str, rule: str) -> str:
-    """The name of a rule among those of a run; ``outlet`` is empty where the run writes one table."""
-    return f"{outlet}: {rule}" if outlet else rule
+def rule_of(asset: str, rule: str) -> str:
+    """The name of a rule among those of a run: with its outlet, where the run writes several, or its inlet."""
+    return f"{asset}: {rule}" if asset else rule
 
 
 @frozen
@@ -70,6 +70,7 @@ class Verdict:
         observed: Of the first of them that it told something of.
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
+        inlet: The inlet whose rule it is, where it judged what was read.
     """
 
     rule: str
@@ -81,15 +82,16 @@ class Verdict:
     observed: str = ""
     samples: tuple[Sample, ...] = ()
     outlet: str = ""
+    inlet: str = ""
 
     @property
     def name(self) -> str:
-        """The rule, of a multi-asset with its outlet.
+        """The rule, of a multi-asset with its outlet, of an inlet with that.
 
         >>> Verdict("not_null(a)", "fail", "passed", NOTHING, outlet="train").name
         'train: not_null(a)'
         """
-        return rule_of(self.outlet, self.rule)
+        return rule_of(self.outlet or self.inlet, self.rule)
 
     @property
     def text(self) -> str:

@@ -27,6 +27,7 @@ def verdicts_from(plain: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
             observed=each.get("observed", ""),
             samples=tuple(each.get("samples", ())),
             outlet=each.get("outlet", ""),
+            inlet=each.get("inlet", ""),
         )
         for each in plain
     )
@@ -63,6 +64,7 @@ def _verdict_to(verdict: Verdict) -> dict[str, Any]:
         "observed": verdict.observed,
         "samples": [dict(sample) for sample in verdict.samples],
         "outlet": verdict.outlet,
+        "inlet": verdict.inlet,
     }
     return {
         "rule": verdict.rule,

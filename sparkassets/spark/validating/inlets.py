@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING
@@ -22,10 +23,8 @@ _MOST_ROWS = 3
 """Rows that fail in a message."""
 
 
-def check_inlets(
-    order: RunOrder, frames: Mapping[str, DataFrame], packages: Collection[str]
-) -> tuple[tuple[str, Verdict], ...]:
-    """What the rules of the inlets warn of, each with the inlet.
+def check_inlets(order: RunOrder, frames: Mapping[str, DataFrame], packages: Collection[str]) -> tuple[Verdict, ...]:
+    """What the rules of the inlets found; each with the inlet and the blocks of the run.
 
     Args:
         order: The run.
@@ -35,7 +34,7 @@ def check_inlets(
     Raises:
         RunError: An inlet breaks one of its rules.
     """
-    warned: list[tuple[str, Verdict]] = []
+    told: list[Verdict] = []
     for name, inlet in order.asset.inlets.items():
         rules = tuple(_rules(inlet, order.inlets[name])) if name in frames else ()
         if not rules:
@@ -43,8 +42,9 @@ def check_inlets(
         judgement = _judged(order, name, rules, frames, packages)
         if bad := judgement.of("withheld"):
             raise _refusal(order.asset, name, bad)
-        warned += [(name, each) for each in judgement.of("warned")]
-    return tuple(warned)
+        asked = {rule.name for rule in inlet.rules}
+        told += [replace(each, blocks=order.blocks, inlet=name) for each in judgement.verdicts if each.rule in asked]
+    return tuple(told)
 
 
 def _rules(inlet: InletSpec, read: AssetSpec) -> Iterator[Rule]:

@@ -44,6 +44,7 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Past)
         for name in asset.written
         for rule in context.asset(name).rules
     }
+    asked = {rule_of(inlet.name, rule.name): rule for inlet in asset.inlets.values() for rule in inlet.rules}
     judged = [*islice(_judged(context, asset, past), MOST_JUDGED)]
     names = list(dict.fromkeys([*written, *(each.name for one in judged for each in one.verdicts)]))
     withheld = [*_withheld(context, asset)]
@@ -51,7 +52,7 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Past)
         return None
     places = {name: place for place, name in enumerate(names)}
     return {
-        "rules": [_rule(name, written.get(name)) for name in names],
+        "rules": [_rule(name, written.get(name) or asked.get(name)) for name in names],
         "inlets": [[inlet.name, rule.name] for inlet in asset.inlets.values() for rule in inlet.rules],
         "runs": [
             {
