@@ -13,7 +13,7 @@ from sparkassets.core.spec.files import ProjectFile, StoreMap
 from sparkassets.core.spec.model import StoreOptions
 from sparkassets.core.spec.times import seconds
 
-_BUCKET: Final = re.compile(r"[sS]3[an]?://([A-Za-z0-9][A-Za-z0-9._-]*)?/?")
+_BUCKET: Final = re.compile(r"[sS]3[aAnN]?://([A-Za-z0-9][A-Za-z0-9._-]*)?/?")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_NAME: Final = 64
 _CREDENTIALS: Final = ("access_key", "secret_key", "session_token")
