@@ -14,7 +14,7 @@ from sparkassets.core.branches.places import state_of
 from sparkassets.core.branches.promotion import Offer
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.entries import Entry, EventEntry, Numbered, SuccessEntry
+from sparkassets.core.journal.entries import Entry, EventEntry, Numbered, SpecEntry, SuccessEntry
 from sparkassets.core.journal.events import EVENT_KINDS
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
@@ -179,6 +179,13 @@ class Branch:
     ) -> Callable[[AssetSpec], SourceObserver | None]:
         of_base = BaseObserver(self.base)
         return lambda asset: of_base if asset.name in self.fork.reused else observer(asset)
+
+    def unknown(self) -> list[str]:
+        """The assets it computes that are not as it ran them last, or that it never ran."""
+        changed = {
+            each.asset for each in changed_specs(self.fork.project, self.own.state()) if isinstance(each, SpecEntry)
+        }
+        return [name for name in self.fork.own if name in changed]
 
     def notes(self, context: PlanningContext) -> tuple[Note, ...]:
         """What is computed in the branch, and what is read of the base, and why."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.driving import Driving
 from sparkassets.app.history import History
+from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError, StateError
 
 if TYPE_CHECKING:
@@ -63,12 +64,15 @@ class Branching(Driving):
         """Makes what a branch has the base's, block by block, where a run of the base would make the same.
 
         Raises:
-            InputError: There is no such branch.
+            InputError: There is no such branch, or it has not run what it computes as it is now.
             RunFailedError: Something could not be promoted; it holds the summary.
         """
         from sparkassets.runtime.promoting import Promoting
 
         branch = self._existing(name)
+        if unknown := branch.unknown():
+            hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
+            raise InputError(f"branch {name!r} has not run {listing(unknown)} as it is now", hint=hint)
         work = Promoting(self._of_branch(branch, select), branch.offer)
         return self._drive([work], spark, at=None, progress=progress, check=check, over_budget=True)
 

@@ -127,3 +127,14 @@ def test_promotion_says_what_it_would_do_and_why_not_the_rest():
     plan = dev.plan_promotion("dev")
     assert [(run.asset, run.reason) for run in plan.runs] == [("a", "promoted from branch dev")]
     assert [(wait.asset, wait.reason) for wait in plan.waiting] == [("b", "made of a, which the base has otherwise")]
+
+
+def test_code_that_the_branch_has_not_run_is_not_promoted_and_the_base_does_not_hear_of_it():
+    memory, _ = branched()
+    later, before = memory.project(2), memory.stores["/s"].history()
+    with pytest.raises(InputError, match=r"^branch 'dev' has not run a as it is now\n") as raised:
+        later.promote("dev")
+    assert raised.value.hint == "`sparkassets run --branch dev` computes what has changed; then promote it"
+    assert memory.stores["/s"].history() == before
+    assert [run.asset for run in later.branch("dev").run(at="2025-02-01").runs] == ["a", "b"]
+    assert [run.asset for run in later.plan_promotion("dev").runs] == ["a"]
