@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 settings.register_profile("sparkassets", deadline=None, max_examples=examples(60), derandomize=COUNT == USUAL)
 settings.load_profile("sparkassets")
 
-TOGETHER = re.compile(r".*/test_(connect|demo|state_spark|registered_timetables|wheel)\.py")
+TOGETHER = re.compile(r".*/test_(connect|demo|s3|state_spark|registered_timetables|wheel)\.py")
 """Modules whose tests share what takes long to make: of several processes one has them all."""
 
 QUICK = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}

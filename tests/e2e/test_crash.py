@@ -1,7 +1,7 @@
 """Real processes killed at each moment of a run: the next start loses nothing and doubles nothing.
 
-`make test` kills where Spark matters most: an upsert, a commit of Spark's that is in flight, by Ctrl-C; `make crash`
-also where a moment is marked so. Drivers without a JVM are killed at every point, in tests/crash.
+`make test` kills where Spark matters most: a commit of Spark's that is in flight, and by Ctrl-C; `make crash` also where
+a moment is marked so. Drivers without a JVM are killed at every point, in tests/crash.
 """
 
 from __future__ import annotations
@@ -301,14 +301,15 @@ def test_a_driver_that_dies_while_it_takes_over_is_taken_over_too(shop):
     shop.check("ledger", runs=2)
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize(
     "moment",
     [
         "remembered",
-        pytest.param("computed", marks=pytest.mark.crash),
-        pytest.param("merged", marks=pytest.mark.crash),
-        pytest.param("written", marks=pytest.mark.crash),
-        pytest.param("recorded", marks=pytest.mark.crash),
+        "computed",
+        "merged",
+        "written",
+        "recorded",
     ],
 )
 def test_an_upsert_that_is_killed_is_completed_once(shop, moment):

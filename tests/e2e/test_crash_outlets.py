@@ -9,7 +9,7 @@ from tests.e2e.projects import rows, stamps, write
 from tests.e2e.test_crash import FIRST, SECOND, Shop, shop
 
 __all__ = ["shop"]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.crash]
 
 OUTLETS = ("small", "large")
 FILES = {
@@ -40,13 +40,13 @@ def expected(*sales) -> list[list[tuple[int, int]]]:
     ("moment", "first"),
     [
         ("written@small", True),
-        pytest.param("written@small", False, marks=pytest.mark.crash),
-        pytest.param("prepared@large", True, marks=pytest.mark.crash),
-        pytest.param("prepared@small", False, marks=pytest.mark.crash),
-        pytest.param("put", True, marks=pytest.mark.crash),
-        pytest.param("computed@large", True, marks=pytest.mark.crash),
-        pytest.param("written@large", True, marks=pytest.mark.crash),
-        pytest.param("recorded", True, marks=pytest.mark.crash),
+        ("written@small", False),
+        ("prepared@large", True),
+        ("prepared@small", False),
+        ("put", True),
+        ("computed@large", True),
+        ("written@large", True),
+        ("recorded", True),
     ],
 )
 def test_the_next_start_publishes_what_is_missing_from_the_same_pins(shop, moment, first):

@@ -10,7 +10,7 @@ from tests.e2e.projects import rows, stamps, write
 from tests.e2e.test_crash import FIRST, Shop, shop
 
 __all__ = ["shop"]
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.crash]
 
 SELECT = "sql: SELECT id, day, amount FROM {{ inlets.sales }}"
 RULES = """
@@ -36,10 +36,8 @@ BAD = [(3, "2025-01-02", 700), (4, "2025-01-03", 1), (5, "2025-01-02", 3), (6, "
 MOMENTS = ["prepared", "quarantined", "put", "written", "recorded", "staged", "claimed"]
 
 
-@pytest.mark.parametrize("by_spark", [False, pytest.param(True, marks=pytest.mark.crash)])
-@pytest.mark.parametrize(
-    "moment", [pytest.param(each, marks=[] if each == "put" else [pytest.mark.crash]) for each in MOMENTS]
-)
+@pytest.mark.parametrize("by_spark", [False, True])
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_the_next_start_publishes_what_is_good_once_and_nothing_else(shop, moment, by_spark):
     if by_spark and moment in ("put", "staged"):
         pytest.skip("of the driver's commits")
@@ -64,7 +62,6 @@ def test_the_next_start_publishes_what_is_good_once_and_nothing_else(shop, momen
     assert shop.left("checked") == []
 
 
-@pytest.mark.crash
 @pytest.mark.parametrize(
     "moment",
     [

@@ -164,6 +164,7 @@ def test_rows_that_a_replaced_partition_has_as_before_are_no_changes(engine, spa
     ]
 
 
+@pytest.mark.deep
 def test_a_restored_table_tells_what_that_changed(engine, spark, tmp_path):
     orders = Orders(spark, tmp_path / "orders")
     orders("INSERT INTO {orders} VALUES (1, 'a'), (2, 'a')", "UPDATE {orders} SET status = 'b' WHERE order_id = 1")

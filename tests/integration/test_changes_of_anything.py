@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from sparkassets import Project
 from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.execution import Done
-from tests.depth import examples
+from tests.depth import COUNT, USUAL, examples
 from tests.e2e.projects import rows as table_rows
 from tests.e2e.projects import write
 from tests.integration.test_changes import Orders
@@ -40,6 +40,7 @@ FILES = {
         sql: SELECT id, name, _change_type AS change, _commit_version AS version FROM {{ inlets.items }}
     """,
 }
+TICKS = 4 if COUNT > USUAL else 2
 GOES = {"delete", "update_preimage"}
 
 
@@ -125,7 +126,7 @@ def test_copy_and_log_are_what_the_versions_of_the_table_are(spark, tmp_path, mo
     monkeypatch.setattr("sparkassets.wiring.project.any_alive", lambda _: False)  # a claim that is left is of the dead
     project, deaths, number = Project.load(folder, env={}), 0, 0
     project.run(spark)
-    for tick in range(4):
+    for tick in range(TICKS):
         for _ in range(rng.randint(2, 4)):
             number += 1
             change(rng, items, number)
@@ -134,5 +135,5 @@ def test_copy_and_log_are_what_the_versions_of_the_table_are(spark, tmp_path, mo
         project.run(spark)
         assert Counter(table_rows(folder / "warehouse/copy", "id", "name")) == held(items, None)
         assert {v: each for v, each in logged(folder).items() if each} == changes(items, 1)
-    assert deaths == 2
+    assert deaths == TICKS // 2
     assert project.run(spark).runs == ()

@@ -75,13 +75,13 @@ def test_a_table_is_the_newest_of_its_iterations(spark, tmp_path):
         assert [run.status for run in summary.runs] == ["success", "success"]
     assert held(root, "total") == [{"n": 6}]
     assert held(root, "twice") == [{"n": 12}]
-    kept = folders(root, "total")
-    assert [name.rsplit(".", 2)[0] for name in kept] == runs[1:]
-    path = root / "warehouse/total/_iterations" / kept[0] / "rows"
+    kept = {name.rsplit(".", 2)[0]: name for name in folders(root, "total")}
+    assert kept.keys() == {*runs[1:]}
+    path = root / "warehouse/total/_iterations" / kept[runs[1]] / "rows"
     assert spark.read.format("delta").load(str(path)).collect() == [(3,)]
     assert spark.read.parquet(str(path)).collect() == [(3,)]
     event = project.events(asset="total")[-1]
-    assert event["extra"]["path"] == str(root / "warehouse/total/_iterations" / kept[1] / "rows")
+    assert event["extra"]["path"] == str(root / "warehouse/total/_iterations" / kept[runs[2]] / "rows")
     assert event["extra"]["key"] == event["extra"]["run"] == runs[2]
 
 

@@ -102,6 +102,7 @@ def test_rows_take_the_place_of_those_with_their_keys(either):
     }
 
 
+@pytest.mark.deep
 def test_neither_order_nor_repetition_matters(either):
     either.run((1, "new", 5, "u"), (1, "old", 3, "c"), (1, "new", 5, "u"), (2, "x", 9, "d"))
     assert either.names() == [(1, "new")]

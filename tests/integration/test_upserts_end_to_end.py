@@ -58,6 +58,7 @@ def test_changes_that_come_in_any_order_become_customers(spark, tmp_path):
     assert project.run(spark).runs == ()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(examples(1)))
 def test_an_upsert_of_its_changes_is_the_source(spark, tmp_path, seed):
     rng, folder = random.Random(seed), write(tmp_path, {name: dedent(text) for name, text in COPY.items()})  # noqa: S311

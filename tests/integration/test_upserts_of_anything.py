@@ -14,7 +14,7 @@ import pytest
 
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import History, Upsert
-from tests.depth import COUNT, USUAL, examples
+from tests.depth import COUNT, USUAL, deep, examples
 from tests.integration.orders import execute, held, order, rows, save, sql, table
 
 pytestmark = pytest.mark.spark
@@ -82,7 +82,7 @@ class Upserted:
 
 
 @pytest.mark.parametrize("seed", range(examples(1)))
-@pytest.mark.parametrize("order_is", ["stored", "hidden"])
+@pytest.mark.parametrize("order_is", ["hidden", deep("stored")])
 def test_an_upsert_is_the_newest_of_all_that_came(engine, spark, tmp_path, seed, order_is):
     rng = random.Random(f"{seed}-{order_is}")  # noqa: S311  a test's own
     name = "number" if order_is == "stored" else "_number"
