@@ -61,7 +61,9 @@ def held(root: Path, asset: str) -> list[dict]:
 
 
 def folders(root: Path, asset: str) -> list[str]:
-    return sorted(each.name for each in (root / "warehouse" / asset / "_iterations").iterdir())
+    """The iterations that are kept, oldest first; of two runs in one second the names do not tell which that is."""
+    there = (root / "warehouse" / asset / "_iterations").iterdir()
+    return [each.name for each in sorted(there, key=lambda folder: folder.stat().st_mtime_ns)]
 
 
 def test_a_table_is_the_newest_of_its_iterations(spark, tmp_path):
