@@ -1,7 +1,7 @@
 """Real processes killed at each moment of a run: the next start loses nothing and doubles nothing.
 
-`make test` kills where Spark matters most: a commit of Spark's that is in flight, and by Ctrl-C; `make crash` also where
-a moment is marked so. Drivers without a JVM are killed at every point, in tests/crash.
+`make test` kills where Spark matters most: in a commit of Spark's that is in flight, and by Ctrl-C; `make crash` at all
+moments. Drivers without a JVM are killed at every point, in tests/crash.
 """
 
 from __future__ import annotations
