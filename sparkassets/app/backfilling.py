@@ -65,7 +65,7 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
             asset, blocks, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
         )
     _refuse_of_partitions(asset, request)
-    return Backfill(asset, EVERYTHING, interval=_interval_asked(asset, request), force=request.force)
+    return Backfill(asset, EVERYTHING, interval=interval_asked(asset, request.interval), force=request.force)
 
 
 def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
@@ -106,14 +106,19 @@ def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
         raise InputError(f"asset {asset.name!r} has no partitions: {given} is for those that have")
 
 
-def _interval_asked(asset: AssetSpec, request: BackfillRequest) -> tuple[int, int] | None:
-    if request.interval is None:
+def interval_asked(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
+    """The data interval that a person wrote, instants ``A..B`` or one that is both; Unix seconds.
+
+    Raises:
+        InputError: It is none, or it ends before it starts.
+    """
+    if interval is None:
         return None
-    first, dots, last = request.interval.partition("..")
+    first, dots, last = interval.partition("..")
     start = parse_instant(first, zone=asset.local_zone)
     end = parse_instant(last, zone=asset.local_zone) if dots else start
     if end < start:
-        raise InputError(f"the interval {request.interval!r} ends before it starts")
+        raise InputError(f"the interval {interval!r} ends before it starts")
     return unix(start), unix(end)
 
 

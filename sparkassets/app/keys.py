@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from sparkassets.core.instants import instant, zoned
+
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
     from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
@@ -32,10 +34,12 @@ def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
 
 
 def _held(run: RunResult, project: ProjectSpec) -> RunResult:
-    """The result, what it withheld told by its keys."""
+    """The result, what it withheld told by its keys; of an instance by its data interval."""
     asset = project.assets.get(run.asset)
     if not run.withheld or asset is None:
         return run
+    if run.request.apart and run.interval is not None:
+        return replace(run, held=("..".join(zoned(instant(at), project.timezone) for at in run.interval),))
     return replace(run, held=tuple(asset.partitioning.labels(run.withheld)))
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfilling import named_blocks
+from sparkassets.app.backfilling import interval_asked, named_blocks
 from sparkassets.app.opened import Opened
 from sparkassets.core.instants import unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.targets import look_at_targets
 
@@ -18,6 +20,32 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.marks import Marked, MarkKind
     from sparkassets.core.journal.state import ClaimState, State
+
+
+@frozen
+class Named:
+    """What a person names of an asset.
+
+    Attributes:
+        partitions: Keys ``A..B`` or ``A``.
+        interval: Instants ``A..B``, of an asset without partitions.
+        run: The name of a run of such an asset.
+    """
+
+    partitions: tuple[str, ...] = ()
+    interval: str | None = None
+    run: str = ""
+
+    def interval_of(self, asset: AssetSpec) -> tuple[int, int] | None:
+        """The interval in Unix seconds.
+
+        Raises:
+            InputError: The asset has partitions, or the interval is none.
+        """
+        if asset.partitioning.is_partitioned and (self.run or self.interval is not None):
+            given = "--run" if self.run else "--interval"
+            raise InputError(f"asset {asset.name!r} has partitions: leave {given} out, which is for those without")
+        return interval_asked(asset, self.interval)
 
 
 class Marking(Opened):
@@ -39,9 +67,11 @@ class Marking(Opened):
         Raises:
             InputError: The asset is a source, its keys are wrong, some of them run, or the reason is missing.
         """
-        return self._mark(asset, kind, partitions, reason, verb="mark")
+        return self._mark(asset, kind, Named(tuple(partitions)), reason, verb="mark")
 
-    def accept(self, asset: str, *partitions: str, reason: str) -> Marked:
+    def accept(
+        self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
+    ) -> Marked:
         """Says that what is withheld is to be published although its validations fail; needs no Spark.
 
         The next run computes it again and publishes it; once something new comes for it, it is judged anew.
@@ -49,14 +79,18 @@ class Marking(Opened):
         Args:
             asset: Its name.
             partitions: Keys ``A..B`` or ``A``, inclusive; none for all that is withheld.
+            interval: Instants ``A..B``, for an asset without partitions: the data interval of the withheld run.
+            run: The withheld run itself, for such an asset. Where several are withheld, one of them has to be named.
             reason: Why, for people; without credentials.
 
         Raises:
-            InputError: Some of them are not withheld, or run; the asset is a source, or the reason is missing.
+            InputError: Some of them are not withheld, or run; several runs are, and none is named; the asset is a
+                source, or the reason is missing.
         """
-        return self._mark(asset, "accept", partitions, reason, verb="accept")
+        named = Named(tuple(partitions), interval, run or "")
+        return self._mark(asset, "accept", named, reason, verb="accept")
 
-    def _mark(self, asset: str, kind: MarkKind, partitions: Sequence[str], reason: str, *, verb: str) -> Marked:
+    def _mark(self, asset: str, kind: MarkKind, named: Named, reason: str, *, verb: str) -> Marked:
         from sparkassets.core.journal.marks import Marked, MarkEntry
         from sparkassets.core.planner.marking import Marking as Asked
         from sparkassets.core.planner.marking import checked_reason, entries
@@ -68,8 +102,9 @@ class Marking(Opened):
                 hint="`sparkassets events add` tells of an update",
             )
         spec = self._known(verb).assets[asset]
-        blocks = EVERYTHING if kind == "accept" and not partitions else named_blocks(spec, partitions)
-        asked = Asked(spec, blocks, kind, checked_reason(reason), self._adapters.user())
+        blocks = EVERYTHING if kind == "accept" and not named.partitions else named_blocks(spec, named.partitions)
+        head = (spec, blocks, kind, checked_reason(reason), self._adapters.user())
+        asked = Asked(*head, named.interval_of(spec), named.run)
         known: list[PartitionSet] = []
         asking: list[ClaimState] = []
 
@@ -88,7 +123,8 @@ class Marking(Opened):
         own = (each.entry for each in recorded if isinstance(each.entry, MarkEntry))
         made = PartitionSet.union(entry.blocks for entry in own if entry.asset == asset)
         settled = tuple(link.entry.run for link in asking if link.token not in left)
-        rest = NOTHING if blocks.is_everything and kind == "accept" else known[0] - made
+        partly = kind == "accept" and spec.partitioning.is_partitioned
+        rest = NOTHING if blocks.is_everything and partly else known[0] - made
         return Marked(asset, kind, asked.reason, asked.by, made, rest, settled)
 
     def _seen(self, state: State, asset: str) -> Sequence[Entry]:

@@ -183,9 +183,8 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         if result.status == "failed":
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
     for result in summary.withheld:
-        print_withheld(
-            f"{result.asset} {blocks_text(result.asset, result.withheld, project)}".rstrip(), result, terminal
-        )
+        which = blocks_text(result.asset, result.withheld, project) or few(result.held)
+        print_withheld(f"{result.asset} {which}".rstrip(), result, terminal)
     for result in summary.runs:
         print_besides(result.asset, result, project, terminal)
     if summary.faults:

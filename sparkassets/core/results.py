@@ -103,13 +103,15 @@ class Summary:
     @property
     def withheld(self) -> tuple[RunResult, ...]:
         """The runs that withheld something which no later one has tried again."""
-        tried: dict[str, PartitionSet] = {}
+        tried: dict[tuple[object, ...], PartitionSet] = {}
         found: list[RunResult] = []
         for run in reversed(self.runs) if any(run.withheld for run in self.runs) else ():
             if run.status == "success":
-                later = tried.get(run.asset, NOTHING)
+                request, of = run.request, (run.asset,)
+                key = (*of, request.interval, request.events) if request.apart else of
+                later = tried.get(key, NOTHING)
                 found += [run] if run.withheld - later else []
-                tried[run.asset] = later | run.blocks
+                tried[key] = later | run.blocks
         return tuple(reversed(found))
 
     @property

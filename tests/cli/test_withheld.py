@@ -67,3 +67,10 @@ def test_what_is_not_withheld_is_not_accepted(said, args, told):
     said("run")
     code, _, err = said("accept", *args, "--reason", "x")
     assert (code, told in " ".join(err.split())) == (2, True)
+
+
+@pytest.mark.usefixtures("judged")
+def test_partitions_are_accepted_by_their_keys_alone(said):
+    said("run")
+    code, _, err = said("accept", "daily_revenue", "--run", "daily_revenue-1", "--reason", "x")
+    assert (code, "has partitions: leave --run out" in " ".join(err.split())) == (2, True)

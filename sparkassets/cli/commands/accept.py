@@ -19,17 +19,31 @@ from sparkassets.core.documents.marks import mark_document
 @click.argument("asset", type=AssetName())
 @project_option
 @partitions_option
+@click.option(
+    "--interval",
+    metavar="A..B",
+    help="The data interval of the withheld run, for an asset without partitions (ISO; as of `backfill`).",
+)
+@click.option("--run", "run", metavar="RUN", help="The withheld run, for an asset without partitions.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why, for whoever reads the plan later.")
 @json_option
-def command(folder: Path, asset: str, partitions: tuple[str, ...], reason: str, as_json: bool) -> int:
+def command(
+    folder: Path,
+    asset: str,
+    partitions: tuple[str, ...],
+    interval: str | None,
+    run: str | None,
+    reason: str,
+    as_json: bool,
+) -> int:
     """Publish what is withheld of ASSET although its validations fail.
 
-    Without --partition that is all that is withheld of it. The next `run` computes it again and publishes it, whatever
-    its schedule, and its consumers go on; it counts as accepted until something new comes for it, and is judged anew
-    then.
+    Without --partition that is all that is withheld of it. Of an asset without partitions it is the run that --interval
+    or --run names, or the only one that is withheld. The next `run` computes it again and publishes it, whatever its
+    schedule, and its consumers go on; it counts as accepted until something new comes for it, and is judged anew then.
     """
     project = open_project(folder)
-    found = project.accept(asset, *partitions, reason=reason)
+    found = project.accept(asset, *partitions, interval=interval, run=run, reason=reason)
     if as_json:
         print_json(mark_document(found, project.spec))
         return 0

@@ -15,7 +15,7 @@ from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, 
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.documents.status import standing, status_document
-from sparkassets.core.instants import unix
+from sparkassets.core.instants import instant, unix, zoned
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.holders import Holder
@@ -62,7 +62,9 @@ def command(folder: Path, branch: str | None, at: str | None, as_json: bool) -> 
 
 
 def _print_judged(status: AssetStatus, judged: Judged, project: ProjectSpec, terminal: Terminal) -> None:
-    name = " ".join(filter(None, [status.asset, blocks_text(status.asset, judged.blocks, project)]))
+    interval = "..".join(zoned(instant(at), project.timezone) for at in judged.interval or ())
+    which = blocks_text(status.asset, judged.blocks, project) or interval
+    name = " ".join(filter(None, [status.asset, which]))
     said = f"{name} withheld by {judged.run}: {clean(judged.text)}"
     terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))
     print_samples(judged.verdicts, terminal)

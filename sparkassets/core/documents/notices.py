@@ -46,13 +46,20 @@ class Notice:
 
 @frozen
 class _Trouble:
-    """Blocks that failed, or that are withheld; ``token`` is that of the run."""
+    """Blocks that failed, or that are withheld; ``token`` is that of the run.
+
+    Attributes:
+        apart: Whether it is of one instance, beside which others of the asset may be in trouble.
+        interval: Data interval of such an instance, Unix seconds.
+    """
 
     kind: NotifyOn
     blocks: PartitionSet
     token: int
     run: str
     text: str
+    apart: bool = False
+    interval: tuple[int, int] | None = None
 
 
 _OVER: Final[Mapping[NotifyOn, str]] = {"failure": "computed again", "withheld": "published"}
@@ -125,7 +132,10 @@ class Following:
 def _troubles(state: AssetState) -> tuple[_Trouble, ...]:
     """What is wrong with an asset, as the journal has it."""
     failed = (_Trouble("failure", each.blocks, each.token, each.run, each.error) for each in state.failed)
-    held = (_Trouble("withheld", each.blocks, each.token, each.run, told(each.verdicts)) for each in state.withheld)
+    held = (
+        _Trouble("withheld", each.blocks, each.token, each.run, told(each.verdicts), each.apart, each.interval)
+        for each in state.withheld
+    )
     return (*failed, *held)
 
 
@@ -133,7 +143,7 @@ def _notices(asset: AssetSpec, known: _Followed) -> Iterator[Notice]:
     for item in known.after:
         new = item.blocks - _union(each for each in known.before if _alike(each, item))
         if new:
-            hint, which = known.hints.get(item.run, ""), labels(new, asset.partitioning)
+            hint, which = known.hints.get(item.run, ""), labels(new, asset.partitioning) or _interval_of(asset, item)
             yield Notice(item.kind, asset.name, which, item.text, hint, item.run, asset.owner)
     wrong = _union(known.after)
     for kind, text in _OVER.items() if known.ran else ():
@@ -154,6 +164,15 @@ def _of_late(asset: AssetSpec, late: LateEntry) -> Notice:
     return Notice("late", asset.name, which, f"expected by {by}", owner=asset.owner)
 
 
+def _interval_of(asset: AssetSpec, item: _Trouble) -> str:
+    """Which instance it is, for people; empty where its asset has none, or nothing tells it."""
+    if not item.apart or item.interval is None:
+        return ""
+    return "..".join(zoned(instant(at), asset.timezone) for at in item.interval)
+
+
 def _alike(one: _Trouble, other: _Trouble) -> bool:
     """Whether they are of the same, but for numbers: ports, times and counts are others every time."""
+    if one.apart and (one.interval != other.interval or one.interval is None):
+        return one.token == other.token
     return one.kind == other.kind and _NUMBERS.sub("", one.text) == _NUMBERS.sub("", other.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import instant_text, partitions_document
+from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.runs import RunRecord
@@ -52,5 +52,6 @@ def judged_document(judged: Judged, asset: AssetSpec) -> dict[str, Any]:
         "run": judged.run,
         "at": instant_text(judged.at),
         "partitions": partitions_document(judged.blocks, asset),
+        "data_interval": interval_document(judged.interval),
         "rules": verdicts_document(judged.verdicts, asset),
     }

@@ -30,6 +30,7 @@ class MarkEntry:
         consumption, events, cursor: Of an asset without partitions: what was due, which is used up now.
         watermarks: Of such an asset: from where it goes on in inlets that are read by their changes.
         only_answers: It tells what became of runs that nobody could look for, and nothing else.
+        run: Of an asset whose instances are runs of their own: the run whose rows are accepted.
     """
 
     asset: str
@@ -44,6 +45,7 @@ class MarkEntry:
     cursor: tuple[int, int] | None = None
     watermarks: Mapping[str, str] = field(default_factory=dict)
     only_answers: bool = False
+    run: str = ""
 
     @property
     def extra(self) -> dict[str, Any]:

@@ -3,14 +3,22 @@
 A withheld block is not due until it has a new cause: data that its run did not have, other rules or other code, or
 somebody who accepts it or asks for it again. Records are few, whatever the number of blocks: older ones are told
 together.
+
+Of an asset without partitions a record is of one run. Where each interval or event has a run of its own
+(``every_instance``) these records stand apart: what was withheld of one instance is still to come, whatever becomes of
+later ones, so that each is told, tried again and accepted by itself. Where runs go on from each other (``latest_only``)
+there is never more than one: what is withheld is neither behind the watermark nor passed over by the next interval, so
+the next run computes it together with what came since, and withholds or publishes both. Of a ``full_refresh`` the
+newest run stands for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.runs import Pin
 from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
@@ -36,6 +44,9 @@ class Withheld:
         verdicts: Of the rules that failed.
         interval: Data interval of the run, Unix seconds.
         invocation: Of the driver that claimed it.
+        pins, events: Of an asset without partitions: what the run read, and the numbers of the events that it answers.
+        apart: It is one instance of several, which stand beside one another.
+        said: Of such an instance, who accepted it and why; empty where nobody did.
     """
 
     blocks: PartitionSet
@@ -48,6 +59,10 @@ class Withheld:
     verdicts: tuple[Verdict, ...] = ()
     interval: tuple[int, int] | None = None
     invocation: str = ""
+    pins: Mapping[str, Pin] = field(default_factory=dict)
+    events: tuple[int, ...] = ()
+    apart: bool = False
+    said: str = ""
 
     def resting(self, definition: str) -> PartitionSet:
         """Those of the blocks for which nothing is new, by an asset of that definition."""
@@ -92,8 +107,11 @@ Records = tuple[Withheld, ...]
 def after_run(before: Records, blocks: PartitionSet, item: Withheld | None) -> Records:
     """What is withheld when a run of ``blocks`` is in: ``item`` of them, judged as its own definition does.
 
-    Whatever held them before, without a cause since, judged the same data.
+    Whatever held them before, without a cause since, judged the same data. Instances stand for themselves.
     """
+    if instances := tuple(each for each in before if each.apart):
+        others = tuple(each for each in before if not each.apart)
+        return (*instances, *after_run(others, blocks, item))
     if item is None:
         return without(before, blocks) if before else before
     again = [(each, part) for each in before if (part := (each.blocks - each.caused) & item.blocks)]
@@ -105,6 +123,46 @@ def after_run(before: Records, blocks: PartitionSet, item: Withheld | None) -> R
         merged[judges] = merged.get(judges, NOTHING) | part
     found = (replace(item, blocks=part, caused=item.caused & part, judges=judges) for judges, part in merged.items())
     return _bounded([*without(before, blocks), *found])
+
+
+def after_instance(before: Records, run: Instance, item: Withheld | None) -> Records:
+    """What is withheld when the run of an instance is in; ``item`` where it is withheld, be it once more.
+
+    That of other instances stays. What is told of the whole asset was before each instance had a run of its own.
+    """
+    kept: list[Withheld] = []
+    for each in before:
+        if each.apart and not run.is_that(each):
+            kept.append(each)
+        elif each.apart and item is not None:
+            item = item if each.caused else replace(item, judges=_newest(each.judges, item.judges))
+    return tuple(kept) if item is None else (*kept, item)
+
+
+@frozen
+class Instance:
+    """By what the run of an instance is told from others of its asset.
+
+    Attributes:
+        interval: Its data interval, Unix seconds.
+        events: Numbers of the events that it answers.
+        again: The run that it does again; empty where it is told by the others.
+    """
+
+    interval: tuple[int, int] | None = None
+    events: tuple[int, ...] = ()
+    again: str = ""
+
+    def is_that(self, record: Withheld) -> bool:
+        """Whether it is the instance of which the record tells; one with neither interval nor events is its own."""
+        if self.again:
+            return record.run == self.again
+        return (self.interval, self.events) == (record.interval, record.events) != (None, ())
+
+
+def accepted(before: Records, run: str, said: str) -> Records:
+    """What is withheld when somebody accepts the instance that this run withheld."""
+    return tuple(replace(each, said=said) if each.apart and each.run == run else each for each in before)
 
 
 def without(before: Records, blocks: PartitionSet) -> Records:

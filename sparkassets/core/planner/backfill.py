@@ -24,7 +24,7 @@ from sparkassets.core.planner.withheld import waits
 from sparkassets.core.planner.wording import labels, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange, FullRefresh
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh
 from sparkassets.errors import InputError
 
 
@@ -214,7 +214,10 @@ def plan_backfill_unpartitioned(
     aligned, gated = align_unpartitioned(context, asset, interval), gate(context, asset, EVERYTHING, context.now)
     if aligned.waiting or gated.waiting:
         return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
-    found = _answers(context, asset, state) if interval is None else None
+    found, apart = (
+        _answers(context, asset, state) if interval is None else None,
+        isinstance(asset.strategy, EveryInstance),
+    )
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
@@ -229,7 +232,8 @@ def plan_backfill_unpartitioned(
         },
         rebuilds=rebuilds,
         consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
-        accepted=NOTHING if found is not None else held_of(context, asset, state).accepted,
+        accepted=NOTHING if apart or found is not None else held_of(context, asset, state).accepted,
+        apart=apart,
     )
     events = found.events if found is not None else ()
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state, events=events),), ())

@@ -20,7 +20,7 @@ from sparkassets.core.planner.withheld import again as held_before
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.runs import Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange, Segments
+from sparkassets.core.strategies import DateRange, EveryInstance, Segments
 from sparkassets.frozen import frozen
 
 
@@ -185,5 +185,7 @@ def _of_events(case: Case, candidate: Candidate) -> PlannedRun:
         consumption=candidate.uses.consumption,
         restores=restores,
         accepted=candidate.accepted,
+        apart=isinstance(asset.strategy, EveryInstance),
+        again=candidate.again,
     )
     return PlannedRun.of(request, asset=asset, state=state, events=candidate.events)

@@ -7,17 +7,18 @@ from itertools import islice
 
 from sparkassets.core.conditions import Condition
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.journal.withheld import Withheld
+from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.news import Causes, Uses, causes, everything
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import outdated
 from sparkassets.core.planner.timing import MOST_RUNS, Tick, due_ticks
-from sparkassets.core.planner.withheld import Held, held, waits
+from sparkassets.core.planner.withheld import Held, Standing, held, held_up, waits
 from sparkassets.core.planner.wording import lacking
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.timetables import Continuous, Once
 
 
@@ -26,44 +27,109 @@ def due_runs(case: Case) -> Course:
 
     Where there is none, but an older run never ended, one that settles that.
     """
-    found, again = _due(case), _again(case)
+    found, again, withheld = _due(case), _again(case), held(case.context, case.asset, case.state)
+    if not isinstance(found, Waiting) and not again and (first := _withheld_first(case, withheld)) is not None:
+        return first
     if not isinstance(found, Waiting):
         found = tuple(replace(each, anew=True) for each in found) if again else found
-        return Course(found, EVERYTHING).noted(again)
+        return _with_instances(case, Course(found, EVERYTHING).noted(again), withheld)
     if case.asset.schedule.condition is not None and outdated(case.asset, case.state) and not case.state.chain:
         return Course((_redefined(case),), EVERYTHING).noted(again)
     if again:
         at = case.context.now
         return Course((Candidate(EVERYTHING, at, Uses(), reason=again[0], since=at, anew=True),), EVERYTHING)
-    if case.state.chain:
+    if case.state.chain and not _settles(case, withheld):
         return Course((_rescue(case),), EVERYTHING)
-    return _resting(case, found)
+    return _resting(case, found, withheld)
 
 
-def _resting(case: Case, found: Waiting) -> Course:
+def _withheld_first(case: Case, withheld: Held) -> Course | None:
+    """What of the withheld comes before all that is due, where runs go on from each other; None where nothing does.
+
+    What is accepted is published as it was looked at, unless that has failed; what came since follows.
+    """
+    asset, state = case.asset, case.state
+    if reason := held_up(asset, state):
+        said = (*waits(case.context, asset, state), Waiting(asset.name, reason))
+        return Course(_tried_again(case, withheld), EVERYTHING, waiting=said)
+    if isinstance(asset.strategy, LatestOnly) and withheld.accepted and not (state.failed or state.chain):
+        return Course(_tried_again(case, withheld), EVERYTHING)
+    return None
+
+
+def _with_instances(case: Case, course: Course, withheld: Held) -> Course:
+    """What is due, and after it the instances that are tried again; with what is said of those that rest."""
+    if not any(each.apart for each in case.state.withheld):
+        return course
+    said = waits(case.context, case.asset, case.state)
+    return replace(course, candidates=(*course.candidates, *_tried_again(case, withheld)), waiting=said)
+
+
+def _settles(case: Case, withheld: Held) -> bool:
+    """Whether a run of an instance that is tried again settles what never ended: no backfill, which has to go on."""
+    apart = any(each.apart for each, _ in withheld.tried)
+    return apart and case.state.chain[-1].entry.kind == "scheduled"
+
+
+def _resting(case: Case, found: Waiting, withheld: Held) -> Course:
     """Nothing is due, but for what was withheld and is tried again."""
-    withheld = held(case.context, case.asset, case.state)
-    if withheld.again:
-        return Course((_tried_again(case, withheld),), EVERYTHING)
+    said = waits(case.context, case.asset, case.state)
+    if withheld.tried:
+        return Course(_tried_again(case, withheld), EVERYTHING, waiting=said)
     if withheld.resting:
-        return Course(waiting=(*waits(case.context, case.asset, case.state), replace(found, quiet=True)))
+        return Course(waiting=(*said, replace(found, quiet=True)))
     return Course(waiting=(_as_marked(case, found),))
 
 
-def _tried_again(case: Case, found: Held) -> Candidate:
-    """A run of what was withheld, as somebody accepted it, or its rules or its code changed; it uses up nothing."""
-    said = [mark.text for mark in case.state.marks if mark.kind == "accept"]
-    rejudged = "withheld by other rules or code" if found.rejudged else "withheld before, by what was updated since"
-    reason = said[0] if found.accepted and said else rejudged
-    now = case.context.now
+def _tried_again(case: Case, found: Held) -> tuple[Candidate, ...]:
+    """Runs of what was withheld and is tried again, but for instances whose own run failed in this invocation."""
+    failed = [item for item in case.state.failed if item.invocation == case.context.invocation]
+    tried = [set(item.events) for item in failed if item.events]
+    return tuple(
+        _again_of(case, record, standing)
+        for record, standing in found.tried
+        if not (record.apart and any(set(record.events) <= failing for failing in tried))
+    )
+
+
+def _again_of(case: Case, record: Withheld, standing: Standing) -> Candidate:
+    """A run of what was withheld, as somebody accepted it, or its rules or its code changed; it uses up nothing.
+
+    What is accepted is read as it was looked at.
+    """
+    accepted, now = standing == "accepted", case.context.now
+    said = [record.said, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
+    rejudged = standing == "rejudged"
+    reason = "withheld by other rules or code" if rejudged else "withheld before, by what was updated since"
     return Candidate(
         EVERYTHING,
         now,
         Uses(),
-        reason=reason,
+        reason=next(filter(None, said), reason) if accepted else reason,
         since=now,
-        interval=case.state.withheld[-1].interval,
-        accepted=found.accepted,
+        interval=record.interval,
+        events=case.context.answering(case.state, record.events),
+        accepted=EVERYTHING if accepted else NOTHING,
+        pins=record.pins if accepted else {},
+        again=record.run if record.apart else "",
+    )
+
+
+def _going_on(case: Case, candidate: Candidate) -> Candidate:
+    """The run, with what was withheld before it where runs go on from each other."""
+    records = [each for each in case.state.withheld if not each.apart]
+    if not records or not isinstance(case.asset.strategy, LatestOnly):
+        return candidate
+    before = records[-1]
+    events = {ref.seq: ref for ref in (*case.context.answering(case.state, before.events), *candidate.events)}
+    interval, note = candidate.interval, f"with what {before.run} withheld"
+    if interval is not None and before.interval is not None:
+        interval = min(before.interval[0], interval[0]), max(before.interval[1], interval[1])
+    return replace(
+        candidate,
+        interval=interval or before.interval,
+        events=tuple(events[seq] for seq in sorted(events)),
+        notes=(*candidate.notes, note),
     )
 
 
@@ -78,13 +144,15 @@ def _due(case: Case) -> tuple[Candidate, ...] | Waiting:
     schedule = asset.schedule
     if schedule.timetable is not None:
         ticks = due_ticks(context, asset, schedule.timetable, state)
-        return ticks if isinstance(ticks, Waiting) else tuple(_of_tick(case, tick) for tick in ticks)
+        return ticks if isinstance(ticks, Waiting) else tuple(_going_on(case, _of_tick(case, tick)) for tick in ticks)
     if schedule.condition is None:
         return Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
     found = causes(context, schedule.condition, state)
     if not found.holds:
         return _idle(context, asset, schedule.condition, state, found)
-    return _instances(case, found) if isinstance(asset.strategy, EveryInstance) else (_of_causes(context, found),)
+    if isinstance(asset.strategy, EveryInstance):
+        return _instances(case, found)
+    return (_going_on(case, _of_causes(context, found)),)
 
 
 def _again(case: Case) -> tuple[str, ...]:

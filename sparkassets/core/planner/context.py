@@ -244,6 +244,13 @@ class PlanningContext:
             found |= {ref.seq: ref for ref in self.state.dataset(uri).recent if ref.seq > used or ref.seq in partly}
         return tuple(found[seq] for seq in sorted(found))
 
+    def answering(self, state: AssetState, numbers: Iterable[int]) -> tuple[EventRef, ...]:
+        """The events of these numbers among those that the asset's datasets keep, ascending."""
+        wanted = set(numbers)
+        uris = {*state.spec.listens, *state.parted} if wanted else set[str]()
+        found = (ref for uri in uris for ref in self.state.dataset(uri).recent if ref.seq in wanted)
+        return tuple(sorted(found, key=lambda ref: ref.seq))
+
     def interval(self, events: tuple[EventRef, ...]) -> tuple[int, int] | None:
         """The data interval of a run caused by events; None where they tell none."""
         intervals = [ref.interval for ref in events if ref.interval is not None]

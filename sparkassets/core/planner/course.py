@@ -58,6 +58,7 @@ class Candidate:
         anew: Whether it reads what is below a watermark, too.
         rebuilds: Whether its rows take the place of all that is there.
         accepted: Of an asset without partitions: everything where it is published although its validations fail.
+        again: The withheld run of an instance that it does again.
         newest_first: Whether of more than one run computes the newest blocks come first.
     """
 
@@ -80,6 +81,7 @@ class Candidate:
     accepted: PartitionSet = NOTHING
     anew: bool = False
     rebuilds: bool = False
+    again: str = ""
 
 
 @frozen

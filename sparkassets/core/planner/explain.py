@@ -24,7 +24,7 @@ from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.upcoming import upcoming
 from sparkassets.core.planner.watermarks import watermark
-from sparkassets.core.planner.withheld import held, quarantine_of
+from sparkassets.core.planner.withheld import held, quarantine_of, span_of
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -246,12 +246,12 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
     return Node("partitions", None, tuple(children) or (Node("none is wanted yet"),))
 
 
-def _withheld(asset: AssetSpec, record: Withheld, parts: PartitionSet) -> Node:
+def _withheld(asset: AssetSpec, record: Withheld, parts: PartitionSet, *, span: str = "") -> Node:
     """What is withheld, with the rules that failed, and some rows of each."""
     rules = tuple(
         Node(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples))) for verdict in record.verdicts
     )
-    named = named_parts("withheld", parts, asset.partitioning)
+    named = named_parts("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
     said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
     return Node(said, holds=False, children=rules)
 
@@ -375,7 +375,7 @@ def _failures(context: PlanningContext, state: AssetState) -> list[Node]:
 def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Node]:
     """What is withheld of an asset without partitions; of partitions it is told with these."""
     records = () if asset.partitioning.is_partitioned else held(context, asset, state).records
-    return [_withheld(asset, record, parts) for record, parts in records]
+    return [_withheld(asset, record, parts, span=span_of(context, record)) for record, parts in records]
 
 
 def _failed(context: PlanningContext, item: FailedBlocks) -> str:

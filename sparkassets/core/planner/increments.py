@@ -85,6 +85,8 @@ def _reading(case: Case, course: Course, found: Mapping[str, Increment]) -> Cour
     whole = {name: replace(pin, low=None) for name, pin in new.items()}
 
     def reading(candidate: Candidate) -> Candidate:
+        if candidate.accepted and candidate.pins:
+            return candidate  # what was looked at, and no more
         anew = lost or (again and candidate.anew)
         stays = candidate.rescues and case.state.chain[-1].entry.kind == "backfill"
         pins = {**candidate.pins, **(whole if anew else new)}

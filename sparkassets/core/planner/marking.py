@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.journal.marks import MarkEntry, MarkKind
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import writable
 from sparkassets.core.planner.answers import answered
@@ -19,7 +21,7 @@ from sparkassets.core.planner.pending import meant, pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.timing import due_ticks
-from sparkassets.core.planner.withheld import held
+from sparkassets.core.planner.withheld import Held, accepting, held
 from sparkassets.core.planner.wording import labels, named_parts
 from sparkassets.core.runs import Consumption
 from sparkassets.core.spec.model import AssetSpec
@@ -37,6 +39,8 @@ class Marking:
     Attributes:
         blocks: Everything for an asset without partitions.
         by: Who says it.
+        interval, run: Which withheld run of an asset without partitions it is about, by its data interval (Unix
+            seconds) or its name.
     """
 
     asset: AssetSpec
@@ -44,6 +48,8 @@ class Marking:
     kind: MarkKind
     reason: str
     by: str
+    interval: tuple[int, int] | None = None
+    run: str = ""
 
 
 def checked_reason(text: str) -> str:
@@ -135,7 +141,10 @@ def accepted(context: PlanningContext, marking: Marking) -> MarkEntry | None:
             f"{asset.name}: a person has to tell first what became of {state.asking[0].entry.run}",
             hint=f"`sparkassets explain {asset.name}` tells how",
         )
-    _refuse_unsettled_or_running(context, marking, state)
+    if not asset.partitioning.is_partitioned:
+        return _accepted_run(context, marking, state, found)
+    if not marking.blocks.is_everything:
+        _refuse_running(context, asset, state, marking.blocks)
     blocks = marking.blocks if marking.blocks.is_everything else meant(context, asset, state, marking.blocks)
     there = found.resting | found.accepted
     other = NOTHING if blocks.is_everything else blocks - there
@@ -148,11 +157,49 @@ def accepted(context: PlanningContext, marking: Marking) -> MarkEntry | None:
     return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
 
 
-def _refuse_unsettled_or_running(context: PlanningContext, marking: Marking, state: AssetState) -> None:
-    if not marking.asset.partitioning.is_partitioned:
-        _refuse_unsettled(context, state)
-    elif not marking.blocks.is_everything:
-        _refuse_running(context, marking.asset, state, marking.blocks)
+def _accepted_run(context: PlanningContext, marking: Marking, state: AssetState, found: Held) -> MarkEntry | None:
+    """The same of an asset without partitions: of the run that is named, or of the only one that is withheld."""
+    asset = marking.asset
+    _refuse_unsettled(context, state)
+    resting = [each for each, _ in found.records]
+    known = [*resting, *(each for each, _ in found.tried)]
+    named = [each for each in known if _is_named(marking, each)]
+    rest = [each for each in named if each in resting]
+    if not named:
+        raise InputError(f"{_called(context, marking)} is not withheld", hint=_which(context, state, resting))
+    if len(rest) > 1:
+        raise InputError(
+            f"{len(rest)} runs of {_called(context, marking)} are withheld: name one of them",
+            hint=_which(context, state, rest),
+        )
+    if not rest and not any(standing == "accepted" for each, standing in found.tried if each in named):
+        again = "it is computed again anyway, and judged anew"
+        raise InputError(f"{_called(context, marking)} is not withheld", hint=again)
+    entry = MarkEntry(asset.name, asset.uri, "accept", EVERYTHING, marking.reason, marking.by)
+    return replace(entry, run=rest[0].run if rest[0].apart else "") if rest else None
+
+
+def _is_named(marking: Marking, record: Withheld) -> bool:
+    return (marking.interval is None or record.interval == marking.interval) and marking.run in ("", record.run)
+
+
+def _called(context: PlanningContext, marking: Marking) -> str:
+    """What a person named, for a sentence."""
+    interval = "..".join(map(context.when, marking.interval)) if marking.interval is not None else ""
+    return " ".join(filter(None, [marking.asset.name, interval, marking.run]))
+
+
+MOST_NAMED = 10
+"""Commands that a refusal lists."""
+
+
+def _which(context: PlanningContext, state: AssetState, records: Sequence[Withheld]) -> str:
+    """The commands that accept one of these each, the first few of them."""
+    if not records:
+        return "`sparkassets status` shows what is withheld"
+    told = [f"`{accepting(context, state, each)}`" for each in records[:MOST_NAMED]]
+    more = len(records) - len(told)
+    return "; ".join([*told, *([f"and {more} more, which `sparkassets status` shows"] if more else [])])
 
 
 def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:

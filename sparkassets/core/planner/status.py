@@ -62,12 +62,14 @@ class Judged:
         at: When that was recorded, Unix seconds.
         blocks: Everything for an asset without partitions.
         verdicts: Of the rules that failed.
+        interval: Data interval of the run of an instance, Unix seconds.
     """
 
     run: str
     at: int
     blocks: PartitionSet
     verdicts: tuple[Verdict, ...]
+    interval: tuple[int, int] | None = None
 
     @property
     def text(self) -> str:
@@ -184,7 +186,8 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
 def _judged(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Judged, ...]:
     """What is withheld, and why."""
     return tuple(
-        Judged(record.run, record.at, parts, record.verdicts) for record, parts in held(context, asset, state).records
+        Judged(record.run, record.at, parts, record.verdicts, record.interval if record.apart else None)
+        for record, parts in held(context, asset, state).records
     )
 
 

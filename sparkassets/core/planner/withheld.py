@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Literal
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import Withheld
@@ -12,8 +13,13 @@ from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.validations import Verdict, digest_of
+from sparkassets.core.writes import Upsert
 from sparkassets.frozen import frozen
+
+Standing = Literal["resting", "accepted", "caused", "rejudged"]
+"""What becomes of a record of an asset without partitions, by the attributes of `Held`."""
 
 
 @frozen
@@ -26,6 +32,7 @@ class Held:
         caused: Those for which something came since.
         rejudged: Those that other rules or other code judged.
         records: What rests of each record, the oldest first; with the rules that these blocks fail.
+        tried: Of an asset without partitions: the records of runs that are done again, the oldest first, and why.
     """
 
     resting: PartitionSet = NOTHING
@@ -33,6 +40,7 @@ class Held:
     caused: PartitionSet = NOTHING
     rejudged: PartitionSet = NOTHING
     records: tuple[tuple[Withheld, PartitionSet], ...] = ()
+    tried: tuple[tuple[Withheld, Standing], ...] = ()
 
     @property
     def again(self) -> PartitionSet:
@@ -42,6 +50,9 @@ class Held:
 
 NONE = Held()
 
+MOST_APART = 100
+"""Instances of one asset that may be withheld; later ones wait then."""
+
 MOST_SPLIT = 8
 """Rules by which blocks of one record are told apart."""
 
@@ -50,6 +61,8 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     """What is withheld of the asset, of the partitions that it has now and that are wanted."""
     if not state.withheld:
         return NONE
+    if not asset.partitioning.is_partitioned:
+        return _whole(asset, state, judge_of(context.project, asset))
     own, definition, accepted = _own(context, asset), judge_of(context.project, asset), state.accepted
     resting = [told for each in state.withheld for told in _by_rules(each, own(each.resting(definition) - accepted))]
     judged = PartitionSet.union(each.resting(definition) for each in state.withheld)
@@ -62,6 +75,54 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
         rejudged=own(there - judged - caused),
         records=tuple((each, parts) for each, parts in resting if parts),
     )
+
+
+def _whole(asset: AssetSpec, state: AssetState, definition: str) -> Held:
+    """The same of an asset without partitions, where each record is of the run of everything, or of an instance.
+
+    Instances are nothing to an asset whose every run takes the place of all by now.
+    """
+    replaced = isinstance(asset.strategy, FullRefresh)
+    told = [each for each in state.withheld if not (replaced and each.apart)]
+    found = [
+        (each, _standing(each, definition, accepted=bool(each.said if each.apart else state.accepted))) for each in told
+    ]
+    there = {standing: EVERYTHING for _, standing in found}
+    return Held(
+        resting=there.get("resting", NOTHING),
+        accepted=there.get("accepted", NOTHING),
+        caused=there.get("caused", NOTHING),
+        rejudged=there.get("rejudged", NOTHING),
+        records=tuple((each, EVERYTHING) for each, standing in found if standing == "resting"),
+        tried=tuple((each, standing) for each, standing in found if standing != "resting"),
+    )
+
+
+def _standing(record: Withheld, definition: str, *, accepted: bool) -> Standing:
+    if record.caused:
+        return "caused"
+    if definition not in record.judges:
+        return "rejudged"
+    return "accepted" if accepted else "resting"
+
+
+def in_order(asset: AssetSpec) -> bool:
+    """Whether an instance goes by what the ones before it left, so that it has to wait for one that is withheld.
+
+    Rows of an ``append`` and iterations of ``publish`` stand beside each other. Of an ``upsert`` the row that was
+    written last counts, unless ``newest_by`` tells.
+    """
+    return isinstance(asset.strategy, EveryInstance) and isinstance(asset.write, Upsert) and not asset.write.newest_by
+
+
+def held_up(asset: AssetSpec, state: AssetState) -> str:
+    """Why instances wait for those that are withheld; empty where they do not."""
+    apart = [each for each in state.withheld if each.apart]
+    if not apart:
+        return ""
+    if in_order(asset):
+        return "waits for what is withheld: each of an upsert without 'newest_by' goes by what the ones before it left"
+    return f"waits: {len(apart)} runs of it are withheld" if len(apart) >= MOST_APART else ""
 
 
 def _by_rules(record: Withheld, parts: PartitionSet) -> list[tuple[Withheld, PartitionSet]]:
@@ -81,8 +142,6 @@ def judge_of(project: ProjectSpec, asset: AssetSpec) -> str:
 
 def _own(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet], PartitionSet]:
     """The partitions of some that the asset has now."""
-    if not asset.partitioning.is_partitioned:
-        return lambda parts: parts
     allowed = context.allowed(asset)
     return lambda parts: asset.partitioning.inside(parts) & asset.partitioning.known & allowed
 
@@ -97,12 +156,31 @@ def waits(
 ) -> tuple[Waiting, ...]:
     """What rests of some blocks, and why."""
     records = [(each, parts & among) for each, parts in held(context, asset, state).records]
-    return tuple(Waiting(asset.name, reason(asset, each), None, parts) for each, parts in records if parts)
+    return tuple(Waiting(asset.name, reason(context, state, each), None, parts) for each, parts in records if parts)
 
 
-def reason(asset: AssetSpec, record: Withheld) -> str:
+def reason(context: PlanningContext, state: AssetState, record: Withheld) -> str:
     """Why blocks of a record are not published, and what publishes them."""
-    return f"withheld by {record.run}: {record.text}; `sparkassets accept {asset.maker or asset.name}` publishes it"
+    which = f" ({span})" if (span := span_of(context, record)) else ""
+    return f"withheld by {record.run}{which}: {record.text}; `{accepting(context, state, record)}` publishes it"
+
+
+def span_of(context: PlanningContext, record: Withheld) -> str:
+    """The data interval of an instance, for people and for a command; empty where it is none, or has none."""
+    if not record.apart or record.interval is None:
+        return ""
+    return "..".join(map(context.when, record.interval))
+
+
+def accepting(context: PlanningContext, state: AssetState, record: Withheld) -> str:
+    """The command that accepts what the record tells, but for its reason."""
+    command = f"sparkassets accept {state.name}"
+    if not record.apart:
+        return command
+    alike = [each for each in state.withheld if each.apart and each.interval == record.interval]
+    if record.interval is None or len(alike) > 1:
+        return f"{command} --run {record.run}"
+    return f"{command} --interval {span_of(context, record)}"
 
 
 def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision: Decision) -> Decision:
@@ -113,21 +191,19 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     for record, parts in held(context, asset, state).records:
         left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
         if left:
-            found.append(Barrier(left, _sentence(asset, record, left)))
+            found.append(Barrier(left, _sentence(context, asset, record, left)))
     return replace(decision, barriers=(*decision.barriers, *found))
 
 
-def _sentence(asset: AssetSpec, record: Withheld, parts: PartitionSet) -> str:
-    which = labels(parts, asset.partitioning)
+def _sentence(context: PlanningContext, asset: AssetSpec, record: Withheld, parts: PartitionSet) -> str:
+    which = labels(parts, asset.partitioning) or span_of(context, record)
     if not which:
         return f"{asset.name}, which is withheld ({record.text})"
-    verb = "are" if asset.partitioning.count(parts) > 1 else "is"
+    verb = "are" if asset.partitioning.is_partitioned and asset.partitioning.count(parts) > 1 else "is"
     return f"{asset.name}: {which} {verb} withheld ({record.text})"
 
 
 def again(asset: AssetSpec, found: Held, blocks: PartitionSet) -> list[str]:
     """What is said of a run that computes withheld blocks again; those that are accepted tell it themselves."""
     told = {"withheld before": found.caused & blocks, "withheld by other rules or code": found.rejudged & blocks}
-    count = asset.partitioning.count
-    whole = not asset.partitioning.is_partitioned
-    return [what if whole else f"{count(parts):,} {what}" for what, parts in told.items() if parts]
+    return [f"{asset.partitioning.count(parts):,} {what}" for what, parts in told.items() if parts]

@@ -36,6 +36,8 @@ class RunRequest:
         restores: The run whose iteration it makes the newest again, instead of computing any.
         judge: What tells the code and the rules by which it is judged; empty where ``definition`` does.
         accepted: Those of the blocks that somebody wants published although their validations fail.
+        apart: It is one instance of an asset without partitions, each of which has a run of its own.
+        again: The run of such an instance that was withheld, and is done again.
         promotes: The rows of a branch that it takes over, instead of computing any.
     """
 
@@ -58,6 +60,8 @@ class RunRequest:
     judge: str = ""
     accepted: PartitionSet = NOTHING
     promotes: Promotion | None = None
+    apart: bool = False
+    again: str = ""
 
 
 @frozen

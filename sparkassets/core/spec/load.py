@@ -45,8 +45,8 @@ from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
 from sparkassets.core.spec.upserts import check_upsert
-from sparkassets.core.spec.validations import compile_rules, refuse_rules, refuse_withholding
-from sparkassets.core.strategies import EveryInstance, Strategy
+from sparkassets.core.spec.validations import compile_rules, refuse_rules
+from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
 from sparkassets.core.validations import Rule
@@ -185,7 +185,7 @@ def _compile(
         extra=keys.extra,
         columns=keys.types,
         private=keys.private,
-        rules=_own_rules(draft, columns, code, strategy),
+        rules=_own_rules(draft, columns, code),
         source=draft.source,
         inlets=inlets,
         schedule=schedule,
@@ -233,15 +233,10 @@ def _named(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
     return {name: inlet for name, inlet in inlets.items() if not inlet.compared}
 
 
-def _own_rules(
-    draft: AssetDraft, columns: Mapping[str, KnownColumns], code: Code, strategy: Strategy | None
-) -> tuple[Rule, ...]:
+def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: Code) -> tuple[Rule, ...]:
     """What is asked of the rows that it writes."""
     refuse_rules(draft)
-    rules = compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
-    if isinstance(strategy, EveryInstance) and not draft.partitioning.is_partitioned and draft.sure("partition"):
-        refuse_withholding(draft.at / "validations", rules)
-    return rules
+    return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
 
 
 def _with_rules(
@@ -273,7 +268,7 @@ def _outlet(
     _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
     check_own(draft, body)
     check_upsert(draft, body, maker.write)
-    return outlets.compiled(draft, maker, body, rules=_own_rules(draft, columns, code, maker.strategy))
+    return outlets.compiled(draft, maker, body, rules=_own_rules(draft, columns, code))
 
 
 def _with_notify(

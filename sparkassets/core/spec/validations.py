@@ -92,17 +92,6 @@ def refuse_rules(draft: AssetDraft) -> None:
         (draft.at / "validations").key_problem("others write a source, so that nothing withholds its rows", hint=hint)
 
 
-def refuse_withholding(at: At, rules: Sequence[Rule]) -> None:
-    """Refuses rules that withhold an instance which nothing names: once the next has come nobody could accept it."""
-    for rule in rules:
-        if rule.severity == "fail" or (rule.takes_rows and rule.allow is not None):
-            at.problem(
-                f"{rule.name!r} withholds a run of 'every_instance', which has no partition to be told by",
-                hint="give the asset a 'partition', or the rule another 'severity' (without 'allow')",
-            )
-            return
-
-
 def _lists(draft: AssetDraft) -> Iterator[tuple[At, Sequence[Given]]]:
     keys = draft.keys
     yield draft.at / "validations", keys.validations

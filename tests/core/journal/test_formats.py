@@ -108,7 +108,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-LATER = {"slot": 0, "definition": "", "restores": "", "judge": "", "accepted": [], "promotes": None}
+LATER = {
+    "slot": 0,
+    "definition": "",
+    "restores": "",
+    "judge": "",
+    "accepted": [],
+    "promotes": None,
+    "apart": False,
+    "again": "",
+}
 """What a request says besides, of which nobody knew then."""
 
 RENEWED = at("2025-01-09T07:00Z")

@@ -293,14 +293,10 @@ def test_columns_that_are_not_shown():
 INSTANCES = "asset: a\nstrategy: every_instance\nwrite: append\nschedule: flights\nvalidations:\n"
 
 
-@pytest.mark.parametrize("text", ["{not_null: id}", "{not_null: id, severity: drop, allow: 1}"])
-def test_an_instance_that_nothing_names_cannot_be_withheld(text):
-    told = errors_of(f"{INSTANCES}  - {text}\n", sql=SQL, **SHOPS)
-    assert "'not_null(id)' withholds a run of 'every_instance', which has no partition to be told by" in told
-    assert "give the asset a 'partition'" in told
-
-
-@pytest.mark.parametrize("text", ["{not_null: id, severity: warn}", "{not_null: id, severity: quarantine}"])
-def test_its_rows_may_be_warned_of_or_taken_away(text):
+@pytest.mark.parametrize(
+    "text",
+    ["{not_null: id}", "{not_null: id, severity: warn}", "{not_null: id, severity: drop, allow: 1}"],
+)
+def test_instances_without_partitions_have_rules_too(text):
     (rule,) = one(f"{INSTANCES}  - {text}\n", sql=SQL, **SHOPS).rules
     assert rule.name == "not_null(id)"

@@ -12,7 +12,7 @@ from sparkassets.core.documents.report.rows import counted, known, named, short
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.withheld import held
+from sparkassets.core.planner.withheld import held, span_of
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Rule, Verdict, rule_of
 from sparkassets.frozen import frozen
@@ -130,7 +130,7 @@ def _withheld(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, 
         yield {
             "run": record.run,
             "at": record.at,
-            "slices": named(parts, maker),
+            "slices": named(parts, maker) or span_of(context, record),
             "count": counted(parts, maker),
             "rules": verdict_rows(record.verdicts, maker),
         }

@@ -32,6 +32,7 @@ def mark_to(entry: MarkEntry) -> dict[str, Any]:
         "cursor": entry.cursor,
         "watermarks": dict(entry.watermarks),
         **({"only_answers": True} if entry.only_answers else {}),
+        **({"run": entry.run} if entry.run else {}),
         **segments_to(entry.blocks),
     }
     return {
@@ -60,6 +61,7 @@ def mark_from(row: JournalRow, body: Mapping[str, Any]) -> MarkEntry:
         cursor=interval_from(body["cursor"]),
         watermarks=body.get("watermarks", {}),
         only_answers=body.get("only_answers", False),
+        run=body.get("run", ""),
     )
 
 

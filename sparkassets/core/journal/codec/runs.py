@@ -50,6 +50,8 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         **({"restores": request.restores} if request.restores else {}),
         **({"judge": request.judge} if request.judge else {}),
         **({"accepted": parts_to(request.accepted)} if request.accepted else {}),
+        **({"apart": True} if request.apart else {}),
+        **({"again": request.again} if request.again else {}),
         **({"promotes": _promotion_to(request.promotes)} if request.promotes else {}),
         "reason": request.reason,
         "definition": request.definition,
@@ -85,6 +87,8 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         restores=body.get("restores", ""),
         judge=body.get("judge", ""),
         accepted=parts_from(body["accepted"]) if "accepted" in body else NOTHING,
+        apart=body.get("apart", False),
+        again=body.get("again", ""),
         promotes=_promotion_from(body["promotes"]) if "promotes" in body else None,
     )
     return ClaimEntry(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparkassets.core.journal.codec.values import interval_from
+from sparkassets.core.journal.codec.values import interval_from, pins_from, pins_to
 from sparkassets.core.journal.withheld import Records, Withheld
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.validations import verdicts_from, verdicts_to
@@ -25,6 +25,10 @@ def records_to(records: Iterable[Withheld]) -> list[dict[str, Any]]:
             "verdicts": verdicts_to(each.verdicts),
             "interval": each.interval,
             "invocation": each.invocation,
+            **({"pins": pins_to(each.pins)} if each.pins else {}),
+            **({"events": list(each.events)} if each.events else {}),
+            **({"apart": True} if each.apart else {}),
+            **({"said": each.said} if each.said else {}),
         }
         for each in records
     ]
@@ -44,6 +48,10 @@ def records_from(plain: Iterable[Mapping[str, Any]]) -> Records:
             verdicts=verdicts_from(each["verdicts"]),
             interval=interval_from(each["interval"]),
             invocation=each["invocation"],
+            pins=pins_from(each.get("pins", {})),
+            events=tuple(each.get("events", ())),
+            apart=each.get("apart", False),
+            said=each.get("said", ""),
         )
         for each in plain
     )

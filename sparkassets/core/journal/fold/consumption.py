@@ -137,9 +137,13 @@ def forget(work: Workspace, uri: str) -> None:
 
 
 def _told_apart(uri: str, keepers: Collection[AssetState], recent: Collection[EventRef]) -> set[int]:
-    """The events that some asset has still to answer, whatever the numbers up to where all are used."""
+    """The events that some asset has still to answer, whatever the numbers up to where all are used.
+
+    What was withheld is to answer them as well, once it is tried again.
+    """
     partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
     parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
+    partly |= {number for each in keepers for record in each.withheld for number in record.events}
     return partly | {ref.seq for ref in recent if any(used < ref.seq <= until for used, until in parted)}
 
 

@@ -27,6 +27,11 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     if entry.only_answers:
         work.assets[entry.asset] = replace(asset, failed=without(asset.failed, entry.blocks))
         return
+    if entry.run:
+        mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
+        known = withheld.accepted(asset.withheld, entry.run, mark.text)
+        work.assets[entry.asset] = replace(asset, failed=(), withheld=known)
+        return
     follow = _whole if entry.blocks.is_everything else _blocks
     mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
     redo = asset.redo if entry.kind == "missing" else requests.without(asset.redo, entry.blocks)

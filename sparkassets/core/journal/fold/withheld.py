@@ -11,7 +11,7 @@ from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.journal.withheld import Records, Withheld
+from sparkassets.core.journal.withheld import Instance, Records, Withheld
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 
 
@@ -21,9 +21,20 @@ def after_success(
     """What is withheld of the asset once that success is known; ``asset`` is as it was before."""
     of_others = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned  # as it was when claimed
     told = asset.settled_since(entry.token)
-    if of_others or not entry.withheld - told:
-        return withheld.after_run(asset.withheld, entry.blocks, None)
-    item = Withheld(
+    request = claim.request if claim is not None else None
+    item = None if of_others or not entry.withheld - told else _withheld(work, asset, entry, claim, numbered)
+    if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
+        run = Instance(entry.interval, tuple(entry.events), request.again)
+        return withheld.after_instance(asset.withheld, run, item)
+    return withheld.after_run(asset.withheld, entry.blocks, item)
+
+
+def _withheld(
+    work: Workspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: Numbered
+) -> Withheld:
+    """The record of a run of the asset, of what nobody has told meanwhile that it needs no run."""
+    told, whole = asset.settled_since(entry.token), entry.blocks.is_everything
+    return Withheld(
         blocks=entry.withheld - told,
         run=entry.run,
         token=entry.token,
@@ -34,8 +45,10 @@ def after_success(
         verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
         interval=entry.interval,
         invocation=claim.invocation if claim is not None else "",
+        pins=entry.pins if whole else {},
+        events=tuple(entry.events) if whole else (),
+        apart=claim is not None and claim.request.apart,
     )
-    return withheld.after_run(asset.withheld, entry.blocks, item)
 
 
 def _meanwhile(work: Workspace, asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
