@@ -22,7 +22,7 @@ stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 help:
 	@echo 'make demo     run the demo project on real flights'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
-	@echo 'make deep     what is random, twenty times as long and elsewhere; what takes long, and more variants'
+	@echo 'make deep     what is random, thirty times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from sparkassets import Project
 from sparkassets.cli import main
 from sparkassets.core.journal.codec.formats import FORMAT
+from tests.depth import deep
 from tests.e2e.projects import rows, sell, write
 
 PROJECT = {
@@ -276,7 +277,7 @@ def query(sql):
             query("SELECT day + INTERVAL 1 DAY AS day, amount"),
             "daily: rows outside the run's partitions 2025-01-02: day is 2025-01-03; nothing was written",
         ),
-        (
+        deep(
             query("SELECT CAST(NULL AS DATE) AS day, amount"),
             "daily: rows outside the run's partitions 2025-01-02: day is NULL; nothing was written",
         ),
@@ -284,16 +285,18 @@ def query(sql):
             query("SELECT day, 'x' AS amount, 1 AS extra"),
             "does not fit the target: column 'extra' is not in the target; column 'amount' is string, but bigint in",
         ),
-        (query("SELECT * EXCEPT (day)"), "day"),
+        deep(query("SELECT * EXCEPT (day)"), "day"),
         (query("SELECT day, amont AS amount"), "with name `amont` cannot be resolved. Did you mean"),
         (query("SELECT day, sum(amount"), "assets/daily.yml:3: daily: [PARSE_SYNTAX_ERROR] Syntax error at or near"),
-        (query("SELECT day, CAST(raise_error('no such shop') AS BIGINT) AS amount"), "no such shop"),
+        deep(query("SELECT day, CAST(raise_error('no such shop') AS BIGINT) AS amount"), "no such shop"),
         (function("raise ValueError('no such shop: 7')"), "work.py:2: daily: ValueError: no such shop: 7"),
-        (function("return 42"), "tasks.work:daily returned a int, but a table needs rows: a DataFrame of Spark"),
-        (function("return None"), "tasks.work:daily returned nothing, but a table needs rows: a DataFrame of Spark"),
-        (function("return orders.amont"), "amont"),
+        deep(function("return 42"), "tasks.work:daily returned a int, but a table needs rows: a DataFrame of Spark"),
+        deep(
+            function("return None"), "tasks.work:daily returned nothing, but a table needs rows: a DataFrame of Spark"
+        ),
+        deep(function("return orders.amont"), "amont"),
         ({"landing/2025-01-02.csv": "id,amount\n2,five\n"}, 'landing/2025-01-02.csv. For input string: "five"'),
-        ({"landing/2025-01-02.csv": "id,total\n2,5\n"}, "amount"),
+        deep({"landing/2025-01-02.csv": "id,total\n2,5\n"}, "amount"),
     ],
 )
 def test_a_run_that_fails_leaves_its_target_as_it_was(home, said, spark, wrong, message):

@@ -119,6 +119,7 @@ def test_a_failure_is_its_first_line_and_the_name_of_a_file_and_the_rest_goes_on
     assert [run["status"] for run in document("runs", "--asset", "broken")] == ["failed"]
 
 
+@pytest.mark.crash
 def test_a_second_signal_quits_at_once_and_the_next_run_makes_up_for_it(home, document):
     add_function(home, "slow")
     with subprocess.Popen([COMMAND, "run", "--json"], cwd=home, env=environment(), stdout=subprocess.PIPE) as process:

@@ -121,6 +121,7 @@ def test_of_what_spark_commits_the_blocks_are_told_apart(home, capsys):
     assert Project.load(home).run().runs == ()
 
 
+@pytest.mark.deep
 def test_an_asset_that_spark_commits_without_partitions(home, capsys):
     write(home, {"assets/report.yml": PROJECT["assets/report.yml"] + "unchanged: skip\ncommit: spark\n"})
     assert [run["unchanged"] for run in told(capsys, "backfill", "report", "--force")["runs"]] == [1]

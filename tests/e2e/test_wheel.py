@@ -27,10 +27,12 @@ def installed(tmp_path_factory):
     subprocess.run(build, cwd=work / "source", env=environment(), check=True, capture_output=True)
     shutil.rmtree(work / "source")
     (wheel,) = (work / "dist").iterdir()
-    subprocess.run([sys.executable, "-m", "venv", work / "env"], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", work / "env"], check=True, capture_output=True)
     python = work / "env" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--no-deps", "--no-index", "--disable-pip-version-check", wheel]
-    subprocess.run(install, env=environment(), check=True, capture_output=True)
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--no-index", wheel], env=environment(), check=True, capture_output=True
+    )
     packages = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         check=True,

@@ -73,6 +73,7 @@ def test_quarters_become_weeks_that_begin_on_sunday(spark, meters):
     ]
 
 
+@pytest.mark.deep
 def test_quarters_in_a_column_of_keys(spark, meters):
     assets = meters / "conf" / "assets"
     (assets / "quarters.sql").write_text(

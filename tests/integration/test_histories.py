@@ -40,6 +40,7 @@ class Prices:
 HIDDEN = "SELECT id, price, at AS _at, op AS _op FROM {{ inlets.feed }}"
 
 
+@pytest.mark.deep
 def test_late_changes_are_put_where_they_belong_and_deletions_end_a_row(engine, spark, tmp_path):
     prices = Prices(engine, spark, tmp_path, HIDDEN, newest_by=("_at",), delete_when="_op = 'd'")
     prices.run((1, 10, 1, "u"), (1, 30, 5, "u"), (2, 0, 6, "d"))

@@ -60,6 +60,7 @@ def test_a_full_refresh_keeps_the_layout_of_its_target(engine, spark, tmp_path):
     )
 
 
+@pytest.mark.deep
 def test_a_full_refresh_with_other_columns_keeps_what_still_applies(engine, spark, tmp_path):
     report = table("report", tmp_path, **sql(SAME))
     made(spark, report, FULL.replace(", k BIGINT GENERATED ALWAYS AS IDENTITY", ""))

@@ -94,6 +94,7 @@ def wait_for_the_jvm_of(archive):
         time.sleep(0.1)
 
 
+@pytest.mark.deep
 def test_a_session_without_delta_is_refused():
     said = run(GIVEN)
     assert said.stdout.splitlines() == [

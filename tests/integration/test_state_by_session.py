@@ -33,6 +33,7 @@ def schema(spark):
     spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")
 
 
+@pytest.mark.deep
 def test_stores_of_two_kinds_share_a_path(spark, tmp_path):
     path = str(tmp_path / "st'a`te")
     done = play([SessionStore(lambda: spark, uri=path), DeltaStore(path)], seed=3, steps=STEPS)

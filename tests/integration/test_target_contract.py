@@ -13,6 +13,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import Computation, RunOrder, Target
 from sparkassets.spark import SparkOutlets
 from tests.contracts.target_contract import BlocksContract, TargetContract, data, fence
+from tests.depth import deep
 from tests.integration import orders
 from tests.integration.orders import sql, target
 
@@ -57,14 +58,10 @@ class PathBlocks(PathTable):
 
 
 @pytest.mark.parametrize("commit", ["auto", "spark"])
-class TestAtAPath(TargetContract, BlocksContract):
+class TestAtAPath(TargetContract):
     @pytest.fixture
     def table(self, engine, spark, tmp_path, commit):
         return PathTable(engine, spark, tmp_path, commit=commit)
-
-    @pytest.fixture
-    def by_blocks(self, engine, spark, tmp_path, commit):
-        return PathBlocks(engine, spark, tmp_path, commit=commit)
 
     def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
         self.write(table, table.order())
@@ -100,3 +97,10 @@ class TestAtAPath(TargetContract, BlocksContract):
         with refused:
             bound.write(computation, marker=data(order))
         assert DeltaTable.is_deltatable(table.asset.storage.path) == (commit == "auto")
+
+
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
+class TestBlocksAtAPath(BlocksContract):
+    @pytest.fixture
+    def by_blocks(self, engine, spark, tmp_path, commit):
+        return PathBlocks(engine, spark, tmp_path, commit=commit)

@@ -170,10 +170,7 @@ class Lake(World):
         spec = self.project.assets[self.project.assets[name].maker or name]
         if spec.source is not None:
             return dict(self.sources_at.get(name, [{}])[-1])
-        ups = {
-            inlet: {block: value for block, value in self.from_scratch(inlet).items() if block in self.table(inlet)}
-            for inlet in spec.inlets
-        }
+        ups = {inlet: self._fresh(inlet) for inlet in spec.inlets}
         return {
             block: number(
                 spec,
@@ -186,6 +183,11 @@ class Lake(World):
             )
             for block in blocks_of(spec.partitioning)
         }
+
+    def _fresh(self, name: str) -> dict[Block, int]:
+        """What the blocks that are there would hold if they were computed now."""
+        there = self.table(name)
+        return {block: value for block, value in self.from_scratch(name).items() if block in there}
 
 
 class LakeEngine(FakeEngine):

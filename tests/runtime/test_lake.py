@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from random import Random
 
 from hypothesis import given
@@ -67,23 +68,22 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
         there = covered(lake, name)
         assert sorted(table) == sorted(there)
         assert {block: fresh[block] for block in there} == dict(table)
-        for block in set(fresh) - set(there):
-            assert lacks(lake, spec, block), f"{name} {block} could be computed"
+        assert computable(lake, spec, set(fresh) - set(there)) == [], name
+        written, news, refs = lake.written, lake.news, told(lake, name)
         for block in there:
-            assert lake.written[name, block] <= max(1, asked(lake, spec, block)), f"{name} {block} too often"
-            assert told(lake, name, block) == lake.news[name, block], f"{name} {block}"
+            assert written[name, block] <= max(1, asked(lake, news, spec, block)), f"{name} {block} too often"
+            telling = sum(ref.parts.covers(made(spec.partitioning, block)) for ref in refs)
+            assert telling == news[name, block], f"{name} {block}"
 
 
-def told(lake: Lake, name: str, block: Block) -> int:
-    """How many events tell of the block."""
+def told(lake: Lake, name: str) -> list[EventRef]:
+    """The events of an asset's runs."""
     rows = lake.store.history(kinds=("success",), asset=name)
-    refs = [ref for ref in map(EventRef.of, map(from_row, rows)) if ref is not None]
-    return sum(ref.parts.covers(made(lake.project.assets[name].partitioning, block)) for ref in refs)
+    return [ref for ref in map(EventRef.of, map(from_row, rows)) if ref is not None]
 
 
-def asked(lake: Lake, spec: AssetSpec, block: Block) -> int:
+def asked(lake: Lake, news: Mapping[tuple[str, Block], int], spec: AssetSpec, block: Block) -> int:
     """How often something that a block is computed from was written, and was news."""
-    news = lake.news
     return sum(
         news[inlet.name, each]
         for inlet in spec.inlets.values()
@@ -92,14 +92,15 @@ def asked(lake: Lake, spec: AssetSpec, block: Block) -> int:
     )
 
 
-def lacks(lake: Lake, spec: AssetSpec, block: Block) -> bool:
-    """Whether nothing tells that the block is wanted, or something that it needs is not there."""
+def computable(lake: Lake, spec: AssetSpec, blocks: Iterable[Block]) -> list[Block]:
+    """Those that something tells are wanted, and all that they need is there."""
     ups = [lake.project.assets[name] for name in spec.inlets]
     if spec.partitioning.time is not None and not any(up.partitioning.time for up in ups):
-        return True
-    for up in ups:
-        some, there = needed(spec, up, block), lake.table(up.name)
+        return []
+    there = {up.name: lake.table(up.name) for up in ups}
+
+    def is_enough(up: AssetSpec, block: Block) -> bool:
         enough = any if spec.partitioning.time is None and up.partitioning.time is not None else all
-        if not enough(each in there for each in some):
-            return True
-    return False
+        return enough(each in there[up.name] for each in needed(spec, up, block))
+
+    return [block for block in blocks if all(is_enough(up, block) for up in ups)]

@@ -156,6 +156,7 @@ class TestLog:
         sleeper.append([JournalRow(551, AT, "d", "event")], after=commit)
         assert seqs(state)[-1] == 551
 
+    @pytest.mark.deep
     def test_the_log_of_the_snapshots_is_held(self, state):
         store = DeltaStore(str(state))
         store.append([JournalRow(seq, AT, "d", "event") for seq in range(1, 331)], after=0)
