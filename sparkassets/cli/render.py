@@ -184,7 +184,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
     for result in summary.withheld:
         which = blocks_text(result.asset, result.withheld, project) or few(result.held)
-        print_withheld(f"{result.asset} {which}".rstrip(), result, terminal)
+        print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
     for result in summary.runs:
         print_besides(result.asset, result, project, terminal)
     if summary.faults:
@@ -211,12 +211,12 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
             terminal.print(f"  the whole story: {details}")
 
 
-def print_withheld(name: str, run: RunResult | RunRecord, terminal: Terminal) -> None:
+def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Writes which rules withheld a run's blocks, and some of the rows."""
     failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
     lines = wrap(f"{name} withheld: {clean(withheld_by(failed))}", terminal.width or sys.maxsize)
     terminal.print("", *(terminal.paint(line, "red") for line in lines))
-    print_samples(failed, terminal)
+    print_figures(run.asset, failed, project, terminal)
 
 
 def print_besides(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
@@ -227,8 +227,25 @@ def print_besides(name: str, run: RunResult | RunRecord, project: ProjectSpec, t
             terminal.print(terminal.paint(line, "yellow"))
 
 
-def print_samples(verdicts: Sequence[Verdict], terminal: Terminal) -> None:
-    """Writes some of the rows that fail, a line each."""
+MOST_SHOWN = 10
+"""Blocks of one rule of which each has a line."""
+
+
+def print_figures(asset: str, verdicts: Sequence[Verdict], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes what is withheld block by block, where several are, and some of the rows that fail, a line each."""
+    for verdict in verdicts:
+        apart = verdict.apart
+        for each in apart[:MOST_SHOWN]:
+            if len(apart) > 1:
+                said = f"{blocks_text(asset, each.blocks, project)}: {each.text}"
+                for line in wrap(clean(said), (terminal.width or sys.maxsize) - 2):
+                    terminal.print(f"  {line}")
+            _print_samples([each], terminal)
+        if len(apart) > MOST_SHOWN:
+            terminal.print(f"  and {len(apart) - MOST_SHOWN} more")
+
+
+def _print_samples(verdicts: Sequence[Verdict], terminal: Terminal) -> None:
     for verdict in verdicts:
         for sample in verdict.samples:
             values = ", ".join(f"{name}={value}" for name, value in sample.items())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.validations import Judgement, Verdict
+from sparkassets.core.validations import Judgement, Tally, Verdict
 from tests.builders import days
 
 BAD = days("2025-01-01")
@@ -74,3 +74,20 @@ def test_partitions_are_accepted_by_their_keys_alone(said):
     said("run")
     code, _, err = said("accept", "daily_revenue", "--run", "daily_revenue-1", "--reason", "x")
     assert (code, "has partitions: leave --run out" in " ".join(err.split())) == (2, True)
+
+
+@pytest.mark.usefixtures("judged")
+def test_days_are_told_each_with_its_own_figures(said, engine):
+    first, second = BAD, days("2025-01-02")
+    tallies = (
+        Tally("not_null(shop)", first, 9, 2, samples=({"shop": "NULL"},)),
+        Tally("not_null(shop)", second, 7, 1, samples=({"shop": "none"},)),
+    )
+    both = Verdict("not_null(shop)", "fail", "withheld", first | second, 16, 3, "", SAMPLES, by_block=tallies)
+    engine.hooks.clear()
+    engine.judged["daily_revenue"] = Judgement(first | second, (both,))
+    for out in (said("run")[2], said("status")[1]):
+        told = " ".join(out.split())
+        assert "not_null(shop): 3 of 16 rows" in told
+        assert "2025-01-01: not_null(shop): 2 of 9 rows not_null(shop): shop=NULL" in told
+        assert "2025-01-02: not_null(shop): 1 of 7 rows not_null(shop): shop=none" in told

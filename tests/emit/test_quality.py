@@ -10,12 +10,13 @@ from sparkassets.core.openlineage import quality
 from sparkassets.core.openlineage.telling import Telling
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import InletSpec
-from sparkassets.core.validations import Allowance, NotNull, Range, Rule, Verdict
+from sparkassets.core.validations import Allowance, NotNull, Range, Rule, Tally, Verdict
 from tests.builders import asset, days, project, source
 from tests.emit.checking import facet_of
 
 NULLS = Rule("not_null(a)", NotNull(("a",)), severity="warn")
 RANGE = Rule("range(b)", Range("b", min=0))
+DAYS = asset("a").partitioning
 
 
 def verdict(rule, outcome, *, checked=900, failing=0):
@@ -24,7 +25,7 @@ def verdict(rule, outcome, *, checked=900, failing=0):
 
 def test_each_rule_is_a_test_of_the_run():
     rules = {rule.name: rule for rule in (NULLS, RANGE)}
-    found = quality.tests_facet(rules, [verdict(NULLS, "warned", failing=12), verdict(RANGE, "passed")])
+    found = quality.tests_facet(rules, [verdict(NULLS, "warned", failing=12), verdict(RANGE, "passed")], DAYS)
     facet_of(RunFacet, found, "test")
     assert [
         (each["name"], each["status"], each["severity"], each["type"], each["actual"]) for each in found["tests"]
@@ -33,7 +34,7 @@ def test_each_rule_is_a_test_of_the_run():
         ("range(b)", "pass", "error", "range", "0 of 900 rows"),
     ]
     assert "s3cret" not in json.dumps(found)
-    assert quality.tests_facet(rules, []) is None
+    assert quality.tests_facet(rules, [], DAYS) is None
 
 
 def test_what_is_null_is_counted_where_the_rows_were_published():
@@ -65,7 +66,10 @@ def test_what_an_inlet_was_warned_of_did_not_hold():
         ("not_null", False, "warn"),
     ]
     assert quality.metrics_facet([NULLS], told) is None
-    assert [each["name"] for each in quality.tests_facet({}, told)["tests"]] == ["raw: not_null(a)", "raw: range(b)"]
+    assert [each["name"] for each in quality.tests_facet({}, told, DAYS)["tests"]] == [
+        "raw: not_null(a)",
+        "raw: range(b)",
+    ]
 
 
 def test_what_is_withheld_is_not_among_what_was_written():
@@ -79,3 +83,14 @@ def test_what_is_withheld_is_not_among_what_was_written():
     none = SuccessEntry("a", "a", "r", 1, 1, EVERYTHING, withheld=EVERYTHING)
     written = Telling(project(whole), "prod").written(none, made_by=none, before=None)
     assert written["outputFacets"]["subset"]["outputCondition"] == {"type": "partition", "partitions": []}
+
+
+def test_each_day_that_is_withheld_is_a_test_with_figures_of_its_own():
+    first, second = days("2025-01-01"), days("2025-01-02")
+    by_day = (Tally("not_null(a)", first, 9, 2), Tally("not_null(a)", second, 5, 1))
+    told = replace(verdict(NULLS, "withheld", failing=3), blocks=first | second, checked=14, by_block=by_day)
+    found = quality.tests_facet({}, [told], DAYS)["tests"]
+    assert [(each["params"], each["actual"]) for each in found] == [
+        ({"outcome": "withheld", "partition": "2025-01-01"}, "2 of 9 rows"),
+        ({"outcome": "withheld", "partition": "2025-01-02"}, "1 of 5 rows"),
+    ]

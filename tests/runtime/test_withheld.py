@@ -15,13 +15,24 @@ from sparkassets.app.tracing import Tracing
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
+from sparkassets.core.documents.verdicts import verdicts_document
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import InletSpec, Schedule
-from sparkassets.core.validations import Change, Counted, Judgement, NotNull, RowCount, Rule, Verdict, verdicts_to
+from sparkassets.core.validations import (
+    Change,
+    Counted,
+    Judgement,
+    NotNull,
+    RowCount,
+    Rule,
+    Tally,
+    Verdict,
+    verdicts_to,
+)
 from sparkassets.errors import InputError
 from sparkassets.runtime.work import Backfill, Tick
 from sparkassets.state.memory import MemoryStore
@@ -412,6 +423,40 @@ def test_what_rules_of_inlets_warn_of_is_told_with_the_inlet():
     assert (shown["inlet"], shown["outcome"], shown["samples"]) == ("s", "warned", [{"n": "NULL"}])
     assert "inlet" not in run_document(History(w.project, w.adapters()).run_of("a-1")[0], w.project)["validations"][1]
     assert state(w, "a") == decoded(w)
+
+
+def test_each_block_is_told_with_its_own_figures_and_rows():
+    w = world()
+    w.source("s").news.clear()
+    w.tell("s", "2025-01-01", "2025-01-02", "2025-01-03")
+    third = days("2025-01-03")
+    tallies = (
+        Tally("not_null(n)", SECOND, 900, 12, samples=({"n": "2"},)),
+        Tally("not_null(n)", third, 100, 1, samples=({"n": "3"},)),
+    )
+    both = Verdict("not_null(n)", "fail", "withheld", SECOND | third, 1000, 13, "", ({"n": "2"},), by_block=tallies)
+    w.engine.judged["a"] = Judgement(SECOND | third, (both,))
+    run(w)
+    assert state(w, "a") == decoded(w)
+    (judged,) = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a").judged
+    (rule,) = verdicts_document(judged.verdicts, w.project.assets["a"])
+    assert (rule["failing"], [(each["failing"], each["checked"]) for each in rule["by_partition"]]) == (
+        13,
+        [(12, 900), (1, 100)],
+    )
+    assert [each["partitions"]["ranges"][0][:10] for each in rule["by_partition"]] == ["2025-01-02", "2025-01-03"]
+    assert [each["samples"] for each in rule["by_partition"]] == [[{"n": "2"}], [{"n": "3"}]]
+    tree = repr(Looking(w.project, w.adapters()).explain("a"))
+    assert "not_null(n): 13 of 1000 rows" in tree
+    assert "2025-01-03: not_null(n): 1 of 100 rows" in tree
+    alone = repr(Looking(w.project, w.adapters()).explain("a", partition="2025-01-03"))
+    assert "not_null(n): 1 of 100 rows" in alone
+    assert "900" not in alone
+    judging(w, "a", third)
+    Marking(w.project, w.adapters()).accept("a", "2025-01-02", reason="looked at")
+    run(w)
+    said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
+    assert said["b"] == "waits for a: 2025-01-03 is withheld (not_null(n): 1 of 100 rows)"
 
 
 def decoded(w: World):

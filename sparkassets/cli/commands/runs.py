@@ -80,7 +80,7 @@ def command(
         if run.status == "failed":
             print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
         if run.withheld:
-            print_withheld(run.run, run, terminal)
+            print_withheld(run.run, run, project.spec, terminal)
         print_besides(run.run, run, project.spec, terminal)
     return 0
 

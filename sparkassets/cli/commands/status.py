@@ -11,7 +11,7 @@ import click
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.lateness import print_late
 from sparkassets.cli.options import at_option, branch_option, in_branch, json_option, open_project, project_option
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, print_failure, print_samples
+from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, print_failure, print_figures
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.documents.status import standing, status_document
@@ -67,7 +67,7 @@ def _print_judged(status: AssetStatus, judged: Judged, project: ProjectSpec, ter
     name = " ".join(filter(None, [status.asset, which]))
     said = f"{name} withheld by {judged.run}: {clean(judged.text)}"
     terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))
-    print_samples(judged.verdicts, terminal)
+    print_figures(status.asset, judged.verdicts, project, terminal)
 
 
 def _holder_text(holder: Holder, project: ProjectSpec) -> str:

@@ -19,7 +19,8 @@ def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> l
     """What each rule did, and to which blocks: ``failing`` of ``checked`` rows, and some of those that fail.
 
     ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset,
-    ``inlet`` for a rule of what was read.
+    ``inlet`` for a rule of what was read. Where several partitions are withheld, ``by_partition`` has the figures and
+    the samples of each; the last item of very many is of all that are left.
     """
     return [
         {
@@ -31,11 +32,22 @@ def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> l
             "failing": each.failing,
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
+            **({"by_partition": [_of_block(one, asset) for one in each.apart]} if each.by_block else {}),
             **({"outlet": each.outlet} if each.outlet else {}),
             **({"inlet": each.inlet} if each.inlet else {}),
         }
         for each in verdicts
     ]
+
+
+def _of_block(verdict: Verdict, asset: AssetSpec | None) -> dict[str, Any]:
+    return {
+        "partitions": partitions_document(verdict.blocks, asset),
+        "checked": verdict.checked,
+        "failing": verdict.failing,
+        "observed": verdict.observed,
+        "samples": [dict(sample) for sample in verdict.samples],
+    }
 
 
 def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from dataclasses import field, replace
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Pin
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import Verdict, few_tallies
 from sparkassets.frozen import frozen
 
 MOST_TOLD = 10
@@ -109,20 +109,25 @@ def after_run(before: Records, blocks: PartitionSet, item: Withheld | None) -> R
 
     Whatever held them before, without a cause since, judged the same data. Instances stand for themselves.
     """
-    if instances := tuple(each for each in before if each.apart):
-        others = tuple(each for each in before if not each.apart)
-        return (*instances, *after_run(others, blocks, item))
+    instances = tuple(each for each in before if each.apart)
+    rest = tuple(each for each in before if not each.apart) if instances else before
     if item is None:
-        return without(before, blocks) if before else before
+        return (*instances, *without(rest, blocks)) if rest else instances
+    found = (
+        replace(item, blocks=part, caused=item.caused & part, judges=judges) for judges, part in _judged(rest, item)
+    )
+    return (*instances, *_bounded([*without(rest, blocks), *found]))
+
+
+def _judged(before: Records, item: Withheld) -> Iterable[tuple[tuple[str, ...], PartitionSet]]:
+    """The blocks of what is withheld, by all that judged the same data of them."""
     again = [(each, part) for each in before if (part := (each.blocks - each.caused) & item.blocks)]
     fresh = item.blocks - PartitionSet.union(part for _, part in again)
-    parts = [(fresh, item.judges)] if fresh else []
-    parts += [(part, _newest(each.judges, item.judges)) for each, part in again]
-    merged: dict[tuple[str, ...], PartitionSet] = {}
-    for part, judges in parts:
+    merged: dict[tuple[str, ...], PartitionSet] = {item.judges: fresh} if fresh else {}
+    for each, part in again:
+        judges = _newest(each.judges, item.judges)
         merged[judges] = merged.get(judges, NOTHING) | part
-    found = (replace(item, blocks=part, caused=item.caused & part, judges=judges) for judges, part in merged.items())
-    return _bounded([*without(before, blocks), *found])
+    return merged.items()
 
 
 def after_instance(before: Records, run: Instance, item: Withheld | None) -> Records:
@@ -179,7 +184,7 @@ def _outside(item: Withheld, blocks: PartitionSet) -> Withheld:
     if not item.blocks.overlaps(blocks):
         return item
     left = item.blocks - blocks
-    verdicts = tuple(each for each in item.verdicts if each.blocks.overlaps(left))
+    verdicts = tuple(each.within(left) for each in item.verdicts if each.blocks.overlaps(left))
     return replace(item, blocks=left, caused=item.caused - blocks, verdicts=verdicts)
 
 
@@ -212,7 +217,8 @@ def _together(verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
         if before is not None:
             blocks = each.blocks | before.blocks
             checked, failing = each.checked + before.checked, each.failing + before.failing
-            found[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing)
+            tallies = few_tallies([*before.tallies, *each.tallies])
+            found[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing, by_block=tallies)
         else:
             found[each.name] = each
     return tuple(found.values())

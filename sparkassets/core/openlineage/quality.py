@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sparkassets.core.openlineage.facets import Facet, facet
+from sparkassets.core.partitions import Partitioning
 from sparkassets.core.redaction import redact
 from sparkassets.core.validations import NotNull, Rule, Verdict
 
@@ -16,19 +17,25 @@ _PUBLISHED: Final = frozenset({"passed", "warned", "accepted"})
 """Outcomes after which the rows are there as they were looked at."""
 
 
-def tests_facet(rules: Mapping[str, Rule], verdicts: Sequence[Verdict]) -> Facet | None:
-    """What each rule did to the blocks of a run; None without any.
+def tests_facet(rules: Mapping[str, Rule], verdicts: Sequence[Verdict], partitioning: Partitioning) -> Facet | None:
+    """What each rule did to the blocks of a run, to each that is withheld for itself; None without any.
 
     Args:
         rules: Of the asset and its outlets, by their names among those of the run.
         verdicts: Of the run.
+        partitioning: Tells the blocks.
     """
     if not verdicts:
         return None
-    return facet("TestRunFacet", tests=[_test(each, rules.get(each.name)) for each in verdicts])
+    tests = [
+        _test(one, rules.get(each.name), ",".join(partitioning.labels(one.blocks)) if each.by_block else "")
+        for each in verdicts
+        for one in each.apart
+    ]
+    return facet("TestRunFacet", tests=tests)
 
 
-def _test(verdict: Verdict, rule: Rule | None) -> Mapping[str, Any]:
+def _test(verdict: Verdict, rule: Rule | None, partition: str) -> Mapping[str, Any]:
     fine = verdict.outcome == "passed" and not verdict.failing
     return {
         "name": redact(verdict.name),
@@ -36,7 +43,7 @@ def _test(verdict: Verdict, rule: Rule | None) -> Mapping[str, Any]:
         "severity": "error" if verdict.severity == "fail" else "warn",
         **({"type": rule.check.kind} if rule is not None else {}),
         "actual": f"{verdict.failing} of {verdict.checked} rows",
-        "params": {"outcome": verdict.outcome},
+        "params": {"outcome": verdict.outcome, **({"partition": partition} if partition else {})},
     }
 
 

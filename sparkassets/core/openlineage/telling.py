@@ -26,6 +26,7 @@ from sparkassets.core.openlineage.identity import RunName, job_name, run_id
 from sparkassets.core.openlineage.naming import DatasetName, named, of_identity
 from sparkassets.core.openlineage.quality import assertions_facet, metrics_facet, tests_facet
 from sparkassets.core.openlineage.subsets import was_read, was_written
+from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.redaction import redact
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
@@ -105,7 +106,7 @@ class Telling:
         rules = {rule_of(each.name if each.maker else "", rule.name): rule for each in written for rule in each.rules}
         inlets = asset.inlets.values() if asset is not None else ()
         rules |= {rule_of(inlet.name, rule.name): rule for inlet in inlets for rule in inlet.rules}
-        found = tests_facet(rules, entry.verdicts)
+        found = tests_facet(rules, entry.verdicts, asset.partitioning if asset is not None else UNPARTITIONED)
         return {"test": found} if found is not None else {}
 
     def error_facet(self, message: str) -> Facet:

@@ -214,10 +214,7 @@ def plan_backfill_unpartitioned(
     aligned, gated = align_unpartitioned(context, asset, interval), gate(context, asset, EVERYTHING, context.now)
     if aligned.waiting or gated.waiting:
         return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
-    found, apart = (
-        _answers(context, asset, state) if interval is None else None,
-        isinstance(asset.strategy, EveryInstance),
-    )
+    found = _answers(context, asset, state) if interval is None else None
     request = RunRequest(
         asset=asset.name,
         kind="backfill",
@@ -232,11 +229,18 @@ def plan_backfill_unpartitioned(
         },
         rebuilds=rebuilds,
         consumption=Consumption(found.uses.consumption.consumes) if found is not None else Consumption(),
-        accepted=NOTHING if apart or found is not None else held_of(context, asset, state).accepted,
-        apart=apart,
+        accepted=_accepted(context, asset, state, found),
+        apart=isinstance(asset.strategy, EveryInstance),
     )
     events = found.events if found is not None else ()
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state, events=events),), ())
+
+
+def _accepted(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Causes | None) -> PartitionSet:
+    """What is published although its rules fail; an instance is judged anew, as it reads what is there now."""
+    if found is not None or isinstance(asset.strategy, EveryInstance):
+        return NOTHING
+    return held_of(context, asset, state).accepted
 
 
 def _asked(context: PlanningContext, interval: tuple[int, int] | None, *, rebuilds: bool) -> str:

@@ -28,11 +28,17 @@ def due_runs(case: Case) -> Course:
     Where there is none, but an older run never ended, one that settles that.
     """
     found, again, withheld = _due(case), _again(case), held(case.context, case.asset, case.state)
-    if not isinstance(found, Waiting) and not again and (first := _withheld_first(case, withheld)) is not None:
+    if isinstance(found, Waiting):
+        return _not_due(case, found, again, withheld)
+    if again:
+        found = tuple(replace(each, anew=True) for each in found)
+    elif (first := _withheld_first(case, withheld)) is not None:
         return first
-    if not isinstance(found, Waiting):
-        found = tuple(replace(each, anew=True) for each in found) if again else found
-        return _with_instances(case, Course(found, EVERYTHING).noted(again), withheld)
+    return _with_instances(case, Course(found, EVERYTHING).noted(again), withheld)
+
+
+def _not_due(case: Case, found: Waiting, again: tuple[str, ...], withheld: Held) -> Course:
+    """The runs of what the schedule does not ask for: other code, what somebody wants, what never ended or rests."""
     if case.asset.schedule.condition is not None and outdated(case.asset, case.state) and not case.state.chain:
         return Course((_redefined(case),), EVERYTHING).noted(again)
     if again:

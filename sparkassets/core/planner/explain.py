@@ -24,9 +24,10 @@ from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.upcoming import upcoming
 from sparkassets.core.planner.watermarks import watermark
-from sparkassets.core.planner.withheld import held, quarantine_of, span_of
+from sparkassets.core.planner.withheld import held, quarantine_of, span_of, within
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
 from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.validations import Verdict as Judged
 from sparkassets.frozen import frozen
 
 RUNS_SHOWN = 10
@@ -248,17 +249,31 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
 
 def _withheld(asset: AssetSpec, record: Withheld, parts: PartitionSet, *, span: str = "") -> Node:
     """What is withheld, with the rules that failed, and some rows of each."""
-    rules = tuple(
-        Node(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples))) for verdict in record.verdicts
-    )
+    rules = tuple(_rule(asset, verdict) for verdict in record.verdicts)
     named = named_parts("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
     said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
     return Node(said, holds=False, children=rules)
 
 
+def _rule(asset: AssetSpec, verdict: Judged) -> Node:
+    """What a rule found, of each block where it tells that, and some rows."""
+    apart = verdict.apart
+    if len(apart) == 1:
+        return Node(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
+    told = tuple(
+        Node(
+            prefixed(each.blocks, asset.partitioning) + each.text,
+            holds=False,
+            children=tuple(map(_sample, each.samples)),
+        )
+        for each in apart
+    )
+    return Node(verdict.text, holds=False, children=told)
+
+
 def _withheld_of(asset: AssetSpec, found: Pending, blocks: PartitionSet) -> list[Node]:
     """The same of all that is withheld of some blocks."""
-    among = [(record, parts & blocks) for record, parts in found.held.records]
+    among = [(within(record, blocks), parts & blocks) for record, parts in found.held.records]
     return [_withheld(asset, record, parts) for record, parts in among if parts]
 
 

@@ -141,8 +141,13 @@ def accepted(context: PlanningContext, marking: Marking) -> MarkEntry | None:
             f"{asset.name}: a person has to tell first what became of {state.asking[0].entry.run}",
             hint=f"`sparkassets explain {asset.name}` tells how",
         )
-    if not asset.partitioning.is_partitioned:
-        return _accepted_run(context, marking, state, found)
+    of = _accepted_blocks if asset.partitioning.is_partitioned else _accepted_run
+    return of(context, marking, state, found)
+
+
+def _accepted_blocks(context: PlanningContext, marking: Marking, state: AssetState, found: Held) -> MarkEntry | None:
+    """The same of an asset with partitions."""
+    asset = marking.asset
     if not marking.blocks.is_everything:
         _refuse_running(context, asset, state, marking.blocks)
     blocks = marking.blocks if marking.blocks.is_everything else meant(context, asset, state, marking.blocks)
@@ -161,22 +166,27 @@ def _accepted_run(context: PlanningContext, marking: Marking, state: AssetState,
     """The same of an asset without partitions: of the run that is named, or of the only one that is withheld."""
     asset = marking.asset
     _refuse_unsettled(context, state)
-    resting = [each for each, _ in found.records]
-    known = [*resting, *(each for each, _ in found.tried)]
-    named = [each for each in known if _is_named(marking, each)]
-    rest = [each for each in named if each in resting]
-    if not named:
-        raise InputError(f"{_called(context, marking)} is not withheld", hint=_which(context, state, resting))
-    if len(rest) > 1:
+    resting = [each for each, _ in found.records if _is_named(marking, each)]
+    if len(resting) > 1:
         raise InputError(
-            f"{len(rest)} runs of {_called(context, marking)} are withheld: name one of them",
-            hint=_which(context, state, rest),
+            f"{len(resting)} runs of {_called(context, marking)} are withheld: name one of them",
+            hint=_which(context, state, resting),
         )
-    if not rest and not any(standing == "accepted" for each, standing in found.tried if each in named):
-        again = "it is computed again anyway, and judged anew"
-        raise InputError(f"{_called(context, marking)} is not withheld", hint=again)
+    if not resting:
+        _refuse_unheld(context, marking, state, found)
+        return None
     entry = MarkEntry(asset.name, asset.uri, "accept", EVERYTHING, marking.reason, marking.by)
-    return replace(entry, run=rest[0].run if rest[0].apart else "") if rest else None
+    return replace(entry, run=resting[0].run if resting[0].apart else "")
+
+
+def _refuse_unheld(context: PlanningContext, marking: Marking, state: AssetState, found: Held) -> None:
+    """Refuses what no run withheld that rests, unless it is accepted already."""
+    tried = {standing for each, standing in found.tried if _is_named(marking, each)}
+    if "accepted" in tried:
+        return
+    others = _which(context, state, [each for each, _ in found.records])
+    hint = "it is computed again anyway, and judged anew" if tried else others
+    raise InputError(f"{_called(context, marking)} is not withheld", hint=hint)
 
 
 def _is_named(marking: Marking, record: Withheld) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -61,8 +61,11 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     """What is withheld of the asset, of the partitions that it has now and that are wanted."""
     if not state.withheld:
         return NONE
-    if not asset.partitioning.is_partitioned:
-        return _whole(asset, state, judge_of(context.project, asset))
+    of = _of_blocks if asset.partitioning.is_partitioned else _of_runs
+    return of(context, asset, state)
+
+
+def _of_blocks(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     own, definition, accepted = _own(context, asset), judge_of(context.project, asset), state.accepted
     resting = [told for each in state.withheld for told in _by_rules(each, own(each.resting(definition) - accepted))]
     judged = PartitionSet.union(each.resting(definition) for each in state.withheld)
@@ -77,16 +80,10 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     )
 
 
-def _whole(asset: AssetSpec, state: AssetState, definition: str) -> Held:
-    """The same of an asset without partitions, where each record is of the run of everything, or of an instance.
-
-    Instances are nothing to an asset whose every run takes the place of all by now.
-    """
-    replaced = isinstance(asset.strategy, FullRefresh)
-    told = [each for each in state.withheld if not (replaced and each.apart)]
-    found = [
-        (each, _standing(each, definition, accepted=bool(each.said if each.apart else state.accepted))) for each in told
-    ]
+def _of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
+    """Of an asset without partitions, where each record is of the run of everything, or of an instance."""
+    definition = judge_of(context.project, asset)
+    found = [(each, _standing(each, definition, state)) for each in _counting(asset, state)]
     there = {standing: EVERYTHING for _, standing in found}
     return Held(
         resting=there.get("resting", NOTHING),
@@ -98,12 +95,19 @@ def _whole(asset: AssetSpec, state: AssetState, definition: str) -> Held:
     )
 
 
-def _standing(record: Withheld, definition: str, *, accepted: bool) -> Standing:
+def _counting(asset: AssetSpec, state: AssetState) -> Sequence[Withheld]:
+    """The records of an asset without partitions; instances are nothing to one whose runs take the place of all now."""
+    if not isinstance(asset.strategy, FullRefresh):
+        return state.withheld
+    return [each for each in state.withheld if not each.apart]
+
+
+def _standing(record: Withheld, definition: str, state: AssetState) -> Standing:
     if record.caused:
         return "caused"
     if definition not in record.judges:
         return "rejudged"
-    return "accepted" if accepted else "resting"
+    return "accepted" if (record.said if record.apart else state.accepted) else "resting"
 
 
 def in_order(asset: AssetSpec) -> bool:
@@ -126,13 +130,16 @@ def held_up(asset: AssetSpec, state: AssetState) -> str:
 
 
 def _by_rules(record: Withheld, parts: PartitionSet) -> list[tuple[Withheld, PartitionSet]]:
-    """The blocks of a record, together those that fail the same rules; what fails with others has those of all."""
+    """The blocks of a record, together those that fail the same rules; what fails with others has those of all.
+
+    The rules tell of these blocks alone.
+    """
     found: list[tuple[tuple[Verdict, ...], PartitionSet]] = [((), parts)] if parts else []
     for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
         split = [((*failed, verdict), some & verdict.blocks) for failed, some in found]
         split += [(failed, some - verdict.blocks) for failed, some in found]
         found = [(failed, some) for failed, some in split if some]
-    return [(replace(record, verdicts=failed or record.verdicts), some) for failed, some in found]
+    return [(within(replace(record, verdicts=failed or record.verdicts), some), some) for failed, some in found]
 
 
 def judge_of(project: ProjectSpec, asset: AssetSpec) -> str:
@@ -155,8 +162,15 @@ def waits(
     context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
 ) -> tuple[Waiting, ...]:
     """What rests of some blocks, and why."""
-    records = [(each, parts & among) for each, parts in held(context, asset, state).records]
+    records = [(within(each, among), parts & among) for each, parts in held(context, asset, state).records]
     return tuple(Waiting(asset.name, reason(context, state, each), None, parts) for each, parts in records if parts)
+
+
+def within(record: Withheld, parts: PartitionSet) -> Withheld:
+    """The record, whose rules tell of these blocks alone."""
+    if parts.is_everything:
+        return record
+    return replace(record, verdicts=tuple(each.within(parts) for each in record.verdicts))
 
 
 def reason(context: PlanningContext, state: AssetState, record: Withheld) -> str:
@@ -191,7 +205,7 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     for record, parts in held(context, asset, state).records:
         left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
         if left:
-            found.append(Barrier(left, _sentence(context, asset, record, left)))
+            found.append(Barrier(left, _sentence(context, asset, within(record, left), left)))
     return replace(decision, barriers=(*decision.barriers, *found))
 
 

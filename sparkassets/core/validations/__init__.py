@@ -29,6 +29,7 @@ from sparkassets.core.validations.figures import (
     Sample,
     Tally,
     Verdict,
+    few_tallies,
     rule_of,
 )
 from sparkassets.core.validations.judge import judge
@@ -72,6 +73,7 @@ __all__ = [
     "counts_from",
     "counts_to",
     "digest_of",
+    "few_tallies",
     "judge",
     "judgement_from",
     "judgement_to",

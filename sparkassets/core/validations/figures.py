@@ -20,6 +20,8 @@ MOST_SAMPLES: Final = 5
 MOST_VALUE: Final = 200
 MOST_VALUES: Final = 12
 MOST_COUNTS: Final = 400
+MOST_APART: Final = 100
+"""Withheld blocks of one verdict of which each has figures of its own."""
 MASKED: Final = "•••"
 """Stands for the values of columns that are not to be shown."""
 
@@ -71,6 +73,7 @@ class Verdict:
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
         inlet: The inlet whose rule it is, where it judged what was read.
+        by_block: What was measured of each block, where several are withheld; of very many the first `MOST_APART`.
     """
 
     rule: str
@@ -83,6 +86,51 @@ class Verdict:
     samples: tuple[Sample, ...] = ()
     outlet: str = ""
     inlet: str = ""
+    by_block: tuple[Tally, ...] = ()
+
+    @property
+    def apart(self) -> tuple[Verdict, ...]:
+        """The same block by block, as far as each has figures of its own; what is left together at the end."""
+        if not self.by_block:
+            return (self,)
+        left = self.within(self.blocks - self._told)
+        return (*map(self._of, self.by_block), *([left] if left.blocks else []))
+
+    def within(self, parts: PartitionSet) -> Verdict:
+        """The same of some of its blocks alone, with their own figures as far as these are told."""
+        if parts.covers(self.blocks):
+            return self
+        own = tuple(each for each in self.by_block if parts.covers(each.block))
+        left = self.blocks & parts
+        if len(own) == 1 and own[0].block == left:
+            return self._of(own[0])
+        others = [each for each in self.by_block if each not in own]
+        counted = replace(
+            self,
+            blocks=left,
+            checked=self.checked - sum(each.checked for each in others),
+            failing=self.failing - sum(each.failing for each in others),
+            by_block=own,
+        )
+        if not own:
+            return counted
+        samples = few_samples(sample for each in own for sample in each.samples)
+        return replace(counted, samples=samples, observed=next((each.observed for each in own if each.observed), ""))
+
+    @property
+    def tallies(self) -> tuple[Tally, ...]:
+        """What was measured, block by block as far as that is told."""
+        return self.by_block or (
+            Tally(self.rule, self.blocks, self.checked, self.failing, self.observed, self.samples),
+        )
+
+    @property
+    def _told(self) -> PartitionSet:
+        return PartitionSet.union(each.block for each in self.by_block)
+
+    def _of(self, tally: Tally) -> Verdict:
+        one = replace(self, blocks=tally.block, checked=tally.checked, failing=tally.failing, by_block=())
+        return replace(one, observed=tally.observed, samples=tally.samples)
 
     @property
     def name(self) -> str:
@@ -138,6 +186,17 @@ class Judgement:
     def of(self, *outcomes: Outcome) -> tuple[Verdict, ...]:
         """The verdicts with one of these outcomes."""
         return tuple(each for each in self.verdicts if each.outcome in outcomes)
+
+
+def few_tallies(tallies: Sequence[Tally]) -> tuple[Tally, ...]:
+    """The figures of the first blocks as they are kept: of many with fewer rows of each; none where it is only one."""
+    if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
+        return ()
+    some = tallies[:MOST_APART]
+    most = max(1, MOST_APART // len(some))
+    return tuple(
+        replace(each, observed=short_text(each.observed), samples=few_samples(each.samples)[:most]) for each in some
+    )
 
 
 def short_text(text: str) -> str:

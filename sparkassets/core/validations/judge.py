@@ -17,6 +17,7 @@ from sparkassets.core.validations.figures import (
     Tally,
     Verdict,
     few_samples,
+    few_tallies,
     short_text,
 )
 from sparkassets.core.validations.past import History, why_beyond
@@ -166,8 +167,8 @@ def _verdicts(found: Sequence[_Finding], accepted: PartitionSet) -> Iterator[Ver
     for each in found:
         groups.setdefault((each.rule.name, each.outcome(accepted)), []).append(each)
     for (name, outcome), some in groups.items():
-        tallies = [each.tally for each in some]
-        told = next((text for each in some if (text := _observed(each))), "")
+        tallies = [replace(each.tally, observed=_observed(each)) for each in some]
+        told = next((each.observed for each in tallies if each.observed), "")
         yield Verdict(
             rule=name,
             severity=some[0].rule.severity,
@@ -177,6 +178,7 @@ def _verdicts(found: Sequence[_Finding], accepted: PartitionSet) -> Iterator[Ver
             failing=sum(each.failing for each in tallies),
             observed=short_text(told),
             samples=few_samples(sample for each in tallies for sample in each.samples),
+            by_block=few_tallies(tallies) if outcome == "withheld" else (),
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sparkassets.core.partitions.plain import parts_from, parts_to
-from sparkassets.core.validations.figures import Counted, Judgement, Verdict
+from sparkassets.core.validations.figures import Counted, Judgement, Tally, Verdict
 
 
 def verdicts_to(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
@@ -28,6 +28,7 @@ def verdicts_from(plain: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
             samples=tuple(each.get("samples", ())),
             outlet=each.get("outlet", ""),
             inlet=each.get("inlet", ""),
+            by_block=tuple(_tally_from(each["rule"], told) for told in each.get("by_block", ())),
         )
         for each in plain
     )
@@ -57,6 +58,16 @@ def judgement_from(plain: Mapping[str, Any]) -> Judgement | None:
     return Judgement(parts_from(plain["withheld"]), verdicts_from(plain["verdicts"]), counts)
 
 
+def _tally_to(tally: Tally) -> list[Any]:
+    samples = [dict(sample) for sample in tally.samples]
+    return [parts_to(tally.block), tally.checked, tally.failing, tally.observed, samples]
+
+
+def _tally_from(rule: str, plain: Sequence[Any]) -> Tally:
+    block, checked, failing, observed, samples = plain
+    return Tally(rule, parts_from(block), checked, failing, observed, tuple(samples))
+
+
 def _verdict_to(verdict: Verdict) -> dict[str, Any]:
     more = {
         "checked": verdict.checked,
@@ -65,6 +76,7 @@ def _verdict_to(verdict: Verdict) -> dict[str, Any]:
         "samples": [dict(sample) for sample in verdict.samples],
         "outlet": verdict.outlet,
         "inlet": verdict.inlet,
+        "by_block": [_tally_to(each) for each in verdict.by_block],
     }
     return {
         "rule": verdict.rule,

@@ -198,3 +198,42 @@ def test_what_is_published_is_what_a_model_by_row_publishes(rules, blocks, count
     plain = judgement_to(found)
     assert judgement_from(plain) == found
     assert judgement_from({}) is None
+
+
+FIGURES = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)
+
+
+@given(FIGURES, st.sets(st.integers(0, 9)))
+def test_of_some_blocks_a_verdict_tells_their_own_figures(figures, some):
+    """Whatever part of it is asked for, and however often: rows and samples are those of these blocks."""
+    tallies_ = [
+        Tally("not_null(a)", day(number), rows + 1, rows, samples=({"a": f"{number}.{bad}"},) * bad)
+        for number, (rows, bad) in sorted(figures.items())
+    ]
+    (told,) = judge([HAS_A], tallies_, [each.block for each in tallies_]).of("withheld")
+    assert judgement_from(judgement_to(Judgement(told.blocks, (told,)))).verdicts == (told,)
+    assert [(each.blocks, each.checked, each.failing) for each in told.apart] == [
+        (each.block, each.checked, each.failing) for each in tallies_
+    ]
+    wanted = {number: figures[number] for number in figures.keys() & some}
+    if not wanted:
+        return
+    found = told.within(PartitionSet.union(map(day, some)))
+    assert found.blocks == PartitionSet.union(map(day, wanted))
+    assert found.failing == sum(rows for rows, _ in wanted.values())
+    assert found.checked == found.failing + len(wanted)
+    assert {sample["a"].partition(".")[0] for sample in found.samples} <= {str(number) for number in wanted}
+    for number in wanted:
+        alone = found.within(day(number))
+        assert (alone.checked, alone.failing, alone.by_block) == (figures[number][0] + 1, figures[number][0], ())
+        assert len(alone.samples) == min(figures[number][1], 5)
+
+
+def test_of_very_many_blocks_the_first_have_their_own_figures_and_the_others_are_told_together():
+    several = [Tally("not_null(a)", day(number), 10, 1, samples=({"a": str(number)},) * 3) for number in range(120)]
+    (told,) = judge([HAS_A], several, [each.block for each in several]).of("withheld")
+    *apart, rest = told.apart
+    assert (len(apart), {len(each.samples) for each in apart}) == (100, {1})
+    assert (rest.checked, rest.failing, rest.blocks) == (200, 20, PartitionSet.union(map(day, range(100, 120))))
+    assert told.within(day(7) | day(110)).failing == 21
+    assert told.within(day(7)).text == "not_null(a): 1 of 10 rows"

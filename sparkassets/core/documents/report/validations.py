@@ -67,7 +67,7 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Past)
 
 
 def verdict_rows(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
-    """What rules said, with some of the rows that fail."""
+    """What rules said, with some of the rows that fail; of each slice that is withheld for itself."""
     return [
         known(
             {
@@ -81,7 +81,7 @@ def verdict_rows(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[d
                 "samples": [{name: value[:MOST_SAMPLE] for name, value in row.items()} for row in each.samples],
             }
         )
-        for each in verdicts[:MOST_VERDICTS]
+        for each in islice((one for verdict in verdicts for one in verdict.apart), MOST_VERDICTS)
     ]
 
 

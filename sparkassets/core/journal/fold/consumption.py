@@ -143,8 +143,15 @@ def _told_apart(uri: str, keepers: Collection[AssetState], recent: Collection[Ev
     """
     partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
     parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
-    partly |= {number for each in keepers for record in each.withheld for number in record.events}
-    return partly | {ref.seq for ref in recent if any(used < ref.seq <= until for used, until in parted)}
+    return (
+        partly
+        | _withheld(keepers)
+        | {ref.seq for ref in recent if any(used < ref.seq <= until for used, until in parted)}
+    )
+
+
+def _withheld(keepers: Collection[AssetState]) -> set[int]:
+    return {number for each in keepers for record in each.withheld for number in record.events}
 
 
 def named_anew(work: Workspace, asset: AssetState, before: FoldSpec | None) -> AssetState:
