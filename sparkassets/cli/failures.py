@@ -146,7 +146,19 @@ def _usage_hint(error: click.UsageError) -> str | None:
         value = re.match(r"'(.*)' is not one of", error.message)
         if value is not None and (meant := meant_by(value[1], map(str, parameter.type.choices))):
             return meant
-    return None if error.ctx is None else f"`{error.ctx.command_path} --help` shows what it takes"
+    if error.ctx is None:
+        return None
+    return _asset_hint(error.ctx, error.message) or f"`{error.ctx.command_path} --help` shows what it takes"
+
+
+def _asset_hint(context: click.Context, message: str) -> str | None:
+    """How a command that takes no names as they are is told of which assets."""
+    extra = re.fullmatch(r"Got unexpected extra arguments? \((\S+)( .*)?\)", message)
+    option = next((each for each in ("--select", "--asset") if any(each in p.opts for p in context.command.params)), "")
+    if extra is None or not option:
+        return None
+    names = ",".join(filter(None, [extra[1], *(extra[2] or "").split()])) if option == "--select" else extra[1]
+    return f"assets are named by {option}: {context.command_path} {option} {names}"
 
 
 def _option_hint(error: click.NoSuchOption) -> str | None:

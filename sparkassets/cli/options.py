@@ -113,7 +113,8 @@ select_option: Callable[[F], F] = click.option(
     multiple=True,
     type=Selection(),
     metavar="ASSET,…",
-    help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads. Repeatable.",
+    help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads; patterns such as 'fl*' "
+    "(in quotes) are names, too. Repeatable.",
 )
 
 branch_option: Callable[[F], F] = click.option(

@@ -93,7 +93,26 @@ def test_the_help_of_a_group_says_all_of_what_its_commands_do(group, capsys):
             "invalid value for '--last': 0 is not in the range x>=1",
             "`sparkassets runs --help` shows what it takes",
         ),
-        (["plan", "x"], "got unexpected extra argument (x)", "`sparkassets plan --help` shows what it takes"),
+        (
+            ["plan", "x"],
+            "got unexpected extra argument (x)",
+            "assets are named by --select: sparkassets plan --select x",
+        ),
+        (
+            ["status", "x", "y"],
+            "got unexpected extra arguments (x y)",
+            "assets are named by --select: sparkassets status --select x,y",
+        ),
+        (
+            ["runs", "a", "b"],
+            "got unexpected extra argument (b)",
+            "assets are named by --asset: sparkassets runs --asset b",
+        ),
+        (
+            ["state", "verify", "x"],
+            "got unexpected extra argument (x)",
+            "`sparkassets state verify --help` shows what it takes",
+        ),
         (["events"], "missing command", "`sparkassets events --help` shows what it takes"),
         (
             ["run", "--at", "{{job.parameters.day}}"],

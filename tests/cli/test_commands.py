@@ -259,6 +259,7 @@ def test_status_after_a_run(said, asked):
         ("daily_revenue", 2),
         ("best_shops", None),
     ]
+    assert [item["asset"] for item in asked("status", "--select", "*_shops,orders")] == ["orders", "best_shops"]
     table = lines(said("status")[1])
     assert table[2].startswith("  daily_revenue  2025-01-01..2025-01-02  2 current  20")
     assert table[3].startswith("  best_shops                             success    20")

@@ -34,6 +34,9 @@ SHOP = project(
         (["clean_by_hand+"], ("daily", "report", "mail", "clean_by_hand")),
         (["+clean+"], ("orders", "clean", "daily", "report", "mail")),
         (["orders+"], ("orders", "clean", "daily", "report", "alarm", "mail")),
+        (["cle*"], ("clean", "clean_by_hand")),
+        (["shop?,m*"], ("shops", "mail")),
+        (["d[a-b]ily+"], ("daily", "report", "mail")),
         (["+mail"], ("orders", "shops", "clean", "daily", "report", "mail", "clean_by_hand")),
     ],
 )
@@ -52,3 +55,14 @@ def test_a_name_that_is_not_there_is_refused_with_a_suggestion(text):
 def test_an_empty_name_is_refused(text):
     with pytest.raises(InputError, match="--select: no asset ''"):
         selected(SHOP, [text])
+
+
+@pytest.mark.parametrize("text", ["x*", "+x*+", "DAILY*"])
+def test_a_pattern_that_nothing_fits_is_refused(text):
+    with pytest.raises(InputError) as error:
+        selected(SHOP, [text])
+    pattern = text.strip("+")
+    assert str(error.value) == (
+        f"--select: no asset of project 'test' fits {pattern!r}\n"
+        "  hint: `sparkassets status` lists them; put a pattern in quotes, or the shell may replace it"
+    )

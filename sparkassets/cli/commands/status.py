@@ -10,8 +10,17 @@ import click
 
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.lateness import print_late
-from sparkassets.cli.options import at_option, branch_option, in_branch, json_option, open_project, project_option
+from sparkassets.cli.options import (
+    at_option,
+    branch_option,
+    in_branch,
+    json_option,
+    open_project,
+    project_option,
+    select_option,
+)
 from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, print_failure, print_figures
+from sparkassets.cli.selection import selected
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.documents.status import standing, status_document
@@ -33,13 +42,15 @@ COLUMNS = [
 
 @click.command("status")
 @project_option
+@select_option
 @at_option
 @branch_option
 @json_option
-def command(folder: Path, branch: str | None, at: str | None, as_json: bool) -> int:
+def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
     """Show what is known of every asset, upstream first."""
     project = in_branch(open_project(folder), branch)
-    found = project.status(at=at)
+    names = selected(project.spec, select)
+    found = [each for each in project.status(at=at) if names is None or each.asset in names]
     if as_json:
         print_json([status_document(status, project.spec) for status in found])
         return 0
