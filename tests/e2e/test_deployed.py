@@ -1,4 +1,4 @@
-"""What `deploy` writes starts the project: the line of cron, and the wheel as Databricks calls it."""
+"""The wheel that `deploy` writes starts the project as Databricks calls it; the line of cron is in test_wheel."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.projects import ORDERS, called, document, environment, orders, rows
+from tests.e2e.projects import ORDERS, called, document, environment, rows
 
 ENTRY = """
 import sys
@@ -23,19 +23,6 @@ profiles:
   dev: {state: HOME/dev/state, warehouse: HOME/dev/tables, variables: {LAKE: HOME/landing}}
   prod: {state: HOME/prod/state, warehouse: HOME/prod/tables, variables: {LAKE: HOME/landing}}
 """
-
-
-@pytest.mark.spark
-def test_the_line_of_cron_runs_the_project(tmp_path):
-    assert called("init", cwd=tmp_path).returncode == 0
-    assert called("deploy", "cron", "--out", "my cron", cwd=tmp_path).returncode == 0
-    line = (tmp_path / "my cron/crontab").read_text().splitlines()[-1].split(maxsplit=5)[5]
-    known = {name: environment()[name] for name in ("HOME", "SPARKASSETS_CACHE") if name in environment()}
-    bare = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", **known}
-    done = subprocess.run(["/bin/sh", "-c", line], cwd="/", env=bare, check=False)
-    log = (tmp_path / "my cron/shop.log").read_text()
-    assert done.returncode == 0, log
-    assert orders(tmp_path) == ORDERS
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The wheel, installed where nothing else of this repository is."""
+"""The wheel, installed where nothing else of this repository is, and what `deploy` makes cron start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def installed(tmp_path_factory):
 
 
 @pytest.mark.spark
-def test_the_wheel_is_all_that_it_takes(installed, tmp_path):
+def test_the_wheel_is_all_that_the_line_of_cron_takes(installed, tmp_path):
     _, python = installed
     command = python.with_name("sparkassets")
     where = subprocess.run(
@@ -61,7 +61,14 @@ def test_the_wheel_is_all_that_it_takes(installed, tmp_path):
     assert called("validate", cwd=tmp_path, command=command).returncode == 0
     (due,) = document(called("plan", "--json", cwd=tmp_path, command=command))["runs"]
     assert (due["asset"], due["partitions"]["ranges"]) == ("daily_revenue", ["2025-01-01..2025-01-02"])
-    assert len(document(called("run", "--json", cwd=tmp_path, command=command))["runs"]) == 2
+    assert called("deploy", "cron", "--out", "my cron", cwd=tmp_path, command=command).returncode == 0
+    line = (tmp_path / "my cron/crontab").read_text().splitlines()[-1].split(maxsplit=5)[5]
+    known = {name: environment()[name] for name in ("HOME", "SPARKASSETS_CACHE") if name in environment()}
+    bare = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", **known}
+    done = subprocess.run(["/bin/sh", "-c", line], cwd="/", env=bare, check=False)
+    log = (tmp_path / "my cron/shop.log").read_text()
+    assert done.returncode == 0, log
+    assert "2 runs: 2 success" in log
     assert orders(tmp_path) == ORDERS
 
 

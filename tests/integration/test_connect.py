@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 
 from sparkassets.spark.jars import fetched_jars
 from sparkassets.spark.java import find_java
+from tests.conftest import QUICK
 from tests.e2e.projects import rows, write
 
 pytestmark = pytest.mark.spark
@@ -128,6 +129,8 @@ def came_to(folder: Path, *parts: str) -> dict:
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        **QUICK,
         "spark.databricks.delta.snapshotPartitions": "1",
     }
     (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))

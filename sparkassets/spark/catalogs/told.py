@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.errors import SourceError
@@ -24,6 +25,10 @@ _UNTOLD: Final = {"identityColumns": "identity columns", "generatedColumns": "ge
 """By the feature of a protocol what a table may have that fills itself."""
 _PAGES: Final = (16, 256, 2**31 - 1)
 """How many of the newest commits are asked for, until what is sought is among them."""
+_DETAILS: Final[WeakKeyDictionary[SparkSession, dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]]]] = (
+    WeakKeyDictionary()
+)
+"""By session and table its newest commit, and what the table was with that."""
 
 
 @frozen
@@ -129,7 +134,7 @@ def table_there(session: SparkSession, relation: Relation) -> NamedTable | None:
     name = relation.storage.shown
     try:
         newest = _history(session, relation, _PAGES[0])
-        (detail,) = session.sql(f"DESCRIBE DETAIL {relation.sql}").collect()
+        detail = _detail(session, relation, newest)
     except Exception as error:  # noqa: BLE001  what is not just missing is raised
         _unless_missing(error, session, relation)
         return None
@@ -183,6 +188,18 @@ def _kind(session: SparkSession, relation: Relation) -> str:
 def _history(session: SparkSession, relation: Relation, most: int) -> Sequence[Mapping[str, Any]]:
     """The newest commits, the newest first."""
     return [row.asDict() for row in session.sql(f"DESCRIBE HISTORY {relation.sql} LIMIT {most:d}").collect()]
+
+
+def _detail(session: SparkSession, relation: Relation, newest: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What ``DESCRIBE DETAIL`` tells, asked once for each newest commit: a run looks at its table many times."""
+    known = _DETAILS.setdefault(session, {})
+    commit, detail = known.get(relation.sql, ({}, {}))
+    if not newest or commit != newest[0]:
+        (row,) = session.sql(f"DESCRIBE DETAIL {relation.sql}").collect()
+        detail = row.asDict()
+        if newest:
+            known[relation.sql] = (newest[0], detail)
+    return detail
 
 
 def parameter(commit: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  JSON
