@@ -76,6 +76,7 @@ def test_only_the_blocks_that_changed_are_news(home, capsys):
     assert rows(home / "warehouse" / "report", "level") == [(8,)]
 
 
+@pytest.mark.deep
 def test_publish_never_compares(home, capsys):
     write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "unchanged: publish\n"})
     sell(home / "sales", (3, "2025-01-01", 5))
@@ -85,6 +86,7 @@ def test_publish_never_compares(home, capsys):
     ]
 
 
+@pytest.mark.deep
 def test_by_force_the_same_is_no_news_either(home, capsys):
     runs = told(capsys, "backfill", "level", "--partition", "2025-01-01", "--force", "--downstream")["runs"]
     assert [(run["asset"], run["unchanged"]) for run in runs] == [("level", 1)]

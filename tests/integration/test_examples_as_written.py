@@ -89,6 +89,7 @@ def apply_model(model, features):
 """
 
 
+@pytest.mark.deep
 def test_scores_are_of_the_newest_model_which_is_a_gate_and_no_trigger(spark, tmp_path):
     """04: with the user's own code in front of the functions."""
     folder = as_written("04_model_scoring", tmp_path)

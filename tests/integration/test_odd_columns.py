@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.errors import RunError
+from tests.depth import deep
 from tests.integration.orders import execute, marker, order, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -49,6 +50,7 @@ def test_what_delta_refuses_is_refused_in_its_words_of_runs_and_fences_alike(eng
     assert not DeltaTable.is_deltatable(new.asset.storage.path)
 
 
+@pytest.mark.deep
 def test_a_table_that_is_there_gets_no_such_columns_either(engine, tmp_path):
     execute(engine, order(table("there", tmp_path, **sql("SELECT 1 AS n"))))
     for query, told in REFUSED.items():
@@ -70,7 +72,7 @@ def test_names_that_are_allowed_are_the_drivers_however_odd(engine, spark, tmp_p
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("first", ["SELECT 1 AS n", None])
+@pytest.mark.parametrize("first", [deep("SELECT 1 AS n"), None])
 def test_types_that_only_spark_knows_are_its_own(engine, spark, tmp_path, first):
     if first:
         execute(engine, order(table("odd", tmp_path, **sql(first))))

@@ -57,19 +57,22 @@ class PathBlocks(PathTable):
         return orders.rows(self.spark, self.asset, "concat_ws(',', day, region, store)", "run")
 
 
-@pytest.mark.parametrize("commit", ["auto", "spark"])
+CONTRACT = TargetContract()
+WHERE_SPARK_COMMITS = (
+    CONTRACT.test_what_an_older_claim_has_prepared_lands_no_more_after_a_fence,
+    CONTRACT.test_of_two_fences_at_once_the_table_holds_the_higher_after_a_second_look,
+    CONTRACT.test_a_lower_version_is_skipped_in_silence,
+)
+"""What of the contract is Spark's own to keep; the rest is tried with it by `make deep`."""
+
+
+@pytest.fixture
+def table(engine, spark, tmp_path, commit):
+    return PathTable(engine, spark, tmp_path, commit=commit)
+
+
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
 class TestAtAPath(TargetContract):
-    @pytest.fixture
-    def table(self, engine, spark, tmp_path, commit):
-        return PathTable(engine, spark, tmp_path, commit=commit)
-
-    def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
-        self.write(table, table.order())
-        self.write(table, table.order())
-        writers = {each["engineInfo"].partition(":")[0] for each in DeltaTable(table.asset.storage.path).history()}
-        assert ("delta-rs" in writers) == (commit == "auto")
-        assert len(writers) == 1
-
     def test_what_attempts_staged_in_vain_is_removed_by_its_name(self, table):
         dead, newer = table.order(), table.order()
         self.write(table, dead, attempt=2)
@@ -83,6 +86,22 @@ class TestAtAPath(TargetContract):
         table.target(newer).remove_staged([dead.run], upto=newer.token, keep=committed)
         assert [folder.exists() for folder in staged] == [False, False, True, True, True, True]
         assert table.rows() == 1
+
+
+@pytest.mark.parametrize("commit", ["spark"])
+@pytest.mark.parametrize("promised", WHERE_SPARK_COMMITS, ids=lambda each: each.__name__)
+def test_what_spark_commits(table, promised):
+    promised(table)
+
+
+@pytest.mark.parametrize("commit", ["auto", "spark"])
+class TestWhoCommits:
+    def test_it_is_committed_to_by_whom_the_asset_says(self, table, commit):
+        CONTRACT.write(table, table.order())
+        CONTRACT.write(table, table.order())
+        writers = {each["engineInfo"].partition(":")[0] for each in DeltaTable(table.asset.storage.path).history()}
+        assert ("delta-rs" in writers) == (commit == "auto")
+        assert len(writers) == 1
 
     def test_spark_is_enlisted_before_it_commits_and_commits_nothing_where_that_fails(self, table, commit):
         def refuse() -> None:

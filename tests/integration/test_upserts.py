@@ -191,7 +191,9 @@ def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
     assert made.unchanged(same).is_everything
 
 
-@pytest.mark.parametrize("there", [False, True], ids=["new table", "table there"])
+@pytest.mark.parametrize(
+    "there", [pytest.param(False, id="new table"), pytest.param(True, id="table there", marks=pytest.mark.deep)]
+)
 @pytest.mark.parametrize(
     ("options", "given", "expected"),
     [
