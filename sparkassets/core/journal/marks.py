@@ -16,7 +16,11 @@ WORDS: Mapping[MarkKind, str] = {"done": "done", "missing": "missing", "skip": "
 """What blocks are after each mark, in a sentence."""
 
 MOST_DONE = 100
-"""Marks of what is done that are remembered of one asset, which only tell why it counts as computed; the newest."""
+"""Marks of what is done that are remembered of one asset once no run was claimed before them; the newest.
+
+Those only tell why it counts as computed, as their entries do. The others decide: a run that was claimed before one of
+them changes nothing of what it says.
+"""
 
 
 @frozen
@@ -95,11 +99,12 @@ class Marked:
     settled: tuple[str, ...] = ()
 
 
-def after_mark(marks: Iterable[Mark], mark: Mark) -> tuple[Mark, ...]:
-    """The marks once another one is made, which counts for its blocks."""
-    kept = [*_outside(marks, mark.blocks), mark]
-    done = [each for each in kept if each.kind == "done"]
-    return tuple(each for each in kept if each.kind != "done" or each in done[-MOST_DONE:])
+def after_mark(marks: Iterable[Mark], mark: Mark, *, claims: Iterable[int] = ()) -> tuple[Mark, ...]:
+    """The marks once another one is made, which counts for its blocks; ``claims`` are those that are not settled."""
+    kept, oldest = [*_outside(marks, mark.blocks), mark], min(claims, default=mark.seq + 1)
+    done = [each.seq for each in kept if each.kind == "done"]
+    since = min([oldest, *done[-MOST_DONE:]])
+    return tuple(each for each in kept if each.kind != "done" or each.seq >= since)
 
 
 def after_success(marks: tuple[Mark, ...], blocks: PartitionSet, *, through: int) -> tuple[Mark, ...]:

@@ -371,3 +371,33 @@ def test_the_cause_of_each_status_is_told(story):
     claim = story.claim(story.plan().runs[0])
     explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
     assert f"2025-01-08: running: a-{claim} since 2025-01-01T00:00Z by test" in explained
+
+
+class TestMany:
+    """A script that marks a partition at a time."""
+
+    @pytest.fixture
+    def story(self):
+        told = Story(project(source("s"), asset("a", "s")), now="2025-09-01")
+        told.observed("s", "2025-01-01..2025-05-31")
+        return told
+
+    def test_the_newest_hundred_tell_why(self, story):
+        keys = story.project.assets["s"].partitioning.keys(days("2025-01-01..2025-04-20"))
+        for key in keys:
+            say(story, "a", "done", key)
+        assert len(story.state.assets["a"].marks) == 100
+        assert story.due() == {"a": ["2025-04-21..2025-05-31"]}
+
+    def test_none_is_forgotten_before_the_run_that_was_claimed_before_it_is_settled(self, story):
+        claim = story.claim(story.plan().runs[0])
+        keys = story.project.assets["s"].partitioning.keys(days("2025-01-01..2025-04-20"))
+        for key in keys:
+            say(story, "a", "done", key, gone={claim})
+        assert story.due(gone={claim}) == {"a": ["2025-04-21..2025-05-31"]}
+        story.fail("a", claim)
+        assert story.state.assets["a"].failed_blocks == days("2025-04-21..2025-05-31")
+        assert len(story.state.assets["a"].marks) == 110
+        say(story, "a", "done", "2025-04-21")
+        assert len(story.state.assets["a"].marks) == 100
+        assert story.due(invocation="j") == {"a": ["2025-04-22..2025-05-31"]}

@@ -38,7 +38,8 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     after = follow(work, asset, entry, numbered.seq)
     if asset.stuck is not None:
         after = replace(after, loss=asset.loss)
-    work.assets[entry.asset] = replace(after, marks=after_mark(asset.marks, mark), redo=redo)
+    marks = after_mark(asset.marks, mark, claims=(link.token for link in after.chain))
+    work.assets[entry.asset] = replace(after, marks=marks, redo=redo)
     datasets.withdraw(work, entry.asset, entry.uri, asset.coverage - after.coverage)
     datasets.publish(work, numbered)
     if asset.spec.outlets and entry.kind == "done":
