@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final
 
+from sparkassets.cache import note_use
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.project.references import Fingerprint, Referring, Resolving
 from sparkassets.project.traces import Trace
@@ -19,7 +20,7 @@ from sparkassets.project.traces import Trace
 _DIGEST_SIZE: Final = 32
 _WRITABLE_BY_OTHERS: Final = 0o022
 _MOST_KEPT: Final = 50
-"""Projects, working folders and versions of the code that are kept; the oldest go first."""
+"""Projects, working folders and versions of the code that are kept; those used longest ago go first."""
 
 
 class Cache:
@@ -35,6 +36,7 @@ class Cache:
 
     def __init__(self, folder: Path, *, root: Path) -> None:
         key = "\0".join((str(root), str(Path.cwd()), sys.version, _code()))
+        self._folder = folder
         self.path = folder / "projects" / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
     def find(self, env: Mapping[str, str]) -> ProjectSpec | None:
@@ -46,7 +48,12 @@ class Cache:
         except OSError:
             return None
         digest, payload = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
-        return _unpickled(payload, env) if blake2b(payload, digest_size=_DIGEST_SIZE).digest() == digest else None
+        if blake2b(payload, digest_size=_DIGEST_SIZE).digest() != digest:
+            return None
+        project = _unpickled(payload, env)
+        if project is not None:
+            note_use(self.path)
+        return project
 
     def keep(self, project: ProjectSpec, trace: Trace, env: Mapping[str, str]) -> None:
         """Writes the project, whole or not at all; a folder that cannot be written to is not an error."""
@@ -55,15 +62,18 @@ class Cache:
             return
         from tempfile import mkstemp
 
+        from sparkassets.cache.cleaning import clean_when_due
+
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor, name = mkstemp(dir=self.path.parent)
+            descriptor, name = mkstemp(dir=self.path.parent, prefix=".new-")
             with os.fdopen(descriptor, "wb") as file:
                 file.write(blake2b(payload, digest_size=_DIGEST_SIZE).digest() + payload)
             Path(name).replace(self.path)
             newest_first = sorted(self.path.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns, reverse=True)
             for old in newest_first[_MOST_KEPT:]:
                 old.unlink(missing_ok=True)
+        clean_when_due(self._folder)
 
 
 def _pickled(project: ProjectSpec, trace: Trace, env: Mapping[str, str]) -> bytes | None:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import psutil
 
-from sparkassets.cache import cache_folder
+from sparkassets.cache import cache_folder, note_use
+from sparkassets.cache.cleaning import clean_when_due
 from sparkassets.frozen import frozen
 from sparkassets.spark.java import Java
 
@@ -62,7 +63,9 @@ def prepare(java: Java, *, class_path: Sequence[Path], given_options: str) -> Ar
         _adopt_dumps(ready)
     except OSError:
         return Archive()
-    if ready.exists():
+    is_ready = note_use(ready)
+    clean_when_due(cache_folder())
+    if is_ready:
         quiet = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
         return Archive((*quiet, "-Xshare:auto", _option(f"-XX:SharedArchiveFile={ready}")))
     dump = folder / f"{ready.stem}.{uuid.uuid4().hex}.dump"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from sparkassets.cache import cache_folder
+from sparkassets.cache import cache_folder, note_use
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.frozen import frozen
 from sparkassets.spark.java import Java
@@ -68,9 +68,11 @@ def fetched_jars(spark_home: Path, java: Java) -> list[Path]:
     """
     wanted = coordinates()
     folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
-    if not folder.is_dir():
+    jars = sorted(folder.glob("*.jar")) if note_use(folder) else []
+    if not jars:
         _fetch(wanted, folder=folder, spark_home=spark_home, java=java)
-    return sorted(folder.glob("*.jar"))
+        jars = sorted(folder.glob("*.jar"))
+    return jars
 
 
 def _fetch(wanted: Coordinates, *, folder: Path, spark_home: Path, java: Java) -> None:

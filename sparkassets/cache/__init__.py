@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
+from typing import Final
+
+_NOTED_SECONDS: Final = 3_600
+"""How old the time of what is used may be: most starts write nothing."""
 
 
 def cache_folder() -> Path:
@@ -12,3 +17,15 @@ def cache_folder() -> Path:
         return Path(own).expanduser()
     platform = os.environ.get("LOCALAPPDATA") if os.name == "nt" else os.environ.get("XDG_CACHE_HOME")
     return (Path(platform) if platform else Path.home() / ".cache") / "sparkassets"
+
+
+def note_use(path: Path) -> bool:
+    """Notes that a file or folder of the cache is used now, by its own time; returns whether it is there."""
+    try:
+        if time.time() - os.stat(path).st_mtime > _NOTED_SECONDS:  # noqa: PTH116  at a third of pathlib's time
+            os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        pass  # who may not write there may still read it
+    return True

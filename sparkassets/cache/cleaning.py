@@ -1,0 +1,153 @@
+"""What lies in the cache folder and nobody has used for long goes; what is not ours stays, whatever its age.
+
+Others may use the folder at the same time: a file goes at once, a folder is first renamed, which takes all of it from
+its place at once, and comes back where somebody has begun to use it meanwhile. Who finds nothing makes it anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from sparkassets.frozen import frozen
+
+EVERY_SECONDS: Final = 86_400
+"""Between two cleanings; what was used since the last one is never removed."""
+_STAMP: Final = ".cleaned"
+_GONE: Final = ".gone-"
+_MEGABYTE: Final = 2**20
+
+
+@frozen
+class Shelf:
+    """What is of one kind.
+
+    Attributes:
+        folder: Its name in the cache.
+        ours: The names of what we put there; those with a dot in front are left by processes that were killed.
+        days: After which what nobody used goes.
+        megabytes: Above which also what was used later goes, that which was not used for longest first.
+        holds: The end of all names in a folder of ours; what has others in it is left alone.
+    """
+
+    folder: str
+    ours: re.Pattern[str]
+    days: int
+    megabytes: int
+    holds: str = ""
+
+
+SHELVES: Final = (
+    Shelf("projects", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
+    Shelf("jars", re.compile(r"delta-[\w.-]+|\.(fetch|gone)-\w+"), days=180, megabytes=1_000, holds=".jar"),
+    Shelf("archive", re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{32})?\.(jsa|dump|json)"), days=90, megabytes=1_000),
+    Shelf("logs", re.compile(r".+-[0-9a-f]{8}|\.gone-\w+"), days=30, megabytes=1_000, holds=".log"),
+)
+
+
+@frozen
+class _Thing:
+    """A file or a folder of ours.
+
+    Attributes:
+        used: When it was used last, Unix seconds.
+        bytes: Of all of it.
+    """
+
+    path: Path
+    used: float
+    bytes: int
+
+    @property
+    def is_left(self) -> bool:
+        """Whether a process that was killed has left it."""
+        return self.path.name.startswith(".")
+
+
+def clean_when_due(cache: Path) -> None:
+    """Cleans a cache folder that was not cleaned for a day; never raises."""
+    stamp = cache / _STAMP
+    with suppress(OSError):
+        if cache.is_dir() and not (stamp.exists() and time.time() - stamp.stat().st_mtime < EVERY_SECONDS):
+            stamp.touch()
+            clean(cache)
+
+
+def clean(cache: Path) -> None:
+    """Removes what was not used for long, and what is too much; the newest of each kind stays. Never raises."""
+    for shelf in SHELVES:
+        with suppress(OSError):
+            _clean(cache / shelf.folder, shelf)
+
+
+def _clean(folder: Path, shelf: Shelf) -> None:
+    if folder.is_symlink():
+        return  # it is shared with another cache, which cares for it
+    things = sorted(_things(folder, shelf), key=lambda thing: -thing.used)
+    newest = next((thing for thing in things if not thing.is_left), None)
+    now, total = time.time(), 0
+    for thing in things:
+        total += thing.bytes
+        unused = now - thing.used
+        goes = thing.is_left or unused > shelf.days * 86_400 or total > shelf.megabytes * _MEGABYTE
+        if goes and thing is not newest and unused > EVERY_SECONDS and not _is_in_use(thing.path):
+            _remove(thing)
+            total -= thing.bytes
+
+
+def _things(folder: Path, shelf: Shelf) -> Iterator[_Thing]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if shelf.ours.fullmatch(entry.name) and not entry.is_symlink():
+                with suppress(OSError):  # another process may have removed it
+                    if (thing := _thing(entry, shelf.holds)) is not None:
+                        yield thing
+
+
+def _thing(entry: os.DirEntry[str], holds: str) -> _Thing | None:
+    """None where it is somebody else's, or something else."""
+    told = entry.stat(follow_symlinks=False)
+    if (os.name != "nt" and told.st_uid != os.geteuid()) or entry.is_dir() is not bool(holds):
+        return None
+    if not holds:
+        return _Thing(Path(entry.path), told.st_mtime, told.st_size)
+    if entry.name.startswith("."):
+        return _Thing(Path(entry.path), told.st_mtime, 0)  # half of something, in folders of its own
+    with os.scandir(entry.path) as entries:
+        inside = [
+            (each.name, each.is_file(follow_symlinks=False), each.stat(follow_symlinks=False)) for each in entries
+        ]
+    if not all(is_file and name.endswith(holds) for name, is_file, _ in inside):
+        return None
+    newest = max([told.st_mtime, *(each.st_mtime for _, _, each in inside if holds == ".log")])
+    return _Thing(Path(entry.path), newest, sum(each.st_size for _, _, each in inside))
+
+
+def _is_in_use(path: Path) -> bool:
+    """Whether a process of this host was started with it: a JVM opens jars when it first needs one of their classes."""
+    import psutil
+
+    name = str(path)
+    return any(name in argument for each in psutil.process_iter(["cmdline"]) for argument in each.info["cmdline"] or ())
+
+
+def _remove(thing: _Thing) -> None:
+    path = thing.path
+    with suppress(OSError):
+        if not path.is_dir():
+            path.unlink(missing_ok=True)
+            return
+        gone = path
+        if not thing.is_left:
+            gone = path.rename(path.with_name(f"{_GONE}{uuid.uuid4().hex}"))
+            if gone.stat().st_mtime > thing.used:  # somebody has begun to use it
+                gone.rename(path)
+                return
+        shutil.rmtree(gone, ignore_errors=True)
