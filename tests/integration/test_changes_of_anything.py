@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from sparkassets import Project
 from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.execution import Done
-from tests.depth import COUNT, USUAL, examples
+from tests.depth import deep, examples
 from tests.e2e.projects import rows as table_rows
 from tests.e2e.projects import write
 from tests.integration.test_changes import Orders
@@ -40,7 +40,6 @@ FILES = {
         sql: SELECT id, name, _change_type AS change, _commit_version AS version FROM {{ inlets.items }}
     """,
 }
-TICKS = 4 if COUNT > USUAL else 2
 GOES = {"delete", "update_preimage"}
 
 
@@ -118,15 +117,16 @@ def logged(folder):
     return {version: {row: n for row, n in each.items() if n} for version, each in found.items()}
 
 
+@pytest.mark.parametrize("ticks", [2, deep(4)])
 @pytest.mark.parametrize("seed", range(examples(1)))
-def test_copy_and_log_are_what_the_versions_of_the_table_are(spark, tmp_path, monkeypatch, seed):
+def test_copy_and_log_are_what_the_versions_of_the_table_are(spark, tmp_path, monkeypatch, seed, ticks):
     rng, folder = random.Random(seed), write(tmp_path, {name: dedent(text) for name, text in FILES.items()})  # noqa: S311
     items = Orders(spark, tmp_path / "lake/items", columns="id INT, name STRING")
     items("INSERT INTO {orders} SELECT CAST(id AS INT), 'first' FROM range(12)")
     monkeypatch.setattr("sparkassets.wiring.project.any_alive", lambda _: False)  # a claim that is left is of the dead
     project, deaths, number = Project.load(folder, env={}), 0, 0
     project.run(spark)
-    for tick in range(TICKS):
+    for tick in range(ticks):
         for _ in range(rng.randint(2, 4)):
             number += 1
             change(rng, items, number)
@@ -135,5 +135,5 @@ def test_copy_and_log_are_what_the_versions_of_the_table_are(spark, tmp_path, mo
         project.run(spark)
         assert Counter(table_rows(folder / "warehouse/copy", "id", "name")) == held(items, None)
         assert {v: each for v, each in logged(folder).items() if each} == changes(items, 1)
-    assert deaths == TICKS // 2
+    assert deaths == ticks // 2
     assert project.run(spark).runs == ()
