@@ -1,4 +1,4 @@
-"""A whole project on a session of Spark Connect, whose server and client are processes of their own."""
+"""A whole project on a session of Spark Connect, whose server and client are processes of their own: one for all."""
 
 from __future__ import annotations
 
@@ -102,21 +102,10 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def told(folder):
-    """What each part came to, by its name, but for the demo."""
-    return came_to(folder, "shop", "rows", "fences", "timeouts", "cancelling", "command", "lacking")
-
-
-@pytest.fixture(scope="module")
-def demo(folder):
-    """What the demo came to."""
-    return came_to(folder, "demo")["demo"]
-
-
-def came_to(folder: Path, *parts: str) -> dict:
-    """What these parts came to, one after the other in a process with a server of its own."""
+    """What each part came to, by its name."""
     pytest.importorskip("grpc", reason="needs pyspark[connect]")
     conf = folder / "spark"
-    conf.mkdir(exist_ok=True)
+    conf.mkdir()
     import pyspark
 
     jars = fetched_jars(Path(pyspark.__file__).parent, find_java())
@@ -135,7 +124,7 @@ def came_to(folder: Path, *parts: str) -> dict:
     }
     (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.integration.connect", str(folder), *parts],
+        [sys.executable, "-W", "ignore", "-m", "tests.integration.connect", str(folder)],
         env={**os.environ, "SPARK_CONF_DIR": str(conf), "PYSPARK_PYTHON": sys.executable},
         cwd=REPOSITORY,
         capture_output=True,
@@ -146,13 +135,12 @@ def came_to(folder: Path, *parts: str) -> dict:
     return json.loads((folder / "told.json").read_text("utf-8"))
 
 
-@pytest.mark.deep
-def test_the_first_week_of_the_demo(demo):
+def test_the_first_week_of_the_demo(told):
     assets = {
         *("airline_ranks", "airline_weeks", "delays", "delays_7d", "fleet_report", "flights", "late_departures"),
         *("pay_report", "route_report", "weather_daily"),
     }
-    assert demo == {
+    assert told["demo"] == {
         "runs": sorted(assets),
         "others": [],
         "progress": sorted([*(f"started {name}" for name in assets), *(f"success {name}" for name in assets)]),
@@ -160,12 +148,11 @@ def test_the_first_week_of_the_demo(demo):
     }
 
 
-@pytest.mark.deep
-def test_its_figures_are_those_of_the_raw_files(demo, folder):
+def test_its_figures_are_those_of_the_raw_files(told, folder):
     landing, made = folder / "home/.demo/landing/flights", folder / "home/.demo/warehouse"
     flights = [row for file in landing.iterdir() for row in csv.DictReader(file.read_text("utf-8").splitlines())]
     delays = [int(row["dep_delay"]) for row in flights if row["dep_delay"] != "NA"]
-    assert demo["others"] == []
+    assert told["demo"]["others"] == []
     assert rows(made / "flights", "origin") == sorted((row["origin"],) for row in flights)
     found = rows(made / "delays", "flights", "departed", "delay_minutes", "day", "origin")
     assert [sum(column) for column in zip(*(row[:3] for row in found), strict=True)] == [
