@@ -1,10 +1,11 @@
-"""The journal in two Delta tables through a Spark session: in a catalog, or at a path that the session reaches."""
+"""The journal in Delta tables through a Spark session: in a catalog, or at a path that the session reaches."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isqrt
 from threading import RLock
 from typing import TYPE_CHECKING, Final
@@ -15,8 +16,8 @@ from sparkassets.errors import StateError
 from sparkassets.ports import Damage, JournalImage, Upgrade
 from sparkassets.state import refusals
 from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, Columns
-from sparkassets.state.location import JOURNAL, WATERMARKS
-from sparkassets.state.rules import check_append, check_snapshot, conflict, wrong_in
+from sparkassets.state.location import BASE, JOURNAL, WATERMARKS
+from sparkassets.state.rules import check_append, check_base, check_snapshot, conflict, wrong_in
 from sparkassets.state.session_table import Moment, SessionTable
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _ONE_AT_A_TIME: Final = {
 
 
 class SessionStore:
-    """`ports.JournalStore` in the tables ``journal`` and ``watermarks`` of a schema, or in those folders of a path.
+    """`ports.JournalStore` in the tables ``journal``, ``watermarks`` and ``base`` of a schema, or in folders of a path.
 
     Safe for threads and, where the log of the tables has put-if-absent, for any number of drivers.
 
@@ -59,6 +60,7 @@ class SessionStore:
         self._journal = self._table(JOURNAL, "sparkassets.journal", JOURNAL_COLUMNS)
         repair = f"remove {self._name(WATERMARKS)[1]}, which is made anew from the journal"
         self._watermarks = self._table(WATERMARKS, "sparkassets.snapshot", SNAPSHOT_COLUMNS, repair)
+        self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
 
     # ------------------------------------------------------------------ being there
 
@@ -73,7 +75,7 @@ class SessionStore:
             self._journal.create({refusals.PROJECT_PROPERTY: project})
             self._warn_of_many()
         self.check(project=project)
-        self._make_watermarks()
+        self._make(self._watermarks)
 
     # ------------------------------------------------------------------ reading
 
@@ -82,12 +84,16 @@ class SessionStore:
         refusals.check_project(self._shown, self._open_journal().properties, project=project)
 
     def read(self, *, project: str) -> JournalImage:
-        """The snapshot first, then the journal, which can only be ahead of it."""
+        """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
         self.check(project=project)
-        snapshot, snapshot_seq = self._read_snapshot()
+        snapshot, snapshot_seq = self._known_by(self._watermarks)
         with self._lock:
             moment = self._journal.moment()
             tail = self._tail(moment, snapshot_seq)
+            while tail and tail[0].seq > snapshot_seq + 1:
+                snapshot, snapshot_seq = self._known_by(self._base)
+                moment = self._journal.moment()
+                tail = self._tail(moment, snapshot_seq)
             last = tail[-1].seq if tail else self._last_seq(moment)
             if last < snapshot_seq:
                 why = f"it ends at entry {last}, but the snapshot stands for entry {snapshot_seq}"
@@ -160,12 +166,7 @@ class SessionStore:
         with self._lock:
             last = self._seen[1] if self._seen is not None else 0
             check_snapshot(rows, seq=seq, last_seq=last if seq <= last else self._last_seq(journal.moment()))
-        watermarks = self._make_watermarks()
-        for _ in range(_TRIES):
-            moment = watermarks.moment()
-            if moment.number >= seq or watermarks.commit(rows, number=seq, upon=moment, overwrite=True):
-                return
-        raise refusals.busy(watermarks.shown)
+        self._save(self._watermarks, rows, seq=seq)
 
     def maintain(self, *, fully: bool = False) -> None:
         """Merges the journal's files when they are many for its length, and removes those that nothing refers to.
@@ -178,27 +179,43 @@ class SessionStore:
             journal.merge_files()
         if fully or number // _VACUUM_EVERY > self._vacuumed_at // _VACUUM_EVERY:
             journal.vacuum()
-            self._make_watermarks().vacuum()
+            for table in (self._watermarks, self._base):
+                if self._open(table):
+                    table.vacuum()
         self._vacuumed_at = number
 
     def begins(self) -> int:
-        """The first: none is let go of here."""
-        self._open_journal()
-        return 1
+        """Asks the journal, where some went."""
+        journal = self._open_journal()
+        return (journal.smallest_seq() or 1) if self._open(self._base) else 1
 
     def base(self) -> tuple[Sequence[SnapshotRow], int]:
-        """Nothing."""
+        """In a table of its own, which is there once entries were let go of."""
         self._open_journal()
-        return (), 0
+        return self._known_by(self._base)
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
-        """Not here; a project file that asks for it is refused."""
-        raise NotImplementedError(f"{len(rows)} rows for entry {seq}")
+        """The base first, which is read again before anything goes; killed in between, the journal holds too much.
+
+        A deletion takes no number of the journal's: where another driver commits meanwhile, it is tried again.
+        """
+        journal = self._open_journal()
+        check_base(rows, seq=seq, last_seq=self._last_seq(journal.moment()))
+        self._save(self._base, rows, seq=seq)
+        known, up_to = self._known_by(self._base)
+        if up_to < seq or (up_to == seq and sorted(known, key=str) != sorted(rows, key=str)):
+            raise self._base.damaged(f"it holds something else than was written for entry {seq}")
+        for _ in range(_TRIES):
+            if (journal.smallest_seq() or 0) > up_to:
+                return
+            journal.delete(f"seq <= {up_to}")
 
     def damages(self) -> Sequence[Damage]:
         """What reading them shows; files are the session's."""
         found = list[Damage]()
-        for table, read in ((self._journal, self.history), (self._watermarks, self._read_snapshot)):
+        asked: list[tuple[SessionTable, Callable[[], object]]] = [(self._journal, self._check_entries)]
+        asked += [(each, partial(self._known_by, each)) for each in (self._watermarks, self._base)]
+        for table, read in asked:
             try:
                 read()
             except StateError as error:
@@ -244,31 +261,42 @@ class SessionStore:
             raise refusals.absent(self._shown)
         return self._journal
 
-    def _open_watermarks(self) -> SessionTable | None:
-        """The snapshot's table; None when it was never made or was removed, and the journal alone tells all."""
-        if not self._watermarks.is_open:
-            if not self._watermarks.open():
-                return None
-            found = self._watermarks
-            refusals.check_journal(found.shown, found.properties, journal_id=self._journal.table_id)
-        return self._watermarks
+    def _open(self, table: SessionTable) -> bool:
+        """Whether the table of what is known is there; not when it was never made or was removed."""
+        if not table.is_open:
+            if not table.open():
+                return False
+            refusals.check_journal(table.shown, table.properties, journal_id=self._journal.table_id)
+        return True
 
-    def _make_watermarks(self) -> SessionTable:
-        if self._open_watermarks() is None:
-            self._watermarks.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
-        return self._watermarks
+    def _make(self, table: SessionTable) -> None:
+        if not self._open(table):
+            table.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
 
-    def _read_snapshot(self) -> tuple[Sequence[SnapshotRow], int]:
-        watermarks = self._open_watermarks()
-        if watermarks is None:
+    def _known_by(self, table: SessionTable) -> tuple[Sequence[SnapshotRow], int]:
+        """Its rows, and the entry's number that they stand for; nothing and 0 without it."""
+        if not self._open(table):
             return (), 0
-        moment = watermarks.moment()
+        moment = table.moment()
         if not moment.number:
             return (), 0
-        found = watermarks.read(SnapshotRow, version=moment.version)
+        found = table.read(SnapshotRow, version=moment.version)
         if any(row.seq != moment.number for row in found):
-            raise watermarks.damaged(f"it stands for entry {moment.number} and holds rows of others")
+            raise table.damaged(f"it stands for entry {moment.number} and holds rows of others")
         return found, moment.number
+
+    def _save(self, table: SessionTable, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        self._make(table)
+        for _ in range(_TRIES):
+            moment = table.moment()
+            if moment.number >= seq or table.commit(rows, number=seq, upon=moment, overwrite=True):
+                return
+        raise refusals.busy(table.shown)
+
+    def _check_entries(self) -> None:
+        """Reads all that is kept."""
+        self._tail(self._journal.moment(), 0)
 
     def _known(self, after: int) -> tuple[Moment, int]:
         """The journal as it was seen last, where that is what the caller has seen; else as it is."""
@@ -278,10 +306,12 @@ class SessionStore:
         return self._seen
 
     def _tail(self, moment: Moment, seq: int) -> Sequence[JournalRow]:
-        """The rows after ``seq``, each exactly once."""
+        """The rows after ``seq`` that are kept, each exactly once."""
         found = self._journal.read(
             JournalRow, version=moment.version, choose=lambda frame: frame.filter(f"seq > {seq}")
         )
+        if found and found[0].seq > seq + 1:
+            seq = max(seq, min(found[0].seq - 1, self._known_by(self._base)[1]))
         if wrong := wrong_in(found, seq):
             raise self._journal.damaged(wrong)
         return found

@@ -178,6 +178,11 @@ class SessionTable:
         ((found,),) = self._asked(f"SELECT max(seq) FROM {self._name} VERSION AS OF {version}")  # noqa: S608  quoted
         return found or 0
 
+    def smallest_seq(self) -> int:
+        """The smallest ``seq`` in the newest version, 0 without rows."""
+        ((found,),) = self._asked(f"SELECT min(seq) FROM {self._name}")  # noqa: S608  quoted
+        return found or 0
+
     def damaged(self, why: str) -> StateError:
         """Rows are there that must not be, or the other way round."""
         return refusals.damaged(self.shown, why, repair=self._repair)
@@ -235,6 +240,14 @@ class SessionTable:
             StateError: It cannot be written.
         """
         self.do(f"OPTIMIZE {self._name}")
+
+    def delete(self, condition: str) -> None:
+        """Takes the rows out for which a SQL condition holds, unless somebody else commits meanwhile.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        self.do(f"DELETE FROM {self._name} WHERE {condition}")  # noqa: S608  quoted
 
     def vacuum(self) -> None:
         """Removes files that nothing refers to.

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.state import DeltaStore
 from sparkassets.state.session import SessionStore
+from sparkassets.state.session_table import SessionTable
 from sparkassets.wiring import Project
 from tests.contracts.journal_histories import play
 from tests.depth import examples
@@ -57,6 +58,59 @@ def test_who_loses_is_told_so_and_wrote_nothing(spark, tmp_path):
     assert second.read_after(1) == (2, [row(2, "first")])
     with pytest.raises(StateError, match="belongs to the project 'p', not to 'q'"):
         first.create(project="q")
+
+
+def known(seq: int) -> list[SnapshotRow]:
+    return [SnapshotRow("a", None, None, seq, seq)]
+
+
+def seqs(rows) -> list[int]:
+    return [each.seq for each in rows]
+
+
+def test_entries_are_let_go_of(spark, tmp_path):
+    """Beside a driver that slept; and the driver's own store reads what is left."""
+    path = str(tmp_path / "state")
+    store, sleeper = (SessionStore(lambda: spark, uri=path) for _ in range(2))
+    store.create(project="p")
+    store.append([row(seq) for seq in range(1, 6)], after=0)
+    store.expire(known(3), seq=3)
+    assert seqs(sleeper.read_after(1)[1]) == [4, 5]
+    sleeper.append([row(6)], after=1)
+    for each in (store, DeltaStore(path)):
+        image = each.read(project="p")
+        assert (image.snapshot, image.snapshot_seq, seqs(image.tail)) == (known(3), 3, [4, 5, 6])
+        assert each.begins() == 4
+
+
+@pytest.mark.deep
+def test_letting_go_that_is_killed_is_done_again(spark, tmp_path, monkeypatch):
+    """Before the journal is cut; and what is missing after it is told."""
+    path = str(tmp_path / "state")
+    store = SessionStore(lambda: spark, uri=path)
+    store.create(project="p")
+    assert (store.begins(), store.base()) == (1, ((), 0))
+    store.append([row(seq) for seq in range(1, 7)], after=0)
+    store.save_snapshot(known(2), seq=2)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionTable, "delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.expire(known(4), seq=4)
+    assert (store.begins(), store.base()) == (1, (known(4), 4))
+    assert seqs(store.read(project="p").tail) == [3, 4, 5, 6]
+    store.expire(known(4), seq=4)
+    with pytest.raises(ValueError, match="the newest entry, 6, stays"):
+        store.expire(known(6), seq=6)
+    store.maintain(fully=True)
+    assert (store.begins(), seqs(store.history()), list(store.damages())) == (5, [5, 6], [])
+    spark.sql(f"DELETE FROM delta.`{path}/journal` WHERE seq = 5")  # noqa: S608  by hand
+    with pytest.raises(StateError, match="damaged: entry 5 is missing"):
+        store.read(project="p")
+    assert ["entry 5 is missing" in each.what for each in store.damages()] == [True]
 
 
 def test_what_merges_files_is_no_commit_of_the_journal(spark, tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from sparkassets.core.spec.files import ProjectFile
 from sparkassets.core.spec.profiles import chosen_profile, refuse_shared, spot, variables_of, with_profile
 from sparkassets.core.spec.secrets import refuse_misplaced, secret_names
 from sparkassets.core.spec.shape import shape
-from sparkassets.core.spec.state import check_states, is_by_spark, retention, says_retention, state_texts
+from sparkassets.core.spec.state import check_states, retention, says_retention, state_texts
 from sparkassets.core.spec.stores import check_stores
 from sparkassets.core.spec.times import checked_zone, seconds
 from sparkassets.core.spec.yaml_text import compose
@@ -56,7 +56,7 @@ def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, 
     }
     zone = checked_zone(at / "timezone", keys.timezone)
     kept = retention(spot(at, "state", profile), keys.state)
-    if keys.state is not usual and not says_retention(keys.state) and not is_by_spark(keys.state):
+    if keys.state is not usual and not says_retention(keys.state):
         kept = retention(at / "state", usual)
     return ProjectDraft(root, at, keys, zone, durations, environment=known, profile=profile, retention=kept)
 

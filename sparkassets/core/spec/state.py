@@ -88,8 +88,6 @@ def retention(at: At, state: str | StateMap) -> int | None:
     place, found = at / "retention", seconds(at / "retention", text)
     if 0 < found < DAY:
         place.problem(f"'retention' is {text!r}; expected at least 1d")
-    elif is_by_spark(state):
-        place.key_problem("the key 'retention' of a state that a Spark session keeps is not supported yet")
     return found
 
 

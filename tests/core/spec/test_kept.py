@@ -16,7 +16,9 @@ DAY = 86_400
         ("./dev", 30),
         ("{path: ./dev}", 30),
         ("{path: ./dev, retention: 7d}", 7),
-        ("{catalog: main, schema: ops}", None),
+        ("{catalog: main, schema: ops}", 30),
+        ("{catalog: main, schema: ops, retention: 90d}", 90),
+        ("{path: 's3://b/dev', commit: spark}", 30),
     ],
 )
 def test_a_profile_goes_by_the_project_unless_it_says_so(profile, days):
@@ -24,5 +26,5 @@ def test_a_profile_goes_by_the_project_unless_it_says_so(profile, days):
     text += f"  dev: {{state: {profile}, warehouse: ./v}}\n"
     files = {"project.yml": text, "a.yml": "asset: a\nsource: true\n"}
     kept = compiled(files, env={PROFILE: "dev"}).retention
-    assert kept == (None if days is None else days * DAY)
+    assert kept == days * DAY
     assert compiled(files).retention == 30 * DAY
