@@ -16,6 +16,7 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, SourceObserver
+from sparkassets.runtime.looks import look_at_each
 
 
 @frozen
@@ -63,18 +64,14 @@ def observe(
 
     Those of ``leaving`` are looked at no more; it says what is wrong with each.
     """
-    entries: list[Entry] = []
-    faults: dict[str, str] = dict(leaving)
-    notes: dict[str, str] = {}
-    unseen: dict[str, str] = {}
+    assets = [asset for asset in project.assets.values() if asset.name not in leaving]
+    sources = {asset.name: source for asset in assets if (source := observer(asset)) is not None}
     sharing = Counter(asset.uri for asset in project.assets.values())
-    for asset in project.assets.values():
-        source = observer(asset)
-        if source is None or asset.name in leaving:
-            continue
+
+    def look(asset: AssetSpec) -> Observation | SourceError | None:
         known = state.assets[asset.name]
         try:
-            seen = source.observe(
+            return sources[asset.name].observe(
                 asset,
                 table_id=known.table_id,
                 version=known.version,
@@ -85,15 +82,18 @@ def observe(
                 now=now,
             )
         except SourceError as error:
-            faults[asset.name] = line_of(error)
-            continue
-        if seen is not None and seen.notes:
-            notes[asset.name] = "; ".join(seen.notes)
-        if seen is not None and seen.unseen:
-            unseen[asset.name] = seen.unseen
-        if seen is not None and seen.is_news:
-            entries.append(_entry(asset, seen))
-    return News(entries, faults, notes, unseen)
+            return error
+
+    looked = look_at_each((asset for asset in assets if asset.name in sources), look)
+    found = {name: seen for name, seen in looked.items() if seen is not None}
+    told = {name: seen for name, seen in found.items() if not isinstance(seen, SourceError)}
+    wrong = {name: line_of(error) for name, error in found.items() if isinstance(error, SourceError)}
+    return News(
+        [_entry(project.assets[name], seen) for name, seen in told.items() if seen.is_news],
+        {**leaving, **wrong},
+        {name: "; ".join(seen.notes) for name, seen in told.items() if seen.notes},
+        {name: seen.unseen for name, seen in told.items() if seen.unseen},
+    )
 
 
 def line_of(error: SourceError) -> str:

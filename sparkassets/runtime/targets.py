@@ -13,11 +13,9 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Recorded, TargetObserver
+from sparkassets.runtime.looks import look_at_each
 from sparkassets.runtime.news import News, line_of
 from sparkassets.runtime.volumes import unmounted
-
-LOOKS_AT_ONCE = 16
-"""Tables in object stores that are looked at side by side; a look is a few requests one after the other."""
 
 
 def look_at_targets(
@@ -47,21 +45,14 @@ def look_at_targets(
     concerned = _concerned(project, select)
     faults = unmounted(project, state, observer, concerned)
     written = _written(project, select)
-    looked = [
-        _Table(observer, asset, _recorded(asset, state), asset.name in written)
+    looked = {
+        asset.name: _Table(observer, asset, _recorded(asset, state), asset.name in written)
         for asset in concerned
         if asset.name not in faults and asset.storage is not None and not _is_live(asset, state, gone)
-    ]
-    distant = [table for table in looked if table.is_distant]
-    found = {table.asset.name: table.look() for table in looked if not table.is_distant}
-    if distant:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
-            seen = pool.map(_Table.look, distant)
-            found |= {table.asset.name: each for table, each in zip(distant, seen, strict=True)}
+    }
+    found = look_at_each((table.asset for table in looked.values()), lambda asset: looked[asset.name].look())
     entries: list[Entry] = []
-    for table in looked:
+    for table in looked.values():
         asset, each = table.asset, found[table.asset.name]
         if isinstance(each, SourceError):
             faults[asset.name] = line_of(each)
@@ -122,11 +113,6 @@ class _Table:
     asset: AssetSpec
     known: Recorded | None
     is_written: bool
-
-    @property
-    def is_distant(self) -> bool:
-        """Whether a look is a few requests."""
-        return self.asset.storage is not None and "://" in self.asset.storage.path
 
     def look(self) -> Found | SourceError | None:
         """What is not as it was recorded, or what is wrong."""

@@ -174,23 +174,24 @@ class _Look:
 
     def observation(self) -> Observation | None:
         """What is new since the position."""
+        if self.version is not None:
+            return self._since(self.version)
         if not self._exists():
             note = missing_table(self.asset.name, self.path)
             return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
-        if self.version is None:
-            return self._anew(self._open(), reason=None)
-        return self._since(self.version)
+        return self._anew(self._open(), reason=None)
 
     # ------------------------------------------------------------------ ways of looking
 
     def _since(self, seen: int) -> Observation | None:
         """What came after version ``seen``, from the end of the log if that shows that the table is still the same."""
-        log = DeltaLog(self.path)
+        log = self._log()
         commits = [commit for commit in log.after(seen) if self.until is None or commit.version <= self.until]
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
         same = self.is_known()
         if unmoved and same and (commits or log.checkpoint() <= seen):
             return self._changes(commits, self._known_columns(), log, seen) if commits else self.as_before()
+        self._exists()  # or it has vanished
         return self._compare(self._open(), log, seen)
 
     def _compare(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
@@ -325,6 +326,16 @@ class _Look:
                 hint="write 'source: csv', 'json' or 'parquet' for a folder of files",
             )
         return False
+
+    def _log(self) -> DeltaLog:
+        """The log of the table that was there."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return DeltaLog(self.path)
+        except DeltaError:  # a folder that is not there
+            self._exists()
+            raise
 
     def _open(self, version: int | None = None) -> DeltaTable:
         from deltalake.exceptions import DeltaError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -35,6 +36,7 @@ class Computing:
         self._spec = spec
         self._session = session
         self._engine: SparkEngine | None = None
+        self._finding = RLock()
 
     def __call__(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
         """An engine in this session, or in one that it finds or starts, and its outlets."""
@@ -44,12 +46,13 @@ class Computing:
         return self._engine, SparkOutlets(self._engine)
 
     def workplace(self) -> Workplace | None:
-        """Where to look; None without a session."""
-        if self._engine is None or not self._engine.workplace.is_started:
-            if not self._spec.state_by_spark and not _has_session():
-                return None
-            self(None)[0].start()
-        return None if self._engine is None else self._engine.workplace
+        """Where to look; None without a session. Tables in object stores are looked at by several threads."""
+        with self._finding:
+            if self._engine is None or not self._engine.workplace.is_started:
+                if not self._spec.state_by_spark and not _has_session():
+                    return None
+                self(None)[0].start()
+            return None if self._engine is None else self._engine.workplace
 
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
         """Who looks at a source; None for what has nothing to look at."""

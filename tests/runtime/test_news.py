@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from threading import Barrier, current_thread
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.status import grid
 from sparkassets.core.spec.model import InletSpec, SourceSpec, StorageLocation
+from sparkassets.errors import SourceError
+from sparkassets.ports import Observation
 from sparkassets.runtime.news import changed_specs, observe
 from sparkassets.runtime.pinned import _files
 from sparkassets.sources import observer
@@ -118,3 +121,29 @@ def test_a_segment_of_files_that_leaves_the_list_and_comes_back(tmp_path):
     assert story.keys("s", story.state.dataset("x-s").coverage) == ["2025-01-01,de", "2025-01-01,nl"]
     assert story.due() == {"a": ["2025-01-01"]}
     assert story.waits("a") == ["waits for s: 1 of 2 partitions, missing 2025-01-02,de"]
+
+
+class Meeting:
+    """Looks that wait for one another, and where each was."""
+
+    def __init__(self, others):
+        self.all_there = Barrier(others, timeout=20)
+        self.threads = {}
+
+    def observe(self, asset, **_):
+        self.threads[asset.name] = current_thread()
+        if "://" in asset.storage.path:
+            self.all_there.wait()
+        if asset.name == "s2":
+            raise SourceError("no such bucket", hint="make it")
+        return Observation(asset.name, days("2025-01-01"), version=1)
+
+
+def test_sources_in_object_stores_are_looked_at_at_once_and_told_in_the_order_of_the_project():
+    places = {"s1": "s3://b/s1", "near": "/data/near", "s2": "s3://b/s2", "s3": "abfss://c@a/s3"}
+    story = Story(project(*(at(place, source(name)) for name, place in places.items())))
+    meeting = Meeting(3)
+    news = observe(story.project, story.state, lambda _: meeting, now=datetime.now(UTC))
+    assert [entry.asset for entry in news.entries] == ["s1", "near", "s3"]
+    assert news.faults == {"s2": "no such bucket; make it"}
+    assert [name for name, thread in meeting.threads.items() if thread is current_thread()] == ["near"]

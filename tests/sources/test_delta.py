@@ -90,12 +90,13 @@ def test_the_first_look_tells_all_that_the_table_holds(place, layout):
     assert seen.extra == ({"files": 3} if layout else {"files": 2, "files_read": 1})
 
 
-def test_nothing_new_is_none_and_opens_no_table(place, layout, opened):
+def test_nothing_new_is_none_and_neither_lists_nor_opens_a_table(place, layout, opened, monkeypatch):
     uri, path = place
     add(path, 1, partition_by=layout)
     source = delta(uri)
     source.look()
     opened.clear()
+    monkeypatch.setattr(module, "is_table", None)
     assert source.look() is None
     assert opened == []
 
