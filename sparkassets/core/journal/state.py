@@ -343,6 +343,8 @@ class AssetState:
     @property
     def skipped(self) -> PartitionSet:
         """The partitions that are not wanted, because somebody said so."""
+        if not self.marks:  # as a rule; each look at a project asks several times
+            return NOTHING
         return PartitionSet.union(mark.blocks for mark in self.skips if not mark.blocks.is_everything)
 
     @property

@@ -82,8 +82,15 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         error=next((each.item.error for each in failed), ""),
         suspects=tried,
         redefined=redefined,
-        skipped=partitioning.inside(state.skipped) & partitioning.known | cut_off(context, asset, state),
+        skipped=_skipped(context, asset, state),
     )
+
+
+def _skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What of it is skipped, by itself or with all that it is made of."""
+    own, partitioning = state.skipped, asset.partitioning
+    by_itself = partitioning.inside(own) & partitioning.known if own else own
+    return by_itself | cut_off(context, asset, state)
 
 
 def cut_off(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:

@@ -171,8 +171,9 @@ def leftovers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     """Slots that an asset still has whose runs are one at a time by now; what never ended there is settled first."""
     if side_by_side(asset):
         return []
-    apart = held(context, state)
-    return [slot for slot in state.chains if slot and slot not in apart]
+    others = [slot for slot in state.chains if slot]
+    apart = held(context, state) if others else set()
+    return [slot for slot in others if slot not in apart]
 
 
 def takes_over(chain: Iterable[ClaimState]) -> str:

@@ -39,33 +39,38 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     """All that should be there."""
     bounds = context.allowed(asset)
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
-    telling = [(inlet, _needing(context, inlet, need) & bounds) for inlet, need in needs if need.tells_time]
+    telling = [
+        _Telling(inlet, need, _needing(context, inlet, need) & bounds) for inlet, need in needs if need.tells_time
+    ]
     if not telling:
         whose = [_needing(context, inlet, need) for inlet, need in needs if need.is_mapped] or [bounds]
         return Wanted(_by_time(context, asset, state) & bounds & PartitionSet.union(whose))
-    needing = PartitionSet.union([parts for _, parts in telling])
+    needing = PartitionSet.union([each.parts for each in telling])
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
-    between = _between(context, asset, telling) & bounds & _fillable(context, asset, telling)
+    between = _between(telling) & bounds & _fillable(context, telling)
     return Wanted((needing | between) - ahead, between - needing, ahead)
 
 
-def _between(
-    context: PlanningContext, asset: AssetSpec, telling: Sequence[tuple[InletSpec, PartitionSet]]
-) -> PartitionSet:
+@frozen
+class _Telling:
+    """An inlet that tells the time of blocks, how they depend on it, and those that need something of it."""
+
+    inlet: InletSpec
+    need: Dependency
+    parts: PartitionSet
+
+
+def _between(telling: Sequence[_Telling]) -> PartitionSet:
     """All from the first block to the last that needs something of an inlet; rows by values leave no gaps."""
-    mapped = ((context.dependency(asset, inlet), parts) for inlet, parts in telling if inlet.view is None)
-    return PartitionSet.union([need.hull(parts) for need, parts in mapped])
+    return PartitionSet.union([each.need.hull(each.parts) for each in telling if each.inlet.view is None])
 
 
-def _fillable(
-    context: PlanningContext, asset: AssetSpec, telling: Sequence[tuple[InletSpec, PartitionSet]]
-) -> PartitionSet:
+def _fillable(context: PlanningContext, telling: Sequence[_Telling]) -> PartitionSet:
     """The blocks that need something of these inlets which is not skipped; everything where nothing is."""
     if not context.waived:
         return EVERYTHING
-    able = [context.dependency(asset, inlet).down(context.possible(inlet.name)) for inlet, _ in telling]
-    return PartitionSet.union(able)
+    return PartitionSet.union([each.need.down(context.possible(each.inlet.name)) for each in telling])
 
 
 def mapped_inlets(context: PlanningContext, asset: AssetSpec) -> list[InletSpec]:
