@@ -27,24 +27,29 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
     if entry.only_answers:
         work.assets[entry.asset] = replace(asset, failed=without(asset.failed, entry.blocks))
         return
+    mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
     if entry.run:
-        mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
         known = withheld.accepted(asset.withheld, entry.run, mark.text)
         work.assets[entry.asset] = replace(asset, failed=(), withheld=known)
         return
     follow = _whole if entry.blocks.is_everything else _blocks
-    mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
     redo = asset.redo if entry.kind == "missing" else requests.without(asset.redo, entry.blocks)
     after = follow(work, asset, entry, numbered.seq)
     if asset.stuck is not None:
         after = replace(after, loss=asset.loss)
     marks = after_mark(asset.marks, mark, claims=(link.token for link in after.chain))
     work.assets[entry.asset] = replace(after, marks=marks, redo=redo)
-    datasets.withdraw(work, entry.asset, entry.uri, asset.coverage - after.coverage)
+    _tell(work, entry, numbered, withdrawn=asset.coverage - after.coverage)
+
+
+def _tell(work: Workspace, entry: MarkEntry, numbered: Numbered, *, withdrawn: PartitionSet) -> None:
+    """What the asset's readers hear of it."""
+    datasets.withdraw(work, entry.asset, entry.uri, withdrawn)
     datasets.publish(work, numbered)
-    if asset.spec.outlets and entry.kind == "done":
+    spec = work.assets[entry.asset].spec
+    if spec.outlets and entry.kind == "done":
         datasets.held(work, entry.uri, entry.blocks)
-    for uri in asset.spec.named:
+    for uri in spec.named:
         consumption.forget(work, uri)
 
 
