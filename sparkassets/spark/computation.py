@@ -14,6 +14,7 @@ from sparkassets.spark.failures import run_error
 from sparkassets.spark.reader import ReadInlets
 from sparkassets.spark.sharing import hold_common
 from sparkassets.spark.table import TargetTable
+from sparkassets.spark.upserts.staged import Kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,6 +31,7 @@ class SparkComputation:
         target: The table as it was, None where there was none.
         read_version: Of the target, where the rows are made of its own.
         writes_files: Whether its function wrote files, of which the rows only tell.
+        kept: Where its rows are, once they were chosen and staged to be judged.
     """
 
     order: RunOrder
@@ -40,6 +42,7 @@ class SparkComputation:
     inlets: ReadInlets = field(repr=False)
     read_version: int | None = None
     writes_files: bool = False
+    kept: Kept | None = None
 
     def release(self) -> None:
         """Nothing is held but while it is written."""

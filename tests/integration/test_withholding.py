@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from sparkassets.core.writes import Append, Publish, Upsert
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import SparkEngine
+from sparkassets.spark.scratch import Scratch
 from tests.depth import deep, examples
 from tests.integration import orders
 from tests.integration.orders import marker, sql, table, target
@@ -343,3 +345,99 @@ def test_columns_and_freshness_are_judged(engine, tmp_path):
     wrong = replace(made, rules=(Rule("has_columns", HasColumns((("n", "string"), ("m", "")))),))
     judgement = run(engine, orders.order(wrong, keys="2025-01-01..2025-01-03"))
     assert [each.observed for each in judgement.verdicts] == ["n is INT, not STRING; has no column m"]
+
+
+# --------------------------------------------------------------------------- in how many passes
+
+
+def queries(spark: Any) -> int:
+    """How many queries of Spark's there were in this session's JVM."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    return spark._jsparkSession.sharedState().statusStore().executionsCount()
+
+
+def passes(spark: Any, engine: SparkEngine, asset: AssetSpec, lines: Sequence[Line], **more: Any) -> int:
+    """How many queries a run takes of a table that is there."""
+    made = replace(asset, **sql(values(lines)))
+    before = queries(spark)
+    run(engine, replace(orders.order(made, keys="2025-01-01..2025-01-03"), **more))
+    return queries(spark) - before
+
+
+@pytest.mark.parametrize("write", [None, Upsert(("place",)), Upsert(("place",), newest_by=("n",))], ids=str)
+def test_rules_cost_one_query_however_rows_land_and_these_are_staged_once(spark, engine, tmp_path, monkeypatch, write):
+    of, written = {"write": write} if write else {}, []
+    stages = Scratch.write
+    monkeypatch.setattr(Scratch, "write", lambda place, rows: written.append(place.part) or stages(place, rows))
+    more = (Rule("range(n)", Range("n", Decimal(0), Decimal(9))), Rule("row_count", RowCount(min=1)))
+    unique = Rule("unique(place)", Unique(("place",)))
+    taken = {}
+    for name, rules in (
+        ("bare", ()),
+        ("one", (NOT_NULL,)),
+        ("three", (NOT_NULL, *more)),
+        ("unique", (NOT_NULL, unique)),
+    ):
+        made = table(name, tmp_path, by="day", rules=rules, **of)
+        passes(spark, engine, made, GOOD)
+        written.clear()
+        taken[name] = passes(spark, engine, made, [(*line[:4], line[4] + 1) for line in GOOD])
+        assert len(written) == (1 if write else 0)
+    bare = taken.pop("bare")
+    assert {name: count - bare for name, count in taken.items()} == {"one": 1, "three": 1, "unique": 2}
+
+
+def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark, engine, tmp_path):
+    """A query of its own, as it reads the rows before as well; of a block with more or fewer rows there is none."""
+    made = table("t", tmp_path, by="day", rules=(NOT_NULL,), unchanged="skip")
+    bare = passes(spark, engine, made, GOOD)
+    for lines, compared in (
+        ([*GOOD, *((*line[:4], line[4] + 6) for line in GOOD)], 0),
+        ([*GOOD, *((*line[:4], line[4] + 7) for line in GOOD)], 1),
+    ):
+        found = DeltaTable(made.storage.path)
+        told = (str(found.metadata().id), found.version())
+        assert passes(spark, engine, made, lines, told=told) == bare + compared
+
+
+def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_or_late(spark, engine, tmp_path):
+    """Of the files that were judged nothing is chosen anew: not by keys, and not by what deletes."""
+    range_ = Rule("range(n)", Range("n", Decimal(0), Decimal(9)), severity="quarantine")
+    write = Upsert(("region",), newest_by=("n",), delete_when="s = 'gone'")
+    made = table("t", tmp_path, by="day", rules=(NOT_NULL, range_), write=write)
+    first = [("2025-01-01", "de", 5, "a", 1), ("2025-01-02", "de", 5, "a", 2), ("2025-01-03", "de", 5, "a", 3)]
+    run(engine, orders.order(replace(made, **sql(values(first))), keys="2025-01-01..2025-01-03"))
+    then = [
+        ("2025-01-01", "de", 7, "gone", 4),
+        ("2025-01-01", "nl", 99, "a", 5),
+        ("2025-01-01", "be", 6, "a", 6),
+        ("2025-01-01", "be", 7, "a", 7),
+        ("2025-01-02", "nl", 1, "a", 8),
+        ("2025-01-02", "de", 4, "late", 9),
+    ]
+    run(engine, orders.order(replace(made, **sql(values(then))), keys="2025-01-01..2025-01-02"))
+    assert seen(spark, made) == [2, 3, 7, 8]
+    back = [("2025-01-01", "de", 6, "late", 10), ("2025-01-02", "nl", None, "a", 11)]
+    bad = replace(made, rules=(Rule("sql", SqlCheck("s <> 'bad'")),), **sql(values([*back[:1], *first[1:2]])))
+    run(engine, orders.order(bad, keys="2025-01-01..2025-01-02"))
+    assert seen(spark, made) == [2, 3, 7, 8]
+
+
+def test_rules_of_an_inlet_read_it_once_more_but_only_the_partitions_and_the_columns_that_they_name(
+    spark, engine, tmp_path
+):
+    read = table("s", tmp_path, by="day")
+    run(engine, orders.order(replace(read, **sql(values(GOOD))), keys="2025-01-01..2025-01-03"))
+    asked = (NOT_NULL, Rule("range(place)", Range("place", Decimal(0), Decimal(99)), where="region = 'de'"))
+    query = sql("SELECT * FROM {{ inlets.s }}", "s")
+    inlet = replace(query["inlets"]["s"], rules=asked)
+    pin = {"s": orders.newest(read, parts=read.partitioning.parse("2025-01-02"))}
+    made = table("t", tmp_path, by="day", **{**query, "inlets": {"s": inlet}})
+    before = queries(spark)
+    engine.compute(orders.order(made, read, pins=pin, keys="2025-01-02"), attempt=1)
+    assert queries(spark) - before == 1
+    found = spark._jsparkSession.sharedState().statusStore().executionsList()
+    plan = found.apply(found.size() - 1).physicalPlanDescription()
+    (columns,) = set(re.findall(r"ReadSchema: struct<(.*)>", plan))
+    assert columns == "region:string,n:int,place:int"
+    assert re.search(r"PartitionFilters: .*2025-01-02", plan)

@@ -238,7 +238,10 @@ class PathTarget:
         there = _still(session, made, table)
         if mode_of(self._asset).by_spark:
             self._enlist()
-        with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
+        with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker, kept=made.kept) as (
+            plan,
+            told,
+        ):
             yield plan, told
 
     def _is_ours(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:

@@ -14,6 +14,7 @@ from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.reader import ReadInlets
 from sparkassets.spark.relation import relation_of
 from sparkassets.spark.scratch import Scratch, attempt_of, discard
+from sparkassets.spark.upserts.staged import Kept
 from sparkassets.spark.validating import STAYS, TAKEN, Asked
 from sparkassets.spark.writes import chosen
 
@@ -50,17 +51,18 @@ class Beforehand:
 
     def publishing(self, withheld: PartitionSet) -> SparkComputation:
         """What is to be written of it, where these blocks are withheld."""
-        from pyspark.sql import functions as sql
-
-        rows, order = self._rows(), self.made.order
+        order, where = self.made.order, []
         if TAKEN in self.schema.names:
-            rows = rows.filter(sql.col(TAKEN) == STAYS)
+            where.append(f"{TAKEN} = {STAYS}")
         if withheld:
             order = order.publishing(order.blocks - withheld)
-            blocks = blocks_of(order, rows.schema)
-            rows = rows if blocks is None else rows.filter(blocks.predicate)
-        frame = rows.select(*(sql.col(sqltext.name(name)) for name in self.columns))
-        return replace(self.made, order=order, frame=frame, inlets=ReadInlets())
+            blocks = blocks_of(order, self.schema)
+            where += [] if blocks is None else [f"({blocks.predicate})"]
+        chosen = (*self.columns, *([self.deletes] if self.deletes is not None else []))
+        kept = Kept(self.place, self.schema, chosen, " AND ".join(where) or "true")
+        frame = kept.rows(self.made.frame.sparkSession).select(*map(sqltext.name, self.columns))
+        told = kept if self.deletes is not None else None
+        return replace(self.made, order=order, frame=frame, inlets=ReadInlets(), kept=told)
 
     def _rows(self) -> DataFrame:
         return self.place.read(self.made.frame.sparkSession, self.schema)

@@ -147,7 +147,10 @@ class NamedTarget:
         self._enlist()
         if there is None:
             self._make(session, made.schema, marker)
-        with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker) as (plan, told):
+        with planned(made.order, made.frame, schema=made.schema, table=there, marker=marker, kept=made.kept) as (
+            plan,
+            told,
+        ):
             if plan.landing.merge is not None:
                 made.inlets.check_files()  # what is merged was read by now
                 self._refuse_conflicts(session, made, told)

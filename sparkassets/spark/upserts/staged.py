@@ -27,17 +27,39 @@ _AS_TEXT: Final = {
 
 
 @frozen
+class Kept:
+    """Rows that were staged for somebody else, and of which some are to land.
+
+    Attributes:
+        place: Where.
+        schema: Of all that is there.
+        columns: Of these the ones that are needed.
+        where: A condition in SQL on those that land.
+    """
+
+    place: Scratch
+    schema: StructType
+    columns: tuple[str, ...]
+    where: str = "true"
+
+    def rows(self, session: SparkSession) -> DataFrame:
+        """The rows that are to land, in any session."""
+        found = self.place.read(session, self.schema).filter(self.where)
+        return found.select(*map(sqltext.name, self.columns))
+
+
+@frozen
 class Staged:
     """What is staged.
 
     Attributes:
-        place: Where.
+        place: Where; rows of which some are kept in place of being staged once more tell that themselves.
         schema: Of the rows: the result's columns and `DELETED`.
         count, deleted: How many rows there are, and how many of them delete.
         bounds: By key the lowest and the highest value as SQL, of the keys whose values can be told so.
     """
 
-    place: Scratch
+    place: Scratch | Kept
     schema: StructType
     count: int = 0
     deleted: int = 0
@@ -45,7 +67,12 @@ class Staged:
 
     def rows(self, session: SparkSession) -> DataFrame:
         """The rows, in any session."""
-        return self.place.read(session, self.schema)
+        return self.place.rows(session) if isinstance(self.place, Kept) else self.place.read(session, self.schema)
+
+
+def of_kept(rows: Rows, kept: Kept, session: SparkSession) -> Staged:
+    """What is staged already, told as `staged` tells it."""
+    return _told(session, Staged(kept, kept.rows(session).schema), rows)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.table import TargetTable
 from sparkassets.spark.upserts.merging import Merge
+from sparkassets.spark.upserts.staged import Kept
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,11 +98,18 @@ class Mode(Protocol):
         """The rows that are judged, and that `ready` is given in place of all."""
 
     def ready(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker
+        self,
+        order: RunOrder,
+        frame: DataFrame,
+        table: TargetTable | None,
+        *,
+        marker: CommitMarker,
+        kept: Kept | None = None,
     ) -> AbstractContextManager[Ready]:
         """Does what comes before the commit, and undoes it when that is over.
 
-        ``table`` is the one whose columns bind; None where there is none.
+        ``table`` is the one whose columns bind; None where there is none. The rows are those of ``kept``, where they
+        were chosen and judged before.
 
         Raises:
             RunError: The rows cannot land so; nothing was published.
@@ -134,8 +142,14 @@ class OfAllColumns:
         return Chosen(frame if blocks is None else blocks.guarded(frame), frame.columns)
 
     def ready(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker
+        self,
+        order: RunOrder,
+        frame: DataFrame,
+        table: TargetTable | None,
+        *,
+        marker: CommitMarker,
+        kept: Kept | None = None,
     ) -> AbstractContextManager[Ready]:
         """The rows as they are."""
-        del order, table
+        del order, table, kept
         return nullcontext(Ready(frame, marker))

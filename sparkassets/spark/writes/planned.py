@@ -18,6 +18,7 @@ from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.failures import condition, is_conflict, run_error
 from sparkassets.spark.schemas import declared_schema, refuse_undeclared, refuse_unwritable
+from sparkassets.spark.upserts.staged import Kept
 from sparkassets.spark.violations import violation
 from sparkassets.spark.writes.landing import Chosen, Landing
 from sparkassets.spark.writes.modes import mode_of
@@ -90,16 +91,24 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
 
 @contextlib.contextmanager
 def planned(
-    order: RunOrder, frame: DataFrame, *, schema: StructType, table: TargetTable | None, marker: CommitMarker
+    order: RunOrder,
+    frame: DataFrame,
+    *,
+    schema: StructType,
+    table: TargetTable | None,
+    marker: CommitMarker,
+    kept: Kept | None = None,
 ) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
     """How the rows land, as the asset's write mode has them, and what is to be told of it, until that is over.
+
+    They are those of ``kept``, where they were chosen and judged before.
 
     Raises:
         RunError: They cannot; nothing was published.
     """
     mode, blocks = mode_of(order.asset), blocks_of(order, schema)
     there = None if table is None or table.bare else table
-    with mode.ready(order, frame, there, marker=marker) as ready:
+    with mode.ready(order, frame, there, marker=marker, kept=kept) as ready:
         landing = ready.landing
         if landing is None and there is not None:
             landing = mode.landing(order, ready.frame, there, blocks=blocks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from sparkassets.spark.upserts import history
 from sparkassets.spark.upserts.memory import MEASURE, Memory
 from sparkassets.spark.upserts.merging import Merge
 from sparkassets.spark.upserts.reduced import DELETED, Rows, stored_schema
-from sparkassets.spark.upserts.staged import Staged, staged
+from sparkassets.spark.upserts.staged import Kept, Staged, of_kept, staged
 from sparkassets.spark.writes.landing import Chosen, Landing, Ready
 
 if TYPE_CHECKING:
@@ -57,16 +58,26 @@ class UpsertMode:
 
     @contextlib.contextmanager
     def ready(
-        self, order: RunOrder, frame: DataFrame, table: TargetTable | None, *, marker: CommitMarker
+        self,
+        order: RunOrder,
+        frame: DataFrame,
+        table: TargetTable | None,
+        *,
+        marker: CommitMarker,
+        kept: Kept | None = None,
     ) -> Iterator[Ready]:
-        """Chooses the newest row of each key, stages them, and remembers what the table does not tell."""
-        run = _Run.of(order, frame, None if order.rebuilds else table, marker)
+        """Chooses the newest row of each key, stages them, and remembers what the table does not tell.
+
+        What was chosen and staged before to be judged is neither chosen nor staged once more, unless some of it is
+        late.
+        """
+        run = _Run.of(order, frame, None if order.rebuilds else table, marker, kept)
         if run.table is None and not run.rows.remembers and not run.rows.is_history:
             yield Ready(_live(run.chosen()), marker, refused=run.rows.refused)
             return
         with contextlib.ExitStack() as stack:
             try:
-                found = stack.enter_context(staged(run.rows, run.timely(), run.relation, marker=marker))
+                found = stack.enter_context(run.staged())
                 told = run.remembering(found)
                 if run.rows.is_history:
                     states = run.states(found)
@@ -103,15 +114,18 @@ class _Run:
     table: TargetTable | None
     memory: Memory
     marker: CommitMarker
+    kept: Kept | None
 
     @classmethod
-    def of(cls, order: RunOrder, frame: DataFrame, table: TargetTable | None, marker: CommitMarker) -> _Run:
+    def of(
+        cls, order: RunOrder, frame: DataFrame, table: TargetTable | None, marker: CommitMarker, kept: Kept | None
+    ) -> _Run:
         asset, write = order.asset, _upsert(order.asset)
         blocks, rows = blocks_of(order, stored_schema(frame.schema)), _rows_of(order, frame)
         memory = Memory.of(
             frame.sparkSession, rows, relation_of(asset), table, app=marker.app_id, keep=write.keep_deletes
         )
-        return cls(asset, write, frame, rows, blocks, table, memory, marker)
+        return cls(asset, write, frame, rows, blocks, table, memory, marker, kept)
 
     @property
     def relation(self) -> Relation:
@@ -123,13 +137,18 @@ class _Run:
 
     def chosen(self) -> DataFrame:
         """One row of each key; one outside the blocks fails the job."""
+        if self.kept is not None:
+            return self.kept.rows(self.session)
         reduced = self.rows.reduced()
         return reduced if self.blocks is None else self.blocks.guarded(reduced)
 
-    def timely(self) -> DataFrame:
-        """Of these what is not late; a history has a place for all that comes."""
+    def staged(self) -> AbstractContextManager[Staged]:
+        """Of these what is not late, staged; a history has a place for all that comes."""
         chosen = self.chosen()
-        return chosen if self.rows.is_history else self.memory.without_late(chosen, self.session)
+        timely = chosen if self.rows.is_history else self.memory.without_late(chosen, self.session)
+        if self.kept is not None and timely is chosen:
+            return contextlib.nullcontext(of_kept(self.rows, self.kept, self.session))
+        return staged(self.rows, timely, self.relation, marker=self.marker)
 
     def remembering(self, found: Staged) -> CommitMarker:
         """The marker with the version of the memory that counts with the commit, after what is new is in it."""
