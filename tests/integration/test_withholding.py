@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -421,23 +420,3 @@ def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_o
     bad = replace(made, rules=(Rule("sql", SqlCheck("s <> 'bad'")),), **sql(values([*back[:1], *first[1:2]])))
     run(engine, orders.order(bad, keys="2025-01-01..2025-01-02"))
     assert seen(spark, made) == [2, 3, 7, 8]
-
-
-def test_rules_of_an_inlet_read_it_once_more_but_only_the_partitions_and_the_columns_that_they_name(
-    spark, engine, tmp_path
-):
-    read = table("s", tmp_path, by="day")
-    run(engine, orders.order(replace(read, **sql(values(GOOD))), keys="2025-01-01..2025-01-03"))
-    asked = (NOT_NULL, Rule("range(place)", Range("place", Decimal(0), Decimal(99)), where="region = 'de'"))
-    query = sql("SELECT * FROM {{ inlets.s }}", "s")
-    inlet = replace(query["inlets"]["s"], rules=asked)
-    pin = {"s": orders.newest(read, parts=read.partitioning.parse("2025-01-02"))}
-    made = table("t", tmp_path, by="day", **{**query, "inlets": {"s": inlet}})
-    before = queries(spark)
-    engine.compute(orders.order(made, read, pins=pin, keys="2025-01-02"), attempt=1)
-    assert queries(spark) - before == 1
-    found = spark._jsparkSession.sharedState().statusStore().executionsList()
-    plan = found.apply(found.size() - 1).physicalPlanDescription()
-    (columns,) = set(re.findall(r"ReadSchema: struct<(.*)>", plan))
-    assert columns == "region:string,n:int,place:int"
-    assert re.search(r"PartitionFilters: .*2025-01-02", plan)
