@@ -147,6 +147,7 @@ def test_validations_say_what_is_withheld_and_why(browser, place):
     told = browser.ask("document.querySelector('.panel').innerText.replace(/\\s+/g, ' ')")
     assert told.startswith("! withheld 2025-03-05,pl regional_sales-")
     assert "not_null(amount) ! withheld 12 of 120" in told
+    assert told.endswith("Published all the same by sparkassets accept regional_sales --reason …")
     assert browser.ask("document.querySelector('details td').textContent") == "2025-03-05"
     marks = browser.ask("[...document.querySelectorAll('.strip')].map((each) => each.querySelectorAll('a').length)")
     assert len(marks) == 3

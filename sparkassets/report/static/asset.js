@@ -178,10 +178,11 @@ function validationsTab(row, page) {
   const failing = rules.map((rule, place) => ({ rule, values: series[place].map(({ run, told }) => ({ value: told.reduce((sum, each) => sum + each[2], 0), tone: statusOf(worst(told)).tone, href: address(["run", run.run]), title: `${clock(run.at)}: ${told.map((each) => `${number(each[2])} of ${number(each[3])} ${each[1]}`).join(", ")}` })) }));
   const told = failing.filter(({ values }) => values.some((each) => each.value));
   return h("div", null,
-    withheld.length > 0 && section("Withheld now", h("code", null, `sparkassets accept ${makerOf(row).name}`), withheld.map((each) => h("div", { class: "panel" },
+    withheld.length > 0 && section("Withheld now", null, withheld.map((each) => h("div", { class: "panel" },
       h("header", { class: "head" }, badge("withheld"), h("b", { class: "mono" }, each.slices || "all of it"), each.count > 1 ? quiet(plural(each.count, "slice")) : "", h("div", { class: "aside" }, runLink(each.run), " ", moment(each.at))),
       verdictTable(each.rules),
-      each.rules.filter((rule) => rule.samples).map((rule) => samples(rule))))),
+      each.rules.filter((rule) => rule.samples).map((rule) => samples(rule)),
+      h("p", { class: "quiet" }, "Published all the same by ", h("code", null, `${each.accept} --reason …`))))),
     section("Rules", quiet("the newest runs at the right"), table([
       { title: "Rule", cell: ({ rule }) => [h("span", { class: "mono" }, rule.name), h("div", { class: "quiet" }, rule.gone ? "not asked any more" : [rule.asks !== rule.name && rule.asks, rule.where && `where ${rule.where}`, rule.allow && `allows ${rule.allow}`, rule.per && `of each ${rule.per}`].filter(Boolean).join(" · "))] },
       { title: "Severity", cell: ({ rule }) => rule.severity || "", fit: true, wide: true },

@@ -12,7 +12,7 @@ from sparkassets.core.documents.report.rows import counted, known, named, short
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.withheld import held, span_of
+from sparkassets.core.planner.withheld import accepting, held, span_of
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Rule, Verdict, rule_of
 from sparkassets.frozen import frozen
@@ -126,9 +126,11 @@ def _text(asks: object) -> str:
 def _withheld(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
     """What is withheld and rests, the newest first."""
     maker = context.asset(asset.maker) if asset.maker else asset
-    for record, parts in reversed(held(context, maker, context.state_of(maker)).records):
+    state = context.state_of(maker)
+    for record, parts in reversed(held(context, maker, state).records):
         yield {
             "run": record.run,
+            "accept": accepting(context, state, record),
             "at": record.at,
             "slices": named(parts, maker) or span_of(context, record),
             "count": counted(parts, maker),
