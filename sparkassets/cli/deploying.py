@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sparkassets.core.crons.expand import expand
 from sparkassets.core.instants import Duration, zone
 from sparkassets.core.phrases import few, listing, writable
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.timetables.presets import AS_CRONS
 from sparkassets.core.variables import asked
 from sparkassets.deploy import Deployment, Kind, Wheel, Written, files_of, wheel_of, write_owned
 from sparkassets.deploy.owned import Content
@@ -61,6 +63,7 @@ def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
         SpecError: Something is wrong with the project's files.
     """
     project = open_project(wanted.folder).spec
+    wanted = replace(wanted, cron=AS_CRONS.get(wanted.cron, wanted.cron))
     _check(wanted, project)
     environment = variables()
     if kind in _IN_A_WHEEL:

@@ -303,6 +303,11 @@ def test_a_loop_in_kubernetes_leaves_no_cronjob_behind(deploy):
     assert not (out / "cronjob.yaml").exists()
 
 
+def test_a_named_schedule_is_the_cron_that_it_stands_for(deploy):
+    assert deploy("cron", "--cron", "@quarterly")[0] == 0
+    assert (deploy("cron", "--cron", "@daily")[3] / "crontab").read_text().splitlines()[-1].startswith("0 0 * * * ")
+
+
 def test_the_line_of_cron_starts_a_script(deploy, tmp_path):
     code, told, _, out = deploy("cron", "--cron", "*/5 * * * *")
     assert code == 0

@@ -37,7 +37,9 @@ def _options(own: F) -> F:
         click.option("--force", is_flag=True, help="Write also over files that were changed by hand."),
         click.option("--loop", metavar="DURATION", help="Do not end: look again after this pause, such as 60s."),
         click.option("--timezone", metavar="ZONE", help="Of --cron; the project's by default."),
-        click.option("--cron", default="0 * * * *", show_default=True, help="When it starts."),
+        click.option(
+            "--cron", default="0 * * * *", show_default=True, help="When it starts: a cron, or @daily and its like."
+        ),
         select_option,
         click.option(
             "--out",
