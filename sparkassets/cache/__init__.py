@@ -29,3 +29,13 @@ def note_use(path: Path) -> bool:
     except OSError:
         pass  # who may not write there may still read it
     return True
+
+
+def used_files(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder of the cache, which is used now, by name; none where it is not there, or goes meanwhile."""
+    if not note_use(folder):
+        return []
+    try:
+        return sorted(folder.glob(pattern))
+    except FileNotFoundError:
+        return []

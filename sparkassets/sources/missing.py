@@ -22,18 +22,21 @@ def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
     Raises:
         SourceError: It is gone, or was never there.
     """
+    local = local_path(pattern.root)
+    path = Path(local or pattern.root)
+    is_file = not pattern.is_pattern and path.suffix != ""
     if seen:
+        empty = "a file without rows" if is_file else "an empty folder"
         raise SourceError(
             f"the source '{source}' vanished: '{pattern.root}' is no longer there",
-            hint="bring it back; if its data is gone for good, leave an empty folder in its place",
+            hint=f"bring it back; if its data is gone for good, leave {empty} in its place",
         )
-    local = local_path(pattern.root)
     if local is None:
         return f"'{pattern.root}' holds no files yet"
-    path = Path(local)
-    if not pattern.is_pattern and path.suffix and path.parent.is_dir():
+    if is_file and path.parent.is_dir():
         return f"the file '{pattern.root}' is not there yet"
-    raise SourceError(f"the source '{source}' has no folder '{pattern.root}'", hint=_hint(path))
+    folder = path.parent if is_file else path
+    raise SourceError(f"the source '{source}' has no folder '{folder}'", hint=_hint(folder))
 
 
 def missing_table(source: str, path: str) -> str:

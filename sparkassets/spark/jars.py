@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from sparkassets.cache import cache_folder, note_use
+from sparkassets.cache import cache_folder, used_files
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.frozen import frozen
 from sparkassets.spark.java import Java
@@ -68,7 +68,7 @@ def fetched_jars(spark_home: Path, java: Java) -> list[Path]:
     """
     wanted = coordinates()
     folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
-    jars = sorted(folder.glob("*.jar")) if note_use(folder) else []
+    jars = used_files(folder, "*.jar")
     if not jars:
         _fetch(wanted, folder=folder, spark_home=spark_home, java=java)
         jars = sorted(folder.glob("*.jar"))

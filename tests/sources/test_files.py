@@ -462,6 +462,20 @@ def test_a_file_may_come_into_its_folder_and_files_into_a_store(tmp_path, monkey
     assert source.notes == ("'s3a://bucket/later' holds no files yet",)
 
 
+def test_a_file_whose_folder_is_not_there_and_one_that_vanished(tmp_path):
+    source = Source(f"{tmp_path}/lists/planes.csv", partition=None)
+    assert message(source) == (
+        f"the source 'landed' has no folder '{tmp_path}/lists'\n  hint: create the folder: an empty one is waited for"
+    )
+    write(str(tmp_path), "lists/planes.csv")
+    source.look()
+    (tmp_path / "lists/planes.csv").unlink()
+    assert message(source) == (
+        f"the source 'landed' vanished: '{tmp_path}/lists/planes.csv' is no longer there\n"
+        "  hint: bring it back; if its data is gone for good, leave a file without rows in its place"
+    )
+
+
 def test_a_folder_that_vanished_is_an_error(landing):
     uri, root = landing
     write(root, "2013-01-05.csv")
