@@ -223,7 +223,7 @@ class TimePartition:
 
     def same_grid(self, other: TimePartition) -> bool:
         """Whether the slots of both are the same."""
-        return self._identity == other._identity
+        return self is other or self._identity == other._identity
 
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""

@@ -47,13 +47,11 @@ class Dependency:
     @property
     def is_mapped(self) -> bool:
         """Whether a block needs some of the inlet's partitions rather than all of it."""
-        match self.mapping:
-            case None:
-                return False
-            case Overlap() | WindowMapping():
-                return self._mapped() is not None or self.matches is not None or bool(self._matches())
-            case _:
-                return True
+        if self.mapping is None:
+            return False
+        if not isinstance(self.mapping, _OF_TIME):
+            return True
+        return self._mapped() is not None or self.matches is not None or bool(self._matches())
 
     @property
     def told(self) -> frozenset[str]:
@@ -71,7 +69,7 @@ class Dependency:
     @property
     def tells_time(self) -> bool:
         """Whether what the inlet has says which time of the consumer is meant, if the consumer has any."""
-        return self.is_mapped and (self.consumer.time is None or self._mapped() is not None)
+        return self._mapped() is not None or (self.consumer.time is None and self.is_mapped)
 
     @property
     def goes_by_newest(self) -> bool:
@@ -95,17 +93,17 @@ class Dependency:
         >>> Dependency(None, days, Partitioning()).up(PartitionSet.span(0, 3600)) == EVERYTHING
         True
         """
-        if not self.is_mapped:
+        found = self._mapped()
+        if found is None and not self.is_mapped:
             return EVERYTHING if blocks else NOTHING
-        ways, found = self._links(up=True), self._mapped()
         if found is None:
-            needed = carried(blocks.lift(_whole, question="whole"), self.consumer, self.inlet, ways)
+            needed = self._carried(blocks.lift(_whole, question="whole"), up=True)
             return needed if self.there is None else needed & self.inlet.newest(self.there.value)
         mapping, down, up = found
         needed = blocks.lift(
             lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time), question=("up", found)
         )
-        return carried(needed, self.consumer, self.inlet, ways)
+        return self._carried(needed, up=True)
 
     @remembered
     def down(self, changed: PartitionSet) -> PartitionSet:
@@ -116,17 +114,17 @@ class Dependency:
         >>> Dependency(Overlap(), days, hours).down(PartitionSet.span(3600, 7200)) == PartitionSet.span(0, 86400)
         True
         """
-        if not self.is_mapped:
+        found = self._mapped()
+        if found is None and not self.is_mapped:
             return EVERYTHING if changed else NOTHING
-        ways, found = self._links(up=False), self._mapped()
         if found is None:
             some = changed if self.there is None else changed & self.inlet.newest(self.there.value)
-            return carried(some.lift(_whole, question="whole"), self.inlet, self.consumer, ways)
+            return self._carried(some.lift(_whole, question="whole"), up=False)
         mapping, down, up = found
         touched = changed.lift(
             lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time), question=("down", found)
         )
-        return carried(touched, self.inlet, self.consumer, ways)
+        return self._carried(touched, up=False)
 
     def bare(self, blocks: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
         """Those of ``blocks`` that need all time of what has none there: of each, where all or the newest is asked for.
@@ -202,10 +200,19 @@ class Dependency:
     def _mapped(self) -> tuple[TimeMapping, TimePartition, TimePartition] | None:
         """What maps their time, and their dimensions of time; None where nothing does."""
         down, up, mapping = self.consumer.time, self.inlet.time, self.mapping
-        return (mapping, down, up) if down and up and isinstance(mapping, Overlap | WindowMapping) else None
+        if down is None or up is None or not isinstance(mapping, _OF_TIME):
+            return None
+        return mapping, down, up
 
     def _matches(self) -> tuple[Match, ...]:
         return by_column(self.consumer, self.inlet) if self.matches is None else self.matches
+
+    def _carried(self, parts: PartitionSet, *, up: bool) -> PartitionSet:
+        """Parts of the one side as those of the other, whose time they have already."""
+        if not self.consumer.segments and not self.inlet.segments:
+            return parts
+        have, want = (self.consumer, self.inlet) if up else (self.inlet, self.consumer)
+        return carried(parts, have, want, self._links(up=up))
 
     def _links(self, *, up: bool) -> Sequence[Link]:
         if not self.consumer.segments or not self.inlet.segments:
@@ -219,6 +226,10 @@ class Dependency:
             max(each.keys, key=lambda key: len(maps.get(each.column.lower(), {}).get(key, ())))
             for each in self.consumer.segments
         )
+
+
+_OF_TIME = (Overlap, WindowMapping)
+"""The kinds of `TimeMapping`: asking of these is quicker, and each look at a project asks it of every inlet."""
 
 
 def _whole(time: RangeSet) -> RangeSet:

@@ -133,6 +133,8 @@ class PartitionSet:
     # ----------------------------------------------------------------- algebra
 
     def __or__(self, other: PartitionSet) -> PartitionSet:
+        if self is other or other is NOTHING:
+            return self
         if not self.apart and not other.apart:
             time = self.time | other.time
             return self if time is self.time else other if time is other.time else PartitionSet(time)
@@ -143,6 +145,8 @@ class PartitionSet:
         return self._combined(or_, other, lefts, rights)
 
     def __and__(self, other: PartitionSet) -> PartitionSet:
+        if self is other or other is EVERYTHING:
+            return self
         if not self.apart and not other.apart:
             time = self.time & other.time
             return self if time is self.time else other if time is other.time else PartitionSet(time)
@@ -153,8 +157,12 @@ class PartitionSet:
         return self._combined(and_, other, lefts, rights)
 
     def __sub__(self, other: PartitionSet) -> PartitionSet:
+        if other is NOTHING:
+            return self
         if not self.apart and not other.apart:
             time = self.time - other.time
+            if not time.starts:
+                return NOTHING
             return self if time is self.time else PartitionSet(time)
         if not self or not other:
             return self

@@ -118,9 +118,10 @@ class PlanningContext:
 
     def over(self, partitioning: Partitioning) -> PartitionSet:
         """All partitions that are over now."""
-        if partitioning not in self._over:
-            self._over[partitioning] = partitioning.over(self.now)
-        return self._over[partitioning]
+        found = self._over.get(partitioning)
+        if found is None:
+            found = self._over[partitioning] = partitioning.over(self.now)
+        return found
 
     def rollover(self, partitioning: Partitioning) -> int | None:
         """When `over` changes next, Unix seconds; None for never."""
@@ -182,7 +183,7 @@ class PlanningContext:
 
     def live(self, asset: AssetState) -> tuple[ClaimState, ...]:
         """The newest claim of each slot whose driver lives."""
-        newest = (chain[-1] for chain in asset.chains.values())
+        newest = (chain[-1] for chain in asset.chains.values()) if asset.chain else ()
         return tuple(link for link in newest if link.status == "open" and link.token not in self.gone)
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec, *, also: PartitionSet = NOTHING) -> Dependency:

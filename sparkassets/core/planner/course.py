@@ -121,7 +121,7 @@ class Course:
 
     def saying(self, waiting: tuple[Waiting, ...]) -> Course:
         """The course with that instead of what was said."""
-        return replace(self, waiting=waiting, later=NOTHING)
+        return Course(self.candidates, self.due, self.barred, waiting, self.coming, self.barriers, self.runs)
 
     def noted(self, notes: tuple[str, ...]) -> Course:
         """The course with something to be known of every candidate."""

@@ -114,7 +114,7 @@ def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
 
 def _unfenced(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
     """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
-    if side_by_side(asset) or not state.chain or state.chain[-1].status != "unfenced" or not state.failed:
+    if not state.chain or side_by_side(asset) or state.chain[-1].status != "unfenced" or not state.failed:
         return None
     last = state.failed[-1]
     if last.invocation != context.invocation or last.token != state.chain[-1].token:

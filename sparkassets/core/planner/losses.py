@@ -15,8 +15,8 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 def held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
     """The decision for an asset that cannot run because of its own table; None where that is fine."""
-    reason = next((context.faults[name] for name in (asset.name, *asset.outlets) if name in context.faults), None)
-    stuck = False
+    faults, stuck = context.faults, False
+    reason = next((faults[name] for name in (asset.name, *asset.outlets) if name in faults), None) if faults else None
     if reason is None and state.loss is not None and state.loss.stuck:
         reason = advised(asset, state.loss)
         stuck = not (asset.paused or state.paused) and context.is_selected(asset)

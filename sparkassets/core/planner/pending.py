@@ -66,7 +66,7 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     mine = (have & context.allowed(asset)) - found.resting
     stale = _stale(asset, state, mine) if state.stale else {}
     redefined = outdated(asset, state) & mine
-    suspects = tuple(_failed(context, asset, state))
+    suspects = tuple(_failed(context, asset, state)) if state.failed else ()
     tried = tuple(each for each in suspects if each.is_tried(partitioning))
     failed = [each for each in suspects if not each.again and not each.is_tried(partitioning)]
     return Pending(
@@ -76,7 +76,7 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         holes=all_wanted.holes & missing,
         ahead=all_wanted.ahead,
         stale=stale,
-        all_stale=PartitionSet.union([*stale.values(), redefined, found.again & mine]),
+        all_stale=PartitionSet.union([*stale.values(), redefined, found.again & mine if state.withheld else NOTHING]),
         held=found,
         failed=PartitionSet.union(each.blocks for each in failed),
         error=next((each.item.error for each in failed), ""),

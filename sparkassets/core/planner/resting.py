@@ -21,10 +21,9 @@ def resting(case: Case, course: Course) -> Course:
     if not course.runs and not waiting:
         waiting.append(_up_to_date(case))
     waiting += lacks_the_newest(case.context, case.asset, found.ahead)
-    due = course.due - found.failed
     waiting += skipped(case.context, case.asset, case.state)
     for inlet, lost, gone in kept(case.context, case.asset, case.state.coverage):
-        if rest := lost - due:
+        if rest := lost - (course.due - found.failed):
             waiting.append(Waiting(case.asset.name, without(case.context, inlet, gone), None, rest, quiet=True))
     return course.saying(tuple(waiting))
 

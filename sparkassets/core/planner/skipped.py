@@ -17,9 +17,10 @@ from sparkassets.core.spec.model import AssetSpec
 
 def skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
     """What is skipped of an asset, and why, quietly."""
-    back = f"`sparkassets mark {asset.name} --missing` wants it again"
-    marks = by_mark(asset, state.skips)
-    found = [Waiting(asset.name, f"{mark.text}; {back}", None, own, quiet=True) for mark, own in marks]
+    found = []
+    for mark, own in by_mark(asset, state.skips) if state.marks else ():
+        reason = f"{mark.text}; `sparkassets mark {asset.name} --missing` wants it again"
+        found.append(Waiting(asset.name, reason, None, own, quiet=True))
     if cut := cut_off(context, asset, state):
         found.append(Waiting(asset.name, without_all(context, asset, cut), None, cut, quiet=True))
     return found

@@ -169,7 +169,7 @@ def in_the_way(
 
 def leftovers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:
     """Slots that an asset still has whose runs are one at a time by now; what never ended there is settled first."""
-    if side_by_side(asset):
+    if not state.chain or side_by_side(asset):
         return []
     others = [slot for slot in state.chains if slot]
     apart = held(context, state) if others else set()

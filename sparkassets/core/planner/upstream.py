@@ -6,7 +6,6 @@ failure wait and say for what, instead of going on with half of the news.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -43,20 +42,17 @@ class UpstreamWaits:
 
 def upstream(case: Case, course: Course) -> Course:
     """The step: what reads something that comes first, or that failed, is not computed now."""
-    if not any(map(_stirs, _before(case))):
+    if not _is_stirred(case):
         return course
     return _runs(case, course) if case.pending is None else _blocks(case, course, case.pending)
 
 
-def _before(case: Case) -> Iterator[Decision]:
-    """What was decided of the inlets."""
-    found = (case.context.decided.get(name) for name in case.asset.inlets)
-    return (each for each in found if each is not None)
-
-
-def _stirs(before: Decision) -> bool:
+def _is_stirred(case: Case) -> bool:
     """Whether something of an inlet comes, or failed."""
-    return bool(before.coming or before.barriers)
+    decided = case.context.decided
+    return any(
+        before.barriers or before.coming for name in case.asset.inlets if (before := decided.get(name)) is not None
+    )
 
 
 def _blocks(case: Case, course: Course, found: Pending) -> Course:
