@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from tokenize import detect_encoding
+from typing import Final
 
 from sparkassets.core.spec.asset_file import read_asset_files
 from sparkassets.core.spec.bodies import Function, Module, WantedModule, WantedSql, is_allowed, wanted
@@ -38,6 +40,8 @@ from sparkassets.project.traces import PROJECT_FILE, Trace
 
 _YAML = (".yml", ".yaml")
 
+_DECLARES: Final = re.compile(r"^@(?:\w+\.)?(?:multi_)?asset\b", re.MULTILINE)
+
 
 def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: Tables | None = None) -> ProjectSpec:
     """The project in a folder, compiled.
@@ -64,7 +68,9 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
     own = {name: each for name, each in found if each is not None and each.function is not None}
     sql, modules, functions = _code(project, assets, reader, own)
     unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
-    assets = AssetFiles(assets.drafts, unreadable, (*assets.problems, *reader.problems, *declared.problems))
+    unread = tuple(_unread(project, reader))
+    problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
+    assets = AssetFiles(assets.drafts, unreadable, problems)
     compiled = compile_project(
         project,
         assets,
@@ -75,7 +81,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
         tables=tables,
         declared=functions,
     )
-    return replace(compiled, asked=frozenset(trace.variables))
+    return replace(compiled, asked=frozenset(trace.variables), warnings=(*compiled.warnings, *unread))
 
 
 def _declared(project: ProjectDraft, reader: Reader, env: Mapping[str, str]) -> DeclaredAssets:
@@ -191,7 +197,28 @@ def _asset_paths(project: ProjectDraft, reader: Reader) -> Iterable[Path]:
     return found
 
 
-def yaml_files(folder: Path, names: list[str], reader: Reader, *, deep: bool) -> Iterator[Path]:
+def _unread(project: ProjectDraft, reader: Reader) -> Iterator[Problem]:
+    """Modules beside the YAML files that declare assets, and are of no package that the project file allows."""
+    read = {each.file.path for each in _python_files(project, reader).values()}
+    for entry in project.keys.assets:
+        folder = Path(os.path.normpath(reader.root / entry))
+        for path in yaml_files(folder, reader.names(folder) or [], reader, deep=folder != reader.root, ends=(".py",)):
+            text = reader.python(path) or ""
+            found = _DECLARES.search(text) if "sparkassets" in text else None
+            if found is None or Path(os.path.relpath(path, reader.root)).as_posix() in read:
+                continue
+            within = path.parent.relative_to(reader.root) if path.is_relative_to(reader.root) else Path()
+            package = ".".join(within.parts) or path.stem
+            yield Problem(
+                Location(_label(path), text.count("\n", 0, found.start()) + 1, 1),
+                "assets in Python are only read in packages that the project file allows, and this is in none",
+                hint=f"write python: [{package}] in {PROJECT_FILE}",
+            )
+
+
+def yaml_files(
+    folder: Path, names: list[str], reader: Reader, *, deep: bool, ends: tuple[str, ...] = _YAML
+) -> Iterator[Path]:
     """Those of a folder and of the folders in it; where a link leads back to a folder around it, it is not followed."""
     for name in names:
         if name.startswith("."):
@@ -199,8 +226,8 @@ def yaml_files(folder: Path, names: list[str], reader: Reader, *, deep: bool) ->
         if name.endswith("/"):
             below = folder / name
             if deep and not (below.is_symlink() and folder.resolve().is_relative_to(below.resolve())):
-                yield from yaml_files(below, reader.names(below) or [], reader, deep=deep)
-        elif name.endswith(_YAML):
+                yield from yaml_files(below, reader.names(below) or [], reader, deep=deep, ends=ends)
+        elif name.endswith(ends):
             yield folder / name
 
 

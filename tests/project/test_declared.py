@@ -308,3 +308,27 @@ def test_a_module_that_is_no_python(write):
     found = errors(write({"made": code}, SOURCE + yaml))
     assert found.splitlines()[0] == "jobs/made.py:4:18: this is not Python: expected ':'"
     assert "unknown asset" not in found
+
+
+def test_modules_beside_the_yaml_files_that_nothing_reads_are_told(write, tmp_path):
+    folder = write({})
+    (tmp_path / "conf/assets/best.py").write_text(
+        "from sparkassets import asset\n\n\n@asset(schedule='orders')\ndef best(orders):\n    return orders\n"
+    )
+    (tmp_path / "conf/assets/plain.py").write_text("def helper(): ...\n")
+    (told,) = load(folder, {}).warnings
+    assert str(told) == (
+        "conf/assets/best.py:4:1: assets in Python are only read in packages that the project file allows, "
+        "and this is in none\n  hint: write python: [assets] in project.yml"
+    )
+    (tmp_path / "conf/project.yml").write_text("project: shop\npython: [assets]\n")
+    spec = load(folder, {})
+    assert "best" in spec.assets
+    assert not spec.warnings
+
+
+def test_a_project_of_modules_that_nothing_reads_has_no_assets(write, tmp_path):
+    folder = write({}, assets="")
+    (tmp_path / "conf/assets/given.yml").unlink()
+    (tmp_path / "conf/assets/best.py").write_text("import sparkassets\n@sparkassets.asset()\ndef best(): ...\n")
+    assert "write python: [assets] in project.yml" in errors(folder)

@@ -84,7 +84,7 @@ def test_a_withheld_block_rests_and_its_consumer_says_for_what_it_waits():
     said = {item.reason for item in planned(w).waiting}
     told = "not_null(n): 12 of 900 rows"
     assert f"waits for a: 2025-01-02 is withheld ({told})" in said
-    assert f"withheld by a-1: {told}; `sparkassets accept a` publishes it" in said
+    assert f"withheld by a-1: {told}; `sparkassets accept a --reason …` publishes it" in said
     assert not planned(w).runs
     assert run(w).ok
 
@@ -227,7 +227,7 @@ def test_an_asset_without_partitions_is_withheld_as_one():
     assert [(result.asset, result.withheld) for result in summary.runs] == [("a", EVERYTHING)]
     assert (published(w, "a"), published(w, "b")) == ([NOTHING], [])
     said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
-    assert said["a"] == "withheld by a-1: not_null(n): 12 of 900 rows; `sparkassets accept a` publishes it"
+    assert said["a"] == "withheld by a-1: not_null(n): 12 of 900 rows; `sparkassets accept a --reason …` publishes it"
     assert said["b"] == "waits for a, which is withheld (not_null(n): 12 of 900 rows)"
     assert not run(w).runs
     w.tell("s")

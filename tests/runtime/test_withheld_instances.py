@@ -92,7 +92,8 @@ def test_instances_are_withheld_beside_one_another_and_each_is_accepted_by_itsel
     told = summary_with_keys(summary, w.project).failures
     assert told == (f"a {span(28)} is withheld: {TOLD}", f"a {span(30)} is withheld: {TOLD}")
     assert said(w) == [
-        f"withheld by a-{run_} ({span(day)}): {TOLD}; `sparkassets accept a --interval {span(day)}` publishes it"
+        f"withheld by a-{run_} ({span(day)}): {TOLD}; "
+        f"`sparkassets accept a --interval {span(day)} --reason …` publishes it"
         for run_, day in ((1, 28), (3, 30))
     ]
     assert said(w, "b") == [f"waits for a: {span(28)} is withheld ({TOLD})"]
@@ -100,7 +101,7 @@ def test_instances_are_withheld_beside_one_another_and_each_is_accepted_by_itsel
     with pytest.raises(InputError) as refused:
         accept(w)
     assert str(refused.value).startswith("2 runs of a are withheld: name one of them")
-    commands = "; ".join(f"`sparkassets accept a --interval {span(day)}`" for day in (28, 30))
+    commands = "; ".join(f"`sparkassets accept a --interval {span(day)} --reason …`" for day in (28, 30))
     assert refused.value.hint == commands
     accept(w, interval=span(30))
     assert accept(w, interval=span(30)).unchanged == EVERYTHING
@@ -185,7 +186,7 @@ def test_one_of_events_is_told_by_its_run_and_has_its_events_again():
         w.tell("s", extra={"file": file})
         run(w)
     first, second = (each.run for each in state(w, "a").withheld)
-    assert said(w)[0].endswith(f"`sparkassets accept a --run {first}` publishes it")
+    assert said(w)[0].endswith(f"`sparkassets accept a --run {first} --reason …` publishes it")
     pins = dict(state(w, "a").withheld[0].pins)
     accept(w, run=first)
     w.tell("s", extra={"file": "w"})

@@ -64,9 +64,9 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
     have, found = partitioning.inside(state.coverage), held(context, asset, state)
     missing = blocks - have - found.resting
     mine = (have & context.allowed(asset)) - found.resting
-    stale = _stale(asset, state, mine) if state.stale else {}
+    stale = _stale(asset, state, mine)
     redefined = outdated(asset, state) & mine
-    suspects = tuple(_failed(context, asset, state)) if state.failed else ()
+    suspects = _suspects(context, asset, state)
     tried = tuple(each for each in suspects if each.is_tried(partitioning))
     failed = [each for each in suspects if not each.again and not each.is_tried(partitioning)]
     return Pending(
@@ -120,11 +120,16 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
 
     What was appended is never computed again.
     """
-    if asset.write is not None and not asset.write.recomputable:
+    if not state.stale or (asset.write is not None and not asset.write.recomputable):
         return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     found = {name: asset.partitioning.cover(state.stale[name].parts() & have) for name in names}
     return {name: blocks for name, blocks in found.items() if blocks}
+
+
+def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Suspect, ...]:
+    """The same at once, of few assets any."""
+    return tuple(_failed(context, asset, state)) if state.failed else ()
 
 
 def _failed(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Iterator[Suspect]:

@@ -187,14 +187,13 @@ def span_of(context: PlanningContext, record: Withheld) -> str:
 
 
 def accepting(context: PlanningContext, state: AssetState, record: Withheld) -> str:
-    """The command that accepts what the record tells, but for its reason."""
-    command = f"sparkassets accept {state.name}"
-    if not record.apart:
-        return command
-    alike = [each for each in state.withheld if each.apart and each.interval == record.interval]
-    if record.interval is None or len(alike) > 1:
-        return f"{command} --run {record.run}"
-    return f"{command} --interval {span_of(context, record)}"
+    """The command that accepts what the record tells; why is to be said by who gives it."""
+    which = ""
+    if record.apart:
+        alike = [each for each in state.withheld if each.apart and each.interval == record.interval]
+        single = record.interval is not None and len(alike) == 1
+        which = f" --interval {span_of(context, record)}" if single else f" --run {record.run}"
+    return f"sparkassets accept {state.name}{which} --reason …"
 
 
 def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision: Decision) -> Decision:

@@ -101,6 +101,22 @@ def a_map(words: str) -> BeforeValidator:
     return BeforeValidator(OfKind("<map>", words))
 
 
+@frozen
+class ByColumn(OfKind):
+    """The same of a map whose keys are columns: one that has the column as a value is told as a whole."""
+
+    def __call__(self, value: object) -> object:
+        """The value, which is such a map."""
+        if isinstance(value, dict) and isinstance(value.get("column"), str):
+            raise PydanticCustomError(EXPECTED, self.words)
+        return OfKind.__call__(self, value)
+
+
+def by_column(words: str) -> BeforeValidator:
+    """Takes maps by column only, none with a key ``column`` and options beside it; ``words`` say what is right."""
+    return BeforeValidator(ByColumn("<map>", words))
+
+
 def a_list(words: str) -> BeforeValidator:
     """Takes lists only; ``words`` say what is right."""
     return BeforeValidator(OfKind("<list>", words))

@@ -19,6 +19,7 @@ from sparkassets.core.spec.kinds import (
     Text,
     a_list,
     a_map,
+    by_column,
     by_kind,
     kind_of,
 )
@@ -116,15 +117,15 @@ class RuleMap(_Judged):
         default=None, description="No two rows have the same values in these columns; NULL is no value."
     )
     accepted: Maybe[
-        Annotated[dict[str, Annotated[list[Plain], a_list("a list of values")]], a_map("{status: [open, closed]}")]
+        Annotated[dict[str, Annotated[list[Plain], a_list("a list of values")]], by_column("{status: [open, closed]}")]
     ] = Field(default=None, description="The column has one of these values, or NULL.")
     range: Maybe[
-        Annotated[dict[str, Annotated[RangeMap, a_map("a map such as {min: 0}")]], a_map("{amount: {min: 0}}")]
+        Annotated[dict[str, Annotated[RangeMap, a_map("a map such as {min: 0}")]], by_column("{amount: {min: 0}}")]
     ] = Field(default=None, description="The column lies between these bounds, or is NULL.")
     pattern: Maybe[Annotated[dict[str, Text], a_map("{email: '.+@.+'}")]] = Field(
         default=None, description="The whole text of the column matches this regular expression, or is NULL."
     )
-    freshness: Maybe[Annotated[dict[str, DurationText], a_map("{updated_at: 2d}")]] = Field(
+    freshness: Maybe[Annotated[dict[str, DurationText], by_column("{updated_at: 2d}")]] = Field(
         default=None, description="The newest value of the column is not older than this at the block's end, or now."
     )
     foreign_key: Maybe[

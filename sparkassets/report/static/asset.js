@@ -182,7 +182,7 @@ function validationsTab(row, page) {
       h("header", { class: "head" }, badge("withheld"), h("b", { class: "mono" }, each.slices || "all of it"), each.count > 1 ? quiet(plural(each.count, "slice")) : "", h("div", { class: "aside" }, runLink(each.run), " ", moment(each.at))),
       verdictTable(each.rules),
       each.rules.filter((rule) => rule.samples).map((rule) => samples(rule)),
-      h("p", { class: "quiet" }, "Published all the same by ", h("code", null, `${each.accept} --reason …`))))),
+      h("p", { class: "quiet" }, "Published all the same by ", h("code", null, each.accept))))),
     section("Rules", quiet("the newest runs at the right"), table([
       { title: "Rule", cell: ({ rule }) => [h("span", { class: "mono" }, rule.name), h("div", { class: "quiet" }, rule.gone ? "not asked any more" : [rule.asks !== rule.name && rule.asks, rule.where && `where ${rule.where}`, rule.allow && `allows ${rule.allow}`, rule.per && `of each ${rule.per}`].filter(Boolean).join(" · "))] },
       { title: "Severity", cell: ({ rule }) => rule.severity || "", fit: true, wide: true },

@@ -231,7 +231,7 @@ def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
     cells = decoded(pages["regional_sales"]["slices"])
     assert cells["2025-03-05,pl"][0] == "withheld"
     assert (
-        "not_null(amount): 12 of 120 rows; `sparkassets accept regional_sales` publishes it"
+        "not_null(amount): 12 of 120 rows; `sparkassets accept regional_sales --reason …` publishes it"
         in cells["2025-03-05,pl"][1]
     )
     told = pages["regional_sales"]["validations"]
@@ -239,7 +239,7 @@ def test_what_is_withheld_is_told_with_its_rows_and_once(report, pages):
     assert told["rules"][2]["asks"] == "discount min 0, max 100"
     (withheld,) = told["withheld"]
     assert (withheld["slices"], withheld["count"]) == ("2025-03-05,pl", 1)
-    assert withheld["accept"] == "sparkassets accept regional_sales"
+    assert withheld["accept"] == "sparkassets accept regional_sales --reason …"
     assert withheld["rules"][0]["samples"][0] == {"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}
     by_run = {each["run"]: each["told"] for each in told["runs"]}
     assert [0, "withheld", 12, 120] in by_run[withheld["run"]]

@@ -11,7 +11,7 @@ from tests.builders import Story, asset, at, days, project, timed
 
 DAYS = ("2025-01-29", "2025-01-30", "2025-01-31", "2025-02-01")
 ALL = {"cron": "0 0 * * *", "start": "2025-01-29", "catchup": "all"}
-SAID = "which is withheld (not_null(n): 12 of 900 rows): `sparkassets accept up` publishes it"
+SAID = "which is withheld (not_null(n): 12 of 900 rows): `sparkassets accept up --reason …` publishes it"
 
 
 def story(**more):

@@ -115,6 +115,11 @@ def test_a_long_condition_makes_a_short_name():
         ("{not_null: []}", "a.yml:4:16: 'not_null' is empty; expected a column"),
         ("{accepted: {status: []}}", "'status' is an empty list, so that no row would pass"),
         ("{accepted: {status: open}}", "'status' in 'accepted' is 'open'; expected a list of values"),
+        (
+            "{range: {column: id, max: 19}}",
+            "a.yml:4:13: 'range' in item 1 of 'validations' is a map; expected {amount: {mi",
+        ),
+        ("{accepted: {column: id, values: [1]}}", "is a map; expected {status: [open, closed]}"),
         ("{range: {id: {}}}", "a.yml:4:18: the range of 'id' has no bound; expected 'min' or 'max'"),
         ("{range: {id: {mn: 0}}}", "a.yml:4:19: unknown key 'mn' in 'id'"),
         ("{range: {id: {min: 5, max: 1}}}", "a.yml:4:32: 'max' is 1, below 'min' 5"),
