@@ -55,9 +55,9 @@ def flat_to(parts: PartitionSet) -> Plain:
 
 def flat_from(flat: Plain) -> PartitionSet:
     """The set of `flat_to`."""
-    if flat is None or isinstance(flat, Mapping):
-        return parts_from(flat)
-    return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
+    if isinstance(flat, list):  # of a journal's million events each
+        return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
+    return parts_from(flat)
 
 
 def interval_from(pair: Sequence[int] | None) -> tuple[int, int] | None:
