@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.decision import decide
-from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.graph import ancestors
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
@@ -30,12 +30,8 @@ def decision_of(context: PlanningContext, asset: AssetSpec) -> Decision:
 
 def assemble(context: PlanningContext, project: ProjectSpec) -> Plan:
     """The plan of the decisions, upstream first."""
-    runs: list[PlannedRun] = []
-    waiting: list[Waiting] = []
-    notes: list[Note] = []
-    for name in project.assets:
-        decision = context.decided[name]
-        runs += decision.runs
-        waiting += decision.waiting
-        notes += decision.notes
-    return Plan(context.now, tuple(runs), tuple(waiting), tuple(notes), context.unseen)
+    decided = [context.decided[name] for name in project.assets]
+    runs = tuple([run for each in decided for run in each.runs])
+    waiting = tuple([item for each in decided for item in each.waiting])
+    notes = tuple([note for each in decided for note in each.notes])
+    return Plan(context.now, runs, waiting, notes, context.unseen)

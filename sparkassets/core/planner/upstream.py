@@ -117,19 +117,20 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
     waiting: list[Waiting] = []
     barriers: list[Barrier] = []
     over = context.over(asset.partitioning)  # what is not over waits for that before all
+    allowed = context.allowed(asset)
     for inlet in asset.inlets.values():
         before = context.decided.get(inlet.name)
         if before is None or inlet.on_update == "ignore" or not (before.coming or before.barriers):
             continue
         behind = NOTHING
         for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
-            own = (_down(context, asset, inlet, barrier.blocks, wanted) & context.allowed(asset)) - blocked - behind
+            own = (_down(context, asset, inlet, barrier.blocks, wanted) & allowed) - blocked - behind
             behind = behind | own
             if able := own & over:
                 barriers.append(Barrier(able, barrier.reason))
                 waiting.append(Waiting(asset.name, f"waits for {barrier.reason}{_all_the_same(inlet)}", None, able))
         blocked = blocked | (behind & over)
-        after = _down(context, asset, inlet, before.coming, wanted) & context.allowed(asset)
+        after = _down(context, asset, inlet, before.coming, wanted) & allowed
         able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
         if able:
             coming = coming | able
@@ -154,7 +155,8 @@ def _complete(
     if not blocks or coming.is_everything or not needed.is_mapped or inlet.view is not None:
         return blocks
     newest = max(parts.last for parts in (coming, context.dataset(inlet).coverage) if parts)
-    return blocks - needed.down(required(context, asset, inlet, blocks).clip(newest, None))
+    newer = required(context, asset, inlet, blocks).clip(newest, None)
+    return blocks - needed.down(newer) if newer else blocks
 
 
 def _begun(later: PartitionSet, asset: AssetSpec, before: Decision) -> PartitionSet:

@@ -49,7 +49,8 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing) if missing else NOTHING
     between = _between(telling) & bounds & _fillable(context, telling)
-    return Wanted((needing | between) - ahead, between - needing, ahead)
+    holes = between - needing
+    return Wanted((needing | holes) - ahead, holes, ahead)
 
 
 @frozen
