@@ -35,6 +35,7 @@ from tests.runtime.lake import (
 
 MOMENTS = ("compute", "write", "written")
 COMPUTED = ("one", "two", "three")
+OUTLETS = ("train", "test")
 
 
 @dataclass
@@ -98,6 +99,7 @@ class History:
         self.stores: dict[str, MemoryStore] = {self.plain.state: self.lake.store}
         self.beside = Beside(self.plain, MemoryStore(), base=self.lake)
         self.promoted: list[RunOrder] = []
+        self.suspended: list[tuple[Event, Thread]] = []
 
     def base_is_idle(self) -> None:
         """Whoever promotes looks at the sources, too, and leaves what is made of their news to the next run."""
@@ -139,8 +141,12 @@ class History:
         drive(lake, LakeEngine(lake), work, self.random, moment)
 
     def promote(self, moment: str | None = None) -> None:
+        """As `Branching.promote`: code that the branch has not run is refused before the base hears of it."""
+        if self.branch().unknown():
+            return
         engine = PromotingEngine(self.lake, self.beside)
-        drive(self.lake, engine, self.promoting(), self.random, moment)
+        if (stuck := drive(self.lake, engine, self.promoting(), self.random, moment)) is not None:
+            self.suspended.append(stuck)
         self.promoted += engine.promoted
         for order in engine.promoted if moment is None else ():
             self.is_as_if_computed(order)
@@ -157,6 +163,14 @@ class History:
             assert {self.lake.table(each.asset.name)[block] for each in order.written} == {wanted}, (
                 f"{order.run} {block}"
             )
+
+    def wake(self) -> None:
+        """Promotions that were taken for dead go on where they were, whatever others have done meanwhile."""
+        for go_on, driver in self.suspended:
+            go_on.set()
+            driver.join(60)
+            assert not driver.is_alive()
+        self.suspended.clear()
 
     def change(self) -> None:
         name = self.random.choice("st")
@@ -182,6 +196,7 @@ class History:
             lambda: self.run_branch(moment),
             self.promote,
             lambda: self.promote(moment),
+            self.wake,
         ]
         if not self.stores.get("/s/branches/b"):
             steps = [self.change, self.base_runs, self.run_branch]
@@ -193,27 +208,31 @@ def tables(project: ProjectSpec) -> list[str]:
     return [name for name, each in project.assets.items() if each.source is None and not each.outlets]
 
 
-def drive(lake: Lake, engine: LakeEngine, work: Work, random: Random, moment: str | None) -> None:
-    """Does the work, by a driver that dies at that moment of some asset, if it comes to it."""
+def drive(
+    lake: Lake, engine: LakeEngine, work: Work, random: Random, moment: str | None
+) -> tuple[Event, Thread] | None:
+    """Does the work, by a driver that stops at that moment of some table, if it comes to it; what has it go on."""
     if moment is None:
         summary = lake.driver(engine=engine).run([work])
         assert summary.ok or all(run.error == "a bad block" for run in summary.runs if run.status != "success")
-        return
-    reached = Event()
+        return None
+    reached, go_on = Event(), Event()
 
     def stuck(_: RunOrder | None) -> None:
         reached.set()
-        Event().wait()
+        go_on.wait()
 
-    engine.hooks[random.choice(COMPUTED), moment] = stuck
+    engine.hooks[random.choice([*COMPUTED, *OUTLETS]), moment] = stuck
     driver = lake.driver(engine=engine)
 
     def run() -> None:
         driver.run([work])
         reached.set()
 
-    Thread(target=run, daemon=True).start()
+    thread = Thread(target=run, daemon=True)
+    thread.start()
     assert reached.wait(60)
+    return go_on, thread
 
 
 @histories(40)
@@ -228,6 +247,8 @@ def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Ran
     history.base_is_idle()
     history.beside.bad.clear()
     history.run_branch()
+    history.promote()
+    history.wake()
     history.promote()
     own = set(history.branch().fork.own)
     lake.project = coded(history.plain, history.codes)
