@@ -30,24 +30,28 @@ if TYPE_CHECKING:
 class Branching(Driving):
     """What can be done with branches of a project."""
 
-    def branch(self, name: str) -> Beside:
+    def branch(self, name: str, *, existing: bool = False) -> Beside:
         """The project as it is in a branch; nothing is made before something runs there.
 
+        Args:
+            name: Of the branch.
+            existing: Whether something has to have run there.
+
         Raises:
-            InputError: No branch may have that name, or there is no base yet.
+            InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
-        return Beside(self._branch(name), self)
+        return Beside(self._existing(name) if existing else self._branch(name), self)
 
     def plan_promotion(self, name: str, *, select: Collection[str] | None = None) -> Plan:
         """What `promote` would make the base's now, and why not the rest.
 
         Raises:
-            InputError: There is no such branch.
+            InputError: There is no such branch, or it has not run what it computes as it is now.
         """
         from sparkassets.app.keys import plan_with_keys
         from sparkassets.runtime.promoting import Promoting
 
-        branch = self._existing(name)
+        branch = self._promotable(name)
         context = self._context(select=self._of_branch(branch, select))
         work = Promoting(self._of_branch(branch, select), branch.offer)
         return plan_with_keys(work.plan(context), context.project)
@@ -69,10 +73,7 @@ class Branching(Driving):
         """
         from sparkassets.runtime.promoting import Promoting
 
-        branch = self._existing(name)
-        if unknown := branch.unknown():
-            hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
-            raise InputError(f"branch {name!r} has not run {listing(unknown)} as it is now", hint=hint)
+        branch = self._promotable(name)
         work = Promoting(self._of_branch(branch, select), branch.offer)
         return self._drive([work], spark, at=None, progress=progress, check=check, over_budget=True)
 
@@ -177,6 +178,13 @@ class Branching(Driving):
             raise InputError(f"there is no branch {name!r}", hint=hint)
         return branch
 
+    def _promotable(self, name: str) -> Branch:
+        branch = self._existing(name)
+        if unknown := branch.unknown():
+            hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
+            raise InputError(f"branch {name!r} has not run {listing(unknown)} as it is now", hint=hint)
+        return branch
+
     def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
         """The branch's own assets among those of ``select``."""
         chosen = self.selected(select)
@@ -190,6 +198,11 @@ class Beside(Driving, History):
         super().__init__(branch.fork.project, branch.adapters)
         self._branch = branch
         self._base = base
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything that the branch computes."""
+        return bool(self._branch.fork.own)
 
     def runnable(self, name: str, verb: str) -> AssetSpec:
         """As of the project.

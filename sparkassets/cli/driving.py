@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import PLAINLY, Style, Telling
-from sparkassets.cli.render import print_summary
+from sparkassets.cli.render import NOTHING_WAS_DUE, print_summary
 from sparkassets.cli.reporting import Reporter, reporter
 from sparkassets.cli.signals import InterruptedBySignalError, Stopper
 from sparkassets.cli.terminal import Terminal
@@ -39,6 +39,13 @@ STDOUT, STDERR = 1, 2
 Work = Callable[[Progress], Summary]
 """One invocation of the runtime, which tells how it goes."""
 
+Idle = Callable[[Summary], str]
+
+
+def nothing_was_due(_: Summary) -> str:
+    """What people are told of most summaries without runs."""
+    return NOTHING_WAS_DUE
+
 
 def drive(
     project: Driving,
@@ -47,6 +54,7 @@ def drive(
     as_json: bool,
     every_seconds: float | None = None,
     telling: Telling = PLAINLY,
+    idle: Idle = nothing_was_due,
 ) -> int:
     """Does ``work``, tells how it went, and returns the exit code.
 
@@ -57,6 +65,7 @@ def drive(
             functions print.
         every_seconds: Does it again and again, with this pause between, until a signal comes.
         telling: How it is told besides.
+        idle: What people are told of a summary without runs.
     """
     if telling.metrics is not None:
         from sparkassets.wiring.watching import metrics_to
@@ -68,7 +77,7 @@ def drive(
     with stdout_for_one_document() if as_json else nullcontext():
         try:
             with stopper, project, _events(project.spec, telling.style) as events:
-                told = Told(terminal, events, tables=not as_json)
+                told = Told(terminal, events, tables=not as_json, idle=idle)
                 _ticks(project, work, stopper, told, tally, every_seconds=every_seconds)
         except (InterruptedBySignalError, KeyboardInterrupt):
             stopper.signum = stopper.signum or SIGINT
@@ -133,11 +142,13 @@ class Told:
     Attributes:
         events: Of programs; None where people are told.
         tables: Whether people are told the summary.
+        idle: What they are told of one without runs.
     """
 
     terminal: Terminal
     events: Events | None
     tables: bool
+    idle: Idle
 
     def progress(self, project: ProjectSpec) -> Reporter:
         """What one tick's progress is told."""
@@ -150,7 +161,7 @@ class Told:
         elif self.tables and not quiet:
             if loops:
                 self.terminal.print(f"{zoned(SystemClock().now(), project.timezone, seconds=True)} tick")
-            print_summary(summary, project, self.terminal)
+            print_summary(summary, project, self.terminal, idle=self.idle(summary))
 
 
 def _ticks(

@@ -204,13 +204,21 @@ def last_option(default: int) -> Callable[[F], F]:
     )
 
 
-def in_branch(project: Project, branch: str | None) -> Project | Beside:
-    """The project as it is in that branch, if one is named.
+def in_branch(project: Project, branch: str | None, *, existing: bool = False) -> Project | Beside:
+    """The project as it is in that branch, if one is named; with ``existing`` something has to have run there.
 
     Raises:
-        InputError: There is no base to branch off.
+        InputError: There is no base to branch off, or no such branch where there has to be.
     """
-    return project if branch is None else project.branch(branch)
+    return project if branch is None else project.branch(branch, existing=existing)
+
+
+def without_runs(project: Project | Beside, otherwise: str) -> str:
+    """What is said where nothing runs: that the branch is the base, or else what is said of any project."""
+    from sparkassets.app.branching import Beside
+
+    same = isinstance(project, Beside) and not project.differs
+    return "nothing differs from the base: the branch computes nothing" if same else otherwise
 
 
 def open_project(folder: Path, *, tables: bool = False) -> Project:

@@ -54,14 +54,19 @@ STATUS_STYLES = {
 _UNITS = ((60, 1, "s"), (3570, 60, "min"), (2 * 86400, 3600, "h"))
 """(Below how many seconds, the seconds of the unit, the unit); beyond, days."""
 
+NOTHING_IS_DUE, NOTHING_WAS_DUE = "nothing is due", "nothing was due"
 
-def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = None) -> None:
+
+def print_plan(
+    plan: Plan, project: ProjectSpec, terminal: Terminal | None = None, *, idle: str = NOTHING_IS_DUE
+) -> None:
     """Writes what runs, and below why the rest does not; assets that want nothing come last and dimmed.
 
     Args:
         plan: From `Project.plan`.
         project: The plan's project.
         terminal: Where to; by default stdout.
+        idle: What is said where nothing runs.
     """
     terminal = terminal or Terminal.of(sys.stdout)
     terminal.print(terminal.paint(f"plan at {zoned(instant(plan.at), project.timezone)}", "bold"))
@@ -69,7 +74,7 @@ def print_plan(plan: Plan, project: ProjectSpec, terminal: Terminal | None = Non
         terminal.print("", f"runs {plural(len({run.asset for run in plan.runs}), 'asset')}:")
         _print_runs(plan, project, terminal)
     else:
-        terminal.print("", "nothing is due")
+        terminal.print("", idle)
     print_waiting(plan.waiting, project, terminal, quiet=True, whole=terminal.width is None)
     _print_notes(plan.notes, project, terminal, whole=terminal.width is None)
     if plan.unseen:
@@ -158,13 +163,16 @@ def print_waiting(
         print_table(terminal, columns, [_waiting(item, project, "dim", whole=whole) for item in resting])
 
 
-def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | None = None) -> None:
+def print_summary(
+    summary: Summary, project: ProjectSpec, terminal: Terminal | None = None, *, idle: str = NOTHING_WAS_DUE
+) -> None:
     """Writes how the runs of one invocation ended, and what still waits.
 
     Args:
         summary: From `Project.run` or `Project.backfill`.
         project: Its project.
         terminal: Where to; by default stderr.
+        idle: What is said where nothing ran.
     """
     terminal = terminal or Terminal.of(sys.stderr)
     if summary.runs:
@@ -178,7 +186,7 @@ def print_summary(summary: Summary, project: ProjectSpec, terminal: Terminal | N
         print_table(terminal, columns, [_ended(result, project) for result in summary.runs])
         terminal.print("", ending(summary))
     else:
-        terminal.print("interrupted; no run ended" if summary.interrupted else "nothing was due")
+        terminal.print("interrupted; no run ended" if summary.interrupted else idle)
     for result in summary.runs:
         if result.status == "failed":
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)

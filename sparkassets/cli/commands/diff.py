@@ -62,7 +62,7 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
     if rows:
         print_table(terminal, COLUMNS, rows)
     for each in found:
-        for line in (*_columns(each), *_only(each, project.spec), *_samples(each)):
+        for line in (*_columns(each), *_only(each, project.spec), *_keyless(each), *_samples(each)):
             terminal.print(f"{each.asset}: {clean(line)}")
     if not found:
         terminal.print(f"branch {branch} has computed nothing")
@@ -99,6 +99,13 @@ def _only(found: Difference, project: ProjectSpec) -> Iterator[str]:
             yield f"{blocks_text(found.asset, blocks, project) or 'all of it'} is in {where} only"
     if found.rows is not None and found.rows.doubled:
         yield "its keys are not unique, so rows are compared as they are"
+
+
+def _keyless(found: Difference) -> Iterator[str]:
+    """Why no row is changed where there may be some; nothing where rows have keys, or on one side only differ."""
+    rows, total = found.rows, found.total
+    if rows is not None and not rows.keys and not rows.doubled and total.added and total.removed:
+        yield "no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them"
 
 
 def _samples(found: Difference) -> Iterator[str]:

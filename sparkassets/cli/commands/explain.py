@@ -31,7 +31,7 @@ def command(folder: Path, branch: str | None, asset: str, partition: str | None,
 
     What came and when, what is missing, what would make it run: a tick speaks for running, a cross against it.
     """
-    node = in_branch(open_project(folder), branch).explain(asset, partition=partition, at=at)
+    node = in_branch(open_project(folder), branch, existing=True).explain(asset, partition=partition, at=at)
     if as_json:
         print_json(node_document(node))
     else:

@@ -15,6 +15,7 @@ from sparkassets.cli.options import (
     open_project,
     project_option,
     select_option,
+    without_runs,
 )
 from sparkassets.cli.selection import selected
 
@@ -54,7 +55,7 @@ def command(
 
         print_json(plan_document(plan, project.spec))
     else:
-        from sparkassets.cli.render import print_plan
+        from sparkassets.cli.render import NOTHING_IS_DUE, print_plan
 
-        print_plan(plan, project.spec)
+        print_plan(plan, project.spec, idle=without_runs(project, NOTHING_IS_DUE))
     return 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +18,9 @@ from sparkassets.cli.options import (
     telling_options,
 )
 from sparkassets.cli.selection import selected
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.plan import Waiting
 
 
 @click.command("promote")
@@ -40,6 +45,7 @@ def command(folder: Path, name: str, select: tuple[str, ...], dry_run: bool, tel
             lambda progress: project.promote(name, select=names, progress=progress, check=False),
             as_json=as_json,
             telling=telling,
+            idle=lambda summary: _nothing(name, summary.waiting),
         )
     plan = project.plan_promotion(name, select=names)
     if as_json:
@@ -50,5 +56,12 @@ def command(folder: Path, name: str, select: tuple[str, ...], dry_run: bool, tel
     else:
         from sparkassets.cli.render import print_plan
 
-        print_plan(plan, project.spec)
+        print_plan(plan, project.spec, idle=_nothing(name, plan.waiting))
     return 0
+
+
+def _nothing(name: str, waiting: Sequence[Waiting]) -> str:
+    """Why nothing is promoted, as far as what waits does not say it."""
+    if all(each.quiet for each in waiting):
+        return f"nothing to promote: the base has all that branch {name} has computed"
+    return f"nothing of branch {name} can be promoted now"

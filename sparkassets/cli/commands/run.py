@@ -18,7 +18,9 @@ from sparkassets.cli.options import (
     project_option,
     select_option,
     telling_options,
+    without_runs,
 )
+from sparkassets.cli.render import NOTHING_WAS_DUE
 from sparkassets.cli.selection import selected
 from sparkassets.core.instants import Duration
 from sparkassets.errors import InputError
@@ -57,6 +59,7 @@ def command(
         as_json=as_json,
         every_seconds=every_seconds,
         telling=telling,
+        idle=lambda _: without_runs(project, NOTHING_WAS_DUE),
     )
 
 

@@ -48,7 +48,7 @@ COLUMNS = [
 @json_option
 def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
     """Show what is known of every asset, upstream first."""
-    project = in_branch(open_project(folder), branch)
+    project = in_branch(open_project(folder), branch, existing=True)
     names = selected(project.spec, select)
     found = [each for each in project.status(at=at) if names is None or each.asset in names]
     if as_json:

@@ -1,0 +1,54 @@
+"""What the commands about branches say where there is nothing to do, or no such branch."""
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("engine", "shop")
+
+
+def changed(shop):
+    """Other code of what is computed first."""
+    sql = shop / "assets/daily_revenue.sql"
+    sql.write_text(sql.read_text() + "\n-- changed\nLIMIT 1000\n")
+
+
+def test_a_plan_of_a_branch_that_is_its_base_says_so(said):
+    said("run")
+    code, out, _ = said("plan", "--branch", "same")
+    assert code == 0
+    assert out.splitlines()[2:] == ["nothing differs from the base: the branch computes nothing"]
+    assert said("run", "--branch", "same")[2] == "nothing differs from the base: the branch computes nothing\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("status", "--branch"), ("explain", "daily_revenue", "--branch"), ("diff", "--branch"), ("promote",), ("drop",)],
+)
+def test_a_branch_that_is_not_there_is_named_and_the_others_with_it(command, shop, said):
+    said("run")
+    text = "error: there is no branch 'x'\n  hint: `sparkassets run --branch x` makes it\n"
+    assert said(*command, "x") == (2, "", text)
+    changed(shop)
+    assert said("run", "--branch", "dev")[0] == 0
+    assert said(*command, "x") == (2, "", "error: there is no branch 'x'\n  hint: known is dev\n")
+    assert said(*command, "dve") == (2, "", "error: there is no branch 'dve'\n  hint: did you mean 'dev'?\n")
+
+
+def test_a_promotion_of_nothing_says_why(shop, said):
+    said("run")
+    changed(shop)
+    assert said("run", "--branch", "dev")[0] == 0
+    assert "2 runs: 2 success" in said("promote", "dev")[2]
+    text = "nothing to promote: the base has all that branch dev has computed"
+    assert said("promote", "dev") == (0, "", f"{text}\n")
+    assert said("promote", "dev", "--dry-run")[1].splitlines()[2] == text
+
+
+def test_code_that_the_branch_has_not_run_is_refused_by_a_dry_promotion_as_well(shop, said):
+    said("run")
+    changed(shop)
+    assert said("run", "--branch", "dev")[0] == 0
+    changed(shop)
+    refused = said("promote", "dev")
+    assert refused[0] == 2
+    assert refused[2].startswith("error: branch 'dev' has not run daily_revenue as it is now\n  hint: ")
+    assert said("promote", "dev", "--dry-run") == refused
