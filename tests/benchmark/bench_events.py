@@ -15,8 +15,8 @@ from pathlib import Path
 
 import sparkassets.spark
 from sparkassets import Project
-from tests.benchmark.bench_cli import cpu_seconds
-from tests.runtime.fakes import FakeEngine, FakeOutlets
+from tests.benchmark.bench_cli import LoggingOutlets, cpu_seconds
+from tests.runtime.fakes import FakeEngine
 
 EVENTS, BATCH, REPEATS = 100_000, 5_000, 5
 RUN, LIST, ADD = "run, nothing due", "events list --last 20", "events add --id"
@@ -91,7 +91,7 @@ def main() -> None:
     """Prints the tables."""
     engine = FakeEngine()
     sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
-    sparkassets.spark.SparkOutlets = FakeOutlets  # type: ignore[assignment, misc]
+    sparkassets.spark.SparkOutlets = LoggingOutlets  # type: ignore[assignment, misc]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "conf"
         project = write_project(folder)

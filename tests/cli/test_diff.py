@@ -63,6 +63,20 @@ def test_partitions_columns_and_rows_are_told(capsys):
     ]
 
 
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [(RowCounts(added=1, removed=1), True), (RowCounts(added=2), False), (RowCounts(removed=2, same=1), False)],
+)
+def test_rows_without_keys_are_told_where_one_may_have_changed(counts, told, capsys, monkeypatch):
+    rows = Rows((), doubled=False, blocks=((days("2025-01-01"), counts),), samples=())
+    found = [Difference("a", Columns({}, {}, {}), rows=rows)]
+    monkeypatch.setattr(Compared, "diff", lambda *_, **__: found)
+    monkeypatch.setattr("sparkassets.cli.commands.diff.open_project", lambda _: Compared())
+    assert run_command(["diff", "--branch", "dev"]) == 0
+    text = "a: no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them\n"
+    assert (text in capsys.readouterr().out) is told
+
+
 @pytest.mark.usefixtures("compared")
 def test_as_data(capsys):
     assert run_command(["diff", "--branch", "dev", "--json"]) == 0
