@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.spark.undone import undo, undone
+from sparkassets.spark.undone import _Running, undo, undone
 
 
 def process():
@@ -39,6 +39,8 @@ def misbehave():
 
 @pytest.fixture(autouse=True)
 def _of_its_own(monkeypatch, tmp_path):
+    """Functions of other tests that never end run on in this process, and are given up."""
+    monkeypatch.setattr("sparkassets.spark.undone._RUNNING", _Running())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TAKEN_AWAY", "1")
     monkeypatch.setenv("CHANGED", "1")
