@@ -4,22 +4,28 @@ The rules are those of the journal's store (`sparkassets.state.numbered`), made 
 model: the version of the transaction is compared on the very snapshot that the commit is made upon, deltalake never
 retries, and whatever a commit returns, the log is asked whether it is in. Foreign commits that were quicker are looked
 at: over those that touch nothing of what is replaced or was read the commit is made again, others refuse it.
+
+On a disk the files are flushed before the commit names them, and the commit before it is told to have happened: what a
+run is recorded to have written, no power failure takes away.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparkassets.delta import durable
 from sparkassets.delta.errors import reason
 from sparkassets.delta.live import LiveFile, live_paths, log_text
 from sparkassets.delta.log import Commit, DeltaLog, FileAction
 from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import RunError
 from sparkassets.files.reach import for_deltalake
+from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -94,12 +100,14 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
 
     Raises:
         CommitConflictError: Others were quicker, and what they did stands in the way.
-        RunError: The table cannot be written.
+        RunError: The table cannot be written, or its disk does not keep what is.
     """
-    looked = table.version() if since is None else since
+    looked = before = table.version() if since is None else since
+    _settle(path, change, (add.path for add in change.adds))
     while True:
         newest = _newest(path, table, change)
         if is_in(newest, app=change.app, version=change.version):
+            _settle(path, change, map(durable.entry, range(before + 1, newest.version() + 1)))
             return
         refuse_conflicts(path, newest, change, since=looked)
         looked = newest.version()
@@ -109,6 +117,7 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
             if _newest(path, table, change).version() == looked:
                 raise _unwritable(change.owner, error) from error
         else:
+            _settle(path, change, [durable.entry(looked + 1)])
             _checkpoint(path, newest.metadata().configuration, version=looked + 1)
             return
 
@@ -143,13 +152,14 @@ def create(
 
     Raises:
         CommitConflictError: Another writer made it first.
-        RunError: The table cannot be written.
+        RunError: The table cannot be written, or its disk does not keep what is.
     """
     from deltalake import PostCommitHookProperties
     from deltalake.transaction import create_table_with_add_actions
 
     if change.schema is None:
         raise TypeError("a new table needs a schema")
+    _settle(path, change, (add.path for add in change.adds))
     try:
         create_table_with_add_actions(
             path,
@@ -167,12 +177,26 @@ def create(
             raise _unwritable(change.owner, error) from error
         if not is_in(load_table(path), app=change.app, version=change.version):
             raise _conflict(change.owner, "created the table") from error
+    _settle(path, change, [durable.entry(0)])
 
 
 def is_in(table: DeltaTable, *, app: str, version: int) -> bool:
     """Whether the snapshot holds that version of the application's transactions, or a higher one."""
     newest = table.transaction_version(app)
     return newest is not None and newest >= version
+
+
+def _settle(path: str, change: Change, names: Iterable[str]) -> None:
+    """Returns when these files of the table are on the disk, where it lies on one."""
+    folder = local_path(path)
+    if folder is None:
+        return
+    try:
+        durable.settle(Path(folder), names)
+    except OSError as error:
+        made = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
+        made.retryable = True
+        raise made from error
 
 
 def _put(table: DeltaTable, change: Change) -> None:

@@ -14,6 +14,7 @@ from deltalake.transaction import AddAction
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, TimePartition
 from sparkassets.delta import commit as committing
+from sparkassets.delta import durable
 from sparkassets.delta.commit import Change, CommitConflictError, commit, create
 from sparkassets.delta.slices import sliced, touching
 from sparkassets.errors import RunError
@@ -219,6 +220,57 @@ def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
         commit(path, DeltaTable(path), change(path, 9))
     assert str(refused.value) == f"daily: its table cannot be committed to: {told}"
     assert refused.value.retryable
+
+
+def flushed(monkeypatch, path) -> list[str]:
+    """What is flushed from now on, each before it returns."""
+    kept: list[str] = []
+    monkeypatch.setattr(durable, "_sync", lambda each: kept.append(str(each.relative_to(path))))
+    return kept
+
+
+def test_rows_are_on_the_disk_before_the_commit_names_them_and_that_when_it_returns(path, monkeypatch):
+    kept, put, made = flushed(monkeypatch, path), committing._put, change(path, 9)
+    (name,) = (add.path for add in made.adds)
+    monkeypatch.setattr(committing, "_put", lambda *arguments: (kept.append("put"), put(*arguments)))
+    commit(path, DeltaTable(path), made)
+    entry = f"_delta_log/{3:020d}.json"
+    assert kept == [name, str(Path(name).parent), "put", entry, "_delta_log"]
+
+
+def test_a_commit_that_is_found_in_the_log_is_on_the_disk_when_that_is_told(path, monkeypatch):
+    kept, put = flushed(monkeypatch, path), committing._put
+
+    def lost(*arguments):
+        put(*arguments)
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(committing, "_put", lost)
+    commit(path, DeltaTable(path), change(path, 9))
+    assert kept[-2:] == [f"_delta_log/{3:020d}.json", "_delta_log"]
+
+
+def test_a_table_that_is_made_is_on_the_disk_when_that_is_told(tmp_path, monkeypatch):
+    path = str(tmp_path / "new")
+    kept = flushed(monkeypatch, path)
+    create(path, Change("daily", APP, 4, "{}", schema=Schema.from_arrow(rows(1).schema)), layout=["day"])
+    assert kept == [f"_delta_log/{0:020d}.json", "_delta_log"]
+
+
+@pytest.mark.parametrize(("suffix", "lands"), [(".parquet", False), (".json", True)])
+def test_a_disk_that_does_not_keep_what_is_written(path, monkeypatch, suffix, lands):
+    def failing(each: Path) -> None:
+        if each.suffix == suffix:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(durable, "_sync", failing)
+    with pytest.raises(RunError) as refused:
+        commit(path, DeltaTable(path), change(path, 9))
+    assert str(refused.value) == (
+        "daily: the disk does not keep what is written to its table: [Errno 5] Input/output error"
+    )
+    assert refused.value.retryable
+    assert days(path) == [1, 2, 3, *([9] if lands else [])]
 
 
 def test_a_table_that_was_made_anew_or_removed_is_not_committed_to(path, tmp_path):
