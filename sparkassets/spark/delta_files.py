@@ -15,7 +15,8 @@ from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning,
 from sparkassets.delta.features import is_plain_type, maps_columns
 from sparkassets.delta.live import LiveFile, PartitionValue, log_text
 from sparkassets.delta.log import Commit, FileAction
-from sparkassets.delta.slices import sliced
+from sparkassets.delta.newer import Newer
+from sparkassets.delta.slices import TableFiles
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path
 from sparkassets.spark import sqltext
@@ -49,6 +50,7 @@ def read_version(
     path: str,
     parts: PartitionSet = EVERYTHING,
     partitioning: Partitioning = UNPARTITIONED,
+    newer: Newer | None = None,
 ) -> tuple[DataFrame, bool]:
     """The rows of ``parts``, and maybe others, of a version of ``table``; and whether no others.
 
@@ -61,17 +63,23 @@ def read_version(
         path: Where the table is, as Spark has it.
         parts: Whole partitions of ``partitioning``.
         partitioning: Tells by which column a row is of a partition.
+        newer: Of these rows alone something is wanted; others may come, too.
     """
     from deltalake.exceptions import DeltaError
 
     try:
         if table.version() != version:
             table.load_as_version(version)
-        slices = sliced(table, parts, partitioning=partitioning)
+        files = TableFiles.of(table)
+        slices = files.sliced(parts, partitioning=partitioning)
     except (DeltaError, SourceError):  # Delta reads more, and tells what it cannot
         slices = None
     if slices is not None:
-        frame = read_files(session, table, [*slices.inside, *slices.mixed], path=path)
+        wanted = [*slices.inside, *slices.mixed]
+        if newer is not None:
+            kept = {file.path for file in newer.of(files)}
+            wanted = [file for file in wanted if file.path in kept]
+        frame = read_files(session, table, wanted, path=path)
         if frame is not None:
             return frame, not slices.mixed
     return session.read.format("delta").option("versionAsOf", version).load(path), False

@@ -10,6 +10,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.runs import ROWS, Pin, Position, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.validations import Verdict
+from sparkassets.delta.newer import Newer
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
@@ -91,7 +92,8 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
                         f"the inlet {name!r} was read up to {pin.column} {pin.low}, which is no value of {column!r}",
                         hint=f"read it `after: {pin.column}` again until the run that never ended is settled",
                     )
-                frame = _open(session, order, name, read)
+                newer = None if pin.low is None else Newer(column, pin.low, overlap)
+                frame = _open(session, order, name, read, newer=newer)
                 frame, read.watermarks[name] = above(frame, inlet=inlet, column=column, overlap=overlap, low=pin.low)
             case None:
                 frame = _open(session, order, name, read)
@@ -112,7 +114,9 @@ def _changes(session: SparkSession, asset: AssetSpec, pin: Pin, read: ReadInlets
     return found.frame
 
 
-def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
+def _open(
+    session: SparkSession, order: RunOrder, name: str, read: ReadInlets, *, newer: Newer | None = None
+) -> DataFrame:
     asset, pin = order.inlets[name], order.pins[name]
     source = asset.source
     if source is not None and source.kind == "events":
@@ -124,7 +128,7 @@ def _open(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -
         read.files.append((pinned, files))
         frame = read_files(session, files, asset=asset, source=source)
         return frame if asset.in_paths is None else _by_values(frame, asset, pin)
-    return _delta(session, asset, pin)
+    return _delta(session, asset, pin, newer)
 
 
 def _by_values(frame: DataFrame, asset: AssetSpec, pin: Pin) -> DataFrame:
@@ -134,7 +138,7 @@ def _by_values(frame: DataFrame, asset: AssetSpec, pin: Pin) -> DataFrame:
     return frame if predicate is None else frame.filter(predicate)
 
 
-def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
+def _delta(session: SparkSession, asset: AssetSpec, pin: Pin, newer: Newer | None) -> DataFrame:
     owner = f"the inlet {asset.name!r}"
     if pin.version is None:
         return _unwritten(session, asset)
@@ -142,7 +146,7 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: Pin) -> DataFrame:
     if pin.iteration:
         return _iteration(session, asset, pin.iteration)
     table = _table(session, asset, pin)
-    frame, exact = table.rows(session, pin.version, parts=pin.parts, partitioning=partitioning)
+    frame, exact = table.rows(session, pin.version, parts=pin.parts, partitioning=partitioning, newer=newer)
     if not pin.parts.is_everything and not partitioning.has_columns:
         raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
     predicate = belonging(frame.schema, pin.parts, partitioning=partitioning, owner=owner)

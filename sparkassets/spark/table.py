@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.newer import Newer
 from sparkassets.delta.tables import load_table
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
@@ -86,9 +87,12 @@ class TableAtPath:
         *,
         parts: PartitionSet = EVERYTHING,
         partitioning: Partitioning = UNPARTITIONED,
+        newer: Newer | None = None,
     ) -> tuple[DataFrame, bool]:
         """The rows of ``parts``, and maybe others, of a version; and whether no others."""
-        return read_version(session, self.opened, version, path=self.path, parts=parts, partitioning=partitioning)
+        return read_version(
+            session, self.opened, version, path=self.path, parts=parts, partitioning=partitioning, newer=newer
+        )
 
 
 def table_at(path: str) -> TableAtPath | None:

@@ -180,6 +180,19 @@ def test_rows_above_the_watermark_only(engine, spark, tmp_path):
     assert computed(engine, run) == [(3, "2", "4"), (4, "2", "4")]
 
 
+def test_files_that_hold_nothing_above_the_watermark_are_not_opened(engine, spark, tmp_path):
+    source = table("source", tmp_path)
+    for first in (0, 10, 20):
+        save(spark.range(first, first + 10).toDF("n"), source)
+    report = reading(tmp_path, after={"source": "n"})
+    read = engine.compute(order(report, source, pins={"source": newest(source, low="14")}), attempt=1).frame
+    assert sorted(row.n for row in read.collect()) == [*range(15, 30)]
+    assert len(read.inputFiles()) == len(spark.read.format("delta").load(source.storage.path).inputFiles()) * 2 // 3
+    nothing = engine.compute(order(report, source, pins={"source": newest(source, low="29")}), attempt=1)
+    assert (nothing.frame.inputFiles(), nothing.frame.count()) == ([], 0)
+    assert nothing.measures == {"watermarks": {"source": "29"}}
+
+
 def test_an_empty_inlet_has_no_watermark(engine, spark, tmp_path):
     source = table("source", tmp_path)
     save(spark.range(0).toDF("n"), source)

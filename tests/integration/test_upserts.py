@@ -133,6 +133,23 @@ def test_what_a_run_remembered_that_never_committed_counts_for_nobody(engine, sp
     assert customers.names() == [(3, "c")]
 
 
+def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_joined(spark):
+    from sparkassets.ports import CommitMarker
+    from sparkassets.spark.upserts import merging
+
+    marker, key = (
+        CommitMarker("app", 1, run="r", kind="data"),
+        "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold",
+    )
+    own, theirs = spark.newSession(), spark.newSession()
+    theirs.conf.set(key, "1b")
+    for session in (own, theirs):
+        with merging._stamped(session, marker):
+            pass
+    assert own.conf.get(key) == own.conf.get("spark.sql.adaptive.advisoryPartitionSizeInBytes")
+    assert theirs.conf.get(key) == "1b"
+
+
 def test_a_table_that_is_restored_remembers_what_it_did_then(customers, spark):
     customers.run((1, "a", 1, "c"))
     customers.run((1, None, 9, "d"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
+from sparkassets.delta.newer import Newer
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.spark.failures import condition, first_line
@@ -109,9 +110,10 @@ class NamedTable:
         *,
         parts: PartitionSet = EVERYTHING,
         partitioning: Partitioning = UNPARTITIONED,
+        newer: Newer | None = None,
     ) -> tuple[DataFrame, bool]:
         """The rows of a version, of whatever parts: Spark itself skips the files of others."""
-        del parts, partitioning
+        del parts, partitioning, newer
         return self.relation.rows(session, version), False
 
     def _is_bare(self) -> bool:

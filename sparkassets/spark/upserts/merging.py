@@ -11,7 +11,7 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.markers import describe
-from sparkassets.spark.own_session import briefly_beside
+from sparkassets.spark.own_session import briefly_beside, given_setting
 from sparkassets.spark.refusing import is_lacking
 from sparkassets.spark.relation import Relation
 from sparkassets.spark.upserts.reduced import DELETED
@@ -25,6 +25,9 @@ _SOURCE: Final = "sparkassets_upsert"
 _OF_THE_COMMIT: Final = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
 _USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
 _MATERIALIZE: Final = "spark.databricks.delta.merge.materializeSource"
+_HASHED: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
+"""Parts of the rows up to this size are joined by a hash of them: what the table has is not sorted for it."""
+_USUAL_PART: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _ELSEWHERE: Final = "run it on a cluster, or let the asset replace its blocks (write: replace)"
 
 
@@ -102,6 +105,8 @@ def _stamped(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
     app, version = _OF_THE_COMMIT
     with contextlib.suppress(PySparkException):  # a serverless session takes few settings
         own.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
+        if given_setting(own, _HASHED) is None:
+            own.conf.set(_HASHED, own.conf.get(_USUAL_PART))
     try:
         for key, value in ((app, marker.app_id), (version, str(marker.version)), (_USER_METADATA, describe(marker))):
             own.conf.set(key, value)
