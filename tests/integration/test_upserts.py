@@ -138,7 +138,7 @@ def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_j
     from sparkassets.spark.upserts import merging
 
     marker, key = (
-        CommitMarker("app", 1, run="r", kind="data"),
+        CommitMarker("app", 1, 0, "r", 1, "data"),
         "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold",
     )
     own, theirs = spark.newSession(), spark.newSession()
