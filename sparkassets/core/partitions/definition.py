@@ -223,7 +223,10 @@ class TimePartition:
 
     def same_grid(self, other: TimePartition) -> bool:
         """Whether the slots of both are the same."""
-        return self is other or self._identity == other._identity
+        if self is other:
+            return True
+        where = self.timezone == other.timezone and self.offset == other.offset
+        return where and self.by == other.by and self.exclude == other.exclude
 
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
@@ -262,7 +265,8 @@ class TimePartition:
     def _cuts(self, ranges: RangeSet) -> bool:
         """Whether all of the ranges begin and end at edges; of a single one, which most are, it is remembered."""
         if len(ranges.starts) == 1:
-            return _are_edges(*self._identity, ranges.starts[0], ranges.ends[0])
+            first, last = ranges.starts[0], ranges.ends[0]
+            return _are_edges(self.by, self.timezone, self.offset, self.exclude, first, last)
         grid = self._grid
         return grid.are_edges(ranges.starts) and grid.are_edges(ranges.ends)
 

@@ -69,7 +69,9 @@ class Dependency:
     @property
     def tells_time(self) -> bool:
         """Whether what the inlet has says which time of the consumer is meant, if the consumer has any."""
-        return self._mapped() is not None or (self.consumer.time is None and self.is_mapped)
+        if self.consumer.time is None:
+            return self.is_mapped
+        return self.inlet.time is not None and isinstance(self.mapping, _OF_TIME)
 
     @property
     def goes_by_newest(self) -> bool:
@@ -105,7 +107,6 @@ class Dependency:
         )
         return self._carried(needed, up=True)
 
-    @remembered
     def down(self, changed: PartitionSet) -> PartitionSet:
         """The blocks that need an inlet partition which overlaps ``changed``.
 
@@ -114,6 +115,17 @@ class Dependency:
         >>> Dependency(Overlap(), days, hours).down(PartitionSet.span(3600, 7200)) == PartitionSet.span(0, 86400)
         True
         """
+        time, down, up = changed.time, self.consumer.time, self.inlet.time
+        if changed.apart or self.consumer.segments or self.inlet.segments or down is None or up is None:
+            return self._down(changed)
+        if not isinstance(self.mapping, _OF_TIME) or not time.is_bounded:
+            return self._down(changed)
+        touched = self.mapping.down(time, down=down, up=up)  # of time alone, as each look asks it of most inlets
+        return changed if touched is time else PartitionSet(touched)
+
+    @remembered
+    def _down(self, changed: PartitionSet) -> PartitionSet:
+        """`down` of anything."""
         found = self._mapped()
         if found is None and not self.is_mapped:
             return EVERYTHING if changed else NOTHING

@@ -75,6 +75,11 @@ class RangeSet:
         """The end of the last range; an empty set has none (IndexError)."""
         return self.ends[-1]
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it has a beginning and an end."""
+        return bool(self.starts) and self.starts[0] > _PAST and self.ends[-1] < _FUTURE
+
     def pairs(self) -> Iterator[tuple[int, int]]:
         """The ranges as (start, end), oldest first."""
         return zip(self.starts, self.ends, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from operator import and_, or_, sub
 
 from sparkassets.core.partitions.lifting import Alone, Apart, Lifted, Segment, combined, from_mapping, mapped, value_at
@@ -15,6 +15,8 @@ from sparkassets.frozen import frozen
 
 _ALWAYS = RangeSet.always()
 _FUTURE = _ALWAYS.last
+_FEW = 3
+"""So many sets are united one by one: they are mostly the same, or one holds the others."""
 
 
 @frozen
@@ -73,8 +75,8 @@ class PartitionSet:
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
         """What is in any of the sets; the only one that is not empty as it is."""
         some = [each for each in sets if each.time.starts or each.apart]
-        if len(some) < 2:  # noqa: PLR2004 - there is nothing to unite
-            return some[0] if some else NOTHING
+        if len(some) <= _FEW:
+            return reduce(or_, some) if some else NOTHING
         constant = [each for each in some if not each.apart]
         left = [each for each in some if each.apart]
         if constant:
@@ -91,6 +93,11 @@ class PartitionSet:
     def is_everything(self) -> bool:
         """Whether it is always, for all tuples."""
         return not self.apart and self.time == _ALWAYS
+
+    @property
+    def is_one_stretch(self) -> bool:
+        """Whether it is the same for all tuples, and nothing of it lies behind a gap."""
+        return not self.apart and len(self.time.starts) <= 1
 
     @property
     def sole(self) -> tuple[Segment, RangeSet]:
@@ -209,9 +216,7 @@ class PartitionSet:
         >>> PartitionSet.of_time([(0, 1), (5, 6)]).hull() == PartitionSet.span(0, 6)
         True
         """
-        if not self.apart and len(self.time.starts) < 2:  # noqa: PLR2004 - it is one stretch
-            return self
-        return self.lift(_stretch, question="hull")
+        return self if self.is_one_stretch else self.lift(_stretch, question="hull")
 
     def heads(self) -> PartitionSet:
         """Of every range of every tuple its first second.

@@ -11,7 +11,7 @@ from sparkassets.core.journal.iterations import whole
 from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Partitioning, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Newest, Partitioning, PartitionSet
 from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
@@ -189,7 +189,9 @@ class PlanningContext:
     def dependency(self, asset: AssetSpec, inlet: InletSpec, *, also: PartitionSet = NOTHING) -> Dependency:
         """How the asset's blocks depend on the inlet's partitions, by those that are there or ``also`` will be."""
         needed = self.project.dependency(asset, inlet)
-        return needed.given(self.dataset(inlet).coverage | also) if needed.goes_by_newest else needed
+        if not isinstance(inlet.mapping, Newest):
+            return needed
+        return needed.given(self.dataset(inlet).coverage | also)
 
     def partitioning(self, inlet: InletSpec) -> Partitioning:
         """The partitions that the inlet is mapped by."""

@@ -59,11 +59,13 @@ class Pending:
 def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pending:
     """What is wanted of the asset now, and what of it is missing or stale."""
     partitioning = asset.partitioning
-    all_wanted, over = wanted(context, asset, state), context.over(partitioning)
+    bounds, over = context.allowed(asset), context.over(partitioning)
+    all_wanted = wanted(context, asset, state, bounds)
     blocks, later = all_wanted.blocks & over, all_wanted.blocks - over
     have, found = partitioning.inside(state.coverage), held(context, asset, state)
-    missing = blocks - have - found.resting
-    mine = (have & context.allowed(asset)) - found.resting
+    missing, mine = blocks - have, have & bounds
+    if state.withheld:
+        missing, mine = missing - found.resting, mine - found.resting
     stale = _stale(asset, state, mine)
     redefined = outdated(asset, state) & mine
     suspects = _suspects(context, asset, state)
@@ -78,7 +80,7 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         stale=stale,
         all_stale=PartitionSet.union([*stale.values(), redefined, found.again & mine if state.withheld else NOTHING]),
         held=found,
-        failed=PartitionSet.union(each.blocks for each in failed),
+        failed=PartitionSet.union([each.blocks for each in failed]),
         error=next((each.item.error for each in failed), ""),
         suspects=tried,
         redefined=redefined,
@@ -88,14 +90,13 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
 
 def _skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What of it is skipped, by itself or with all that it is made of."""
-    own, partitioning = state.skipped, asset.partitioning
-    by_itself = partitioning.inside(own) & partitioning.known if own else own
-    return by_itself | cut_off(context, asset, state)
+    own, partitioning, cut = state.skipped, asset.partitioning, cut_off(context, asset, state)
+    return (partitioning.inside(own) & partitioning.known) | cut if own else cut
 
 
 def cut_off(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What the asset does not have and cannot have, as all that it would be made of is skipped."""
-    inherited = context.inherited(asset)
+    inherited = context.inherited(asset) if context.waived else NOTHING
     return (inherited & context.allowed(asset)) - state.coverage if inherited else inherited
 
 

@@ -50,9 +50,11 @@ def upstream(case: Case, course: Course) -> Course:
 def _is_stirred(case: Case) -> bool:
     """Whether something of an inlet comes, or failed."""
     decided = case.context.decided
-    return any(
-        before.barriers or before.coming for name in case.asset.inlets if (before := decided.get(name)) is not None
-    )
+    for name in case.asset.inlets:
+        before = decided.get(name)
+        if before is not None and (before.barriers or before.coming):
+            return True
+    return False
 
 
 def _blocks(case: Case, course: Course, found: Pending) -> Course:

@@ -35,9 +35,8 @@ class Wanted:
     ahead: PartitionSet = NOTHING
 
 
-def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wanted:
-    """All that should be there."""
-    bounds = context.allowed(asset)
+def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState, bounds: PartitionSet) -> Wanted:
+    """All that should be there, of what the asset's own bounds allow."""
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
     telling = [
         _Telling(inlet, need, _needing(context, inlet, need) & bounds) for inlet, need in needs if need.tells_time
@@ -47,7 +46,9 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Wan
         return Wanted(_by_time(context, asset, state) & bounds & PartitionSet.union(whose))
     needing = PartitionSet.union([each.parts for each in telling])
     missing = needing - state.coverage
-    ahead = _ahead(context, asset, missing) if missing else NOTHING
+    ahead = _ahead(context, asset, missing)
+    if needing.is_one_stretch:  # nothing is between
+        return Wanted(needing - ahead, ahead=ahead)
     between = _between(telling) & bounds & _fillable(context, telling)
     holes = between - needing
     return Wanted((needing | holes) - ahead, holes, ahead)
@@ -95,7 +96,7 @@ def _needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> Pa
 
 def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
     """Those of the blocks after the newest partition of all inlets that ``require`` keeps from running."""
-    last = newest(context, asset)
+    last = newest(context, asset) if missing else None
     blocks = missing & asset.partitioning.between(last, None) if last is not None else NOTHING
     ahead = NOTHING
     for inlet in mapped_inlets(context, asset) if blocks else ():

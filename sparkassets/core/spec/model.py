@@ -506,7 +506,8 @@ class ProjectSpec:
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the blocks of an asset depend on the partitions of one of its inlets."""
-        return Dependency(inlet.mapping, asset.partitioning, self.partitioning(inlet), inlet.matches)
+        needed = self.assets[inlet.name].partitioning if inlet.view is None else inlet.view
+        return Dependency(inlet.mapping, asset.partitioning, needed, inlet.matches)
 
     def partitioning(self, inlet: InletSpec) -> Partitioning:
         """The partitions that an inlet is mapped by: its own, or what values of its rows make."""
