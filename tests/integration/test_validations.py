@@ -1,6 +1,8 @@
 """What is asked of inlets, of other assets and by checks of one's own, from YAML to what is published."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -49,6 +51,15 @@ def ids(root: Path, asset: str) -> list[int]:
     return sorted(row["id"] for row in pa.table(DeltaTable(root / f"warehouse/{asset}").scan()).to_pylist())
 
 
+def queries(spark: Any) -> list[tuple[int, str]]:
+    """The newest queries of Spark's in this JVM, which remembers a thousand: their numbers and plans."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    store = spark._jsparkSession.sharedState().statusStore()
+    found = store.executionsList(max(0, store.executionsCount() - 50), 50)
+    each = (found.apply(place) for place in range(found.size()))
+    return [(one.executionId(), one.physicalPlanDescription()) for one in each]
+
+
 def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_path):
     asset = (
         "asset: copied\npartition: {by: day, column: day}\nretry_delay: 0s\n"
@@ -65,6 +76,25 @@ def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_
     assert "shop=NULL" in failed[-1]
     told = [each.text for run in summary.runs for each in run.verdicts if each.outcome == "warned"]
     assert told == ["orders: accepted(shop): 1 of 1 rows"]
+
+
+def test_what_is_asked_of_an_inlet_reads_the_columns_that_it_names_and_no_others(spark, tmp_path):
+    """By what Spark says of its scans, in the order of the queries: the rules', then the run's."""
+    asset = (
+        "asset: copied\npartition: {by: day, column: day}\n"
+        "inlets: {orders: {validations: [{not_null: shop}, {row_count: {min: 1}}, {accepted: {shop: [a]}}]}}\n"
+    )
+    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/copied.yml": asset, "assets/copied.sql": READ}
+    root = write(tmp_path, files)
+    land(root, ("2025-01-01", 1, "a"), ("2025-01-02", 2, "a"))
+    before = {number for number, _ in queries(spark)}
+    Project.load(root).run(spark)
+    plans = [plan for number, plan in queries(spark) if number not in before]
+    scans = [
+        set(re.findall(r"(\w+):", read)) for plan in plans for read in re.findall(r"ReadSchema: struct<(.*)>", plan)
+    ]
+    of_orders = [columns for columns in scans if "shop" in columns and columns <= {"day", "id", "shop"}]
+    assert of_orders == [{"day", "shop"}, {"day", "id", "shop"}]
 
 
 def test_declared_columns_of_a_table_of_others_are_a_contract(spark, tmp_path):
