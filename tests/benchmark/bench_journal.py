@@ -9,7 +9,8 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +18,17 @@ from pathlib import Path
 from deltalake import write_deltalake
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.runtime.work import Tick
 from sparkassets.state import DeltaStore
 from sparkassets.state.columns import JOURNAL_COLUMNS, arrow_table
+from tests.builders import asset, project, source
+from tests.runtime.fakes import World
 
 SIZES = (100, 300, 1_100, 10_100)
 PLAIN_AT_MOST = 300
 SECONDS = 60.0
 SAMPLES = 40
+RUNS = 200
 SNAPSHOT_EVERY = 200  # as the runtime does
 BODY = '{"v": 1, "pins": {"flights": {"seq": 12, "version": 34}}, "measures": {"rows": 842}, "blocks": ["2013-01-05"]}'
 
@@ -139,10 +144,30 @@ def measure(size: int, ours: Ours, plain: Plain, *, until: float) -> Figures:
     )
 
 
+def shared_commits(folder: Path) -> str:
+    """In how many commits as many runs as may run at once are claimed and recorded."""
+    names = [f"a{number}" for number in range(RUNS)]
+    assets = (asset(name, "s", by=None) for name in names)
+    store, commits = DeltaStore(str(folder)), Counter[str]()
+    store.create(project="test")
+    world = World(project(source("s", by=None), *assets, max_parallel_runs=RUNS), store)
+    world.tell("s")
+    append = store.append
+
+    def counting(rows: Sequence[JournalRow], *, after: int) -> None:
+        append(rows, after=after)
+        commits.update({row.kind for row in rows})
+
+    store.append = counting  # type: ignore[method-assign]
+    assert len(world.driver().run([Tick()]).runs) == RUNS
+    return f"{RUNS} runs: claimed in {commits['claim']} commits, recorded in {commits['success']} (budget 4 each)"
+
+
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
+        print(shared_commits(Path(folder) / "shared"))
         ours, plain = Ours(Path(folder) / "ours"), Plain(Path(folder) / "plain")
         ours.append()  # imports
         plain.append()
