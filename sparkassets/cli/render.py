@@ -159,7 +159,7 @@ def print_waiting(
         terminal.print("", "waits:")
         print_table(terminal, columns, [_waiting(item, project, "", whole=whole) for item in wanting])
     if resting and quiet:
-        terminal.print("", terminal.paint("nothing wanted:", "dim"))
+        terminal.print("", terminal.paint("nothing due:", "dim"))
         print_table(terminal, columns, [_waiting(item, project, "dim", whole=whole) for item in resting])
 
 

@@ -413,7 +413,7 @@ def test_a_dry_backfill_is_a_plan(engine, said, asked):
     assert lines(out)[2:] == [
         "nothing is due",
         "",
-        "nothing wanted:",
+        "nothing due:",
         "  asset          partitions              reason",
         "  daily_revenue  2025-01-01..2025-01-02  up to date (--force computes it again)",
     ]

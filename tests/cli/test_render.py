@@ -38,13 +38,13 @@ def test_a_plan_says_what_runs_and_below_why_the_rest_does_not(story):
     ]
     assert lines[5:7] == ["", "waits:"]
     assert any(line.startswith("  report") and "which runs first" in line for line in lines[7:])
-    assert lines[-3] == "nothing wanted:"
+    assert lines[-3] == "nothing due:"
     assert lines[-1] == "  manual  manual: runs by `sparkassets backfill` only"
 
 
 def test_quiet_lines_are_dimmed_where_there_is_colour(story):
     text = shown(print_plan, story.plan(), colour=True)
-    assert "\x1b[2mnothing wanted:\x1b[0m" in text
+    assert "\x1b[2mnothing due:\x1b[0m" in text
     assert "\x1b[2mmanual: runs by `sparkassets backfill` only\x1b[0m" in text
 
 

@@ -41,7 +41,7 @@ def test_preview_tells_the_next_runs_and_why_some_assets_have_none(said):
         "without a coming run:",
         "  asset       reason",
         "  orders      no timetable: others write it",
-        "  best_shops  no timetable: runs when daily_revenue",
+        "  best_shops  no timetable: runs on daily_revenue",
     ]
 
 
@@ -62,7 +62,7 @@ def test_preview_says_what_is_paused(shop, said):
     _, out, _ = said("preview", "pulse", "report", "best_shops", "--count", "1")
     table = lines(out)
     assert (table[1][-17:], table[2][-8:]) == ("in 45 min; paused", "  in 4 h")
-    assert table[-1] == "  best_shops  no timetable: runs when daily_revenue; paused"
+    assert table[-1] == "  best_shops  no timetable: runs on daily_revenue; paused"
 
 
 @pytest.mark.usefixtures("timed")
@@ -190,7 +190,7 @@ def test_align_tells_the_runs_and_not_only_the_intervals(shop, said):
     ("args", "message"),
     [
         (["orders", "@daily"], "asset 'orders' has no timetable: others write it"),
-        (["@daily", "best_shops"], "asset 'best_shops' has no timetable: runs when daily_revenue"),
+        (["@daily", "best_shops"], "asset 'best_shops' has no timetable: runs on daily_revenue"),
         (["pulze", "@daily"], "no asset 'pulze' in project 'shop'\n  hint: did you mean 'pulse'?"),
         (
             ["0 6 * *", "@daily"],

@@ -98,7 +98,7 @@ def untimed(asset: AssetSpec) -> str:
         return f"the runs of {asset.maker} write it"
     if asset.schedule.condition is None:
         return "runs by hand only"
-    return f"runs when {asset.schedule.text}"
+    return f"runs on {asset.schedule.text}"
 
 
 def _from(timetable: Timetable, start: datetime) -> Iterator[Slot]:

@@ -87,8 +87,8 @@ def test_what_has_no_timetable_says_what_it_goes_by():
     found = project(source("s"), asset("a", "s"), asset("b", "a", schedule="a & s"), asset("hand"))
     assert [preview(each, start=at("2025-01-01"), count=1).reason for each in found.assets.values()] == [
         "no timetable: others write it",
-        "no timetable: runs when s",
-        "no timetable: runs when a & s",
+        "no timetable: runs on s",
+        "no timetable: runs on a & s",
         "no timetable: runs by hand only",
     ]
 
@@ -96,7 +96,7 @@ def test_what_has_no_timetable_says_what_it_goes_by():
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        ({"all": ["@hourly", "b"]}, "runs when @hourly & b; @hourly ticks next at 2025-01-01T00:00Z"),
+        ({"all": ["@hourly", "b"]}, "runs on @hourly & b; @hourly ticks next at 2025-01-01T00:00Z"),
         (
             {"all": ["0 6 * * *", {"any": ["b", {"cron": "@daily", "end": "2024-12-01"}]}]},
             (
