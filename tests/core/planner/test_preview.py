@@ -100,7 +100,7 @@ def test_what_has_no_timetable_says_what_it_goes_by():
         (
             {"all": ["0 6 * * *", {"any": ["b", {"cron": "@daily", "end": "2024-12-01"}]}]},
             (
-                """runs when '0 6 * * *' & (b | {"cron": "@daily", "end": "2024-12-01"}); """
+                """runs on '0 6 * * *' & (b | {"cron": "@daily", "end": "2024-12-01"}); """
                 """'0 6 * * *' ticks next at 2025-01-01T06:00Z; """
                 """{"cron": "@daily", "end": "2024-12-01"} ticks no more"""
             ),
