@@ -1,6 +1,7 @@
 """100,000 events in the journal: cold starts of a tick with nothing due, of `events list` and of `events add`.
 
 Once with every event used, once with all of them waiting for a paused asset (DESIGN section 10).
+Usage: ``python -m tests.benchmark.bench_events [EVENTS]``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from sparkassets import Project
 from tests.benchmark.bench_cli import LoggingOutlets, cpu_seconds
 from tests.runtime.fakes import FakeEngine
 
-EVENTS, BATCH, REPEATS = 100_000, 5_000, 5
+EVENTS = int(sys.argv[1]) if sys.argv[1:] else 100_000
+BATCH, REPEATS = 5_000, 5
 RUN, LIST, ADD = "run, nothing due", "events list --last 20", "events add --id"
 BUDGETS = {RUN: 1500, LIST: 500}
 """Milliseconds."""

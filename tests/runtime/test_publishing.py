@@ -58,7 +58,7 @@ def test_each_run_is_recorded_as_an_iteration_and_older_ones_are_removed_after_t
 def test_the_event_says_where_it_is(world):
     (run,) = publish(world)
     dataset = world.driver().ledger.open().datasets["model"]
-    extra = dataset.recent[-1].extra
+    extra = list(dataset.recent)[-1].extra
     assert (extra["key"], extra["run"]) == (run, run)
     assert extra["path"].startswith("/data/model/_iterations/")
     assert extra["path"].endswith(".1/rows")

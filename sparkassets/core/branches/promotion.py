@@ -136,11 +136,11 @@ def _refused(context: PlanningContext, asset: AssetSpec, offer: Offer) -> str | 
         name = asset.strategy.name if asset.strategy is not None else ""
         return f"a branch's rows cannot be promoted under {name!r}; backfill it in the base"
     known = offer.known(asset.name)
-    began = offer.context.state.dataset(base_uri(asset.name)).recent
-    if not began:
+    began = offer.context.state.dataset(base_uri(asset.name)).recent.newest
+    if began is None:
         return None
     ours = {each.definition.id for each in known.made}
-    since = int(began[-1].extra.get("seq", 0))
+    since = int(began.extra.get("seq", 0))
     theirs = [
         each
         for each in context.state_of(asset).made

@@ -20,6 +20,7 @@ from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.iterations import Iteration
 from sparkassets.core.journal.marks import Mark, MarkEntry
 from sparkassets.core.journal.questions import Question
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.taken import Taken
@@ -93,7 +94,7 @@ class DatasetState:
     coverage: PartitionSet = NOTHING
     seq: int = 0
     at: int = 0
-    recent: tuple[EventRef, ...] = ()
+    recent: Recent[EventRef] = Recent()
     touched: StampedPartitions = StampedPartitions()
     gone: PartitionSet = NOTHING
     confirmed: int = 0

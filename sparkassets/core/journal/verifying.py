@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.codec import encode
 from sparkassets.core.journal.codec.rows import SnapshotRow
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.state import State
 
 
@@ -18,7 +19,9 @@ def differing(replayed: State, snapshot: State) -> list[str]:
 
 def _rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
     """Without the number of the commit, which a replay does not know."""
-    rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encode(state))
+    alike = {uri: replace(known, recent=Recent.of(known.recent)) for uri, known in state.datasets.items()}
+    encoded = encode(replace(state, datasets=alike))  # packed as if all had come at once
+    rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
     return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
 
 

@@ -9,6 +9,7 @@ from sparkassets.core.conditions import Leaf
 from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.iterations import whole
 from sparkassets.core.journal.learned import knowing
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, Newest, Partitioning, PartitionSet
@@ -228,10 +229,10 @@ class PlanningContext:
         for uri, blocks in used.items():
             number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
             needed = self._needed(asset, uri, blocks)
-            for ref in self.state.dataset(uri).recent if blocks else ():
-                open_for = partly.get(ref.seq, NOTHING)
-                if needed.overlaps(ref.parts) if ref.seq > number else open_for.overlaps(blocks):
-                    found[ref.seq] = ref
+            recent = self.state.dataset(uri).recent if blocks else Recent[EventRef]()
+            open_for = {seq for seq, parts in partly.items() if seq <= number and parts.overlaps(blocks)}
+            found |= {ref.seq: ref for ref in recent.between(number) if needed.overlaps(ref.parts)}
+            found |= {ref.seq: ref for ref in recent.among(open_for)}
         return tuple(found[seq] for seq in sorted(found))
 
     def _needed(self, asset: AssetSpec, uri: str, blocks: PartitionSet) -> PartitionSet:
@@ -244,14 +245,15 @@ class PlanningContext:
         found: dict[int, EventRef] = {}
         for uri in uris:
             used, partly = state.consumed.get(uri, 0), {number for number, _ in state.partly.get(uri, ())}
-            found |= {ref.seq: ref for ref in self.state.dataset(uri).recent if ref.seq > used or ref.seq in partly}
+            recent = self.state.dataset(uri).recent
+            found |= {ref.seq: ref for each in (recent.between(used), recent.among(partly)) for ref in each}
         return tuple(found[seq] for seq in sorted(found))
 
     def answering(self, state: AssetState, numbers: Iterable[int]) -> tuple[EventRef, ...]:
         """The events of these numbers among those that the asset's datasets keep, ascending."""
         wanted = set(numbers)
         uris = {*state.spec.listens, *state.parted} if wanted else set[str]()
-        found = (ref for uri in uris for ref in self.state.dataset(uri).recent if ref.seq in wanted)
+        found = (ref for uri in uris for ref in self.state.dataset(uri).recent.among(wanted))
         return tuple(sorted(found, key=lambda ref: ref.seq))
 
     def interval(self, events: tuple[EventRef, ...]) -> tuple[int, int] | None:

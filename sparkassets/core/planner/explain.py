@@ -196,7 +196,8 @@ def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
     dataset = context.state.dataset(uri)
     if not dataset.seq:
         return "nothing came yet"
-    run = next((ref.run for ref in dataset.recent if ref.seq == dataset.seq and ref.run is not None), None)
+    newest = dataset.recent.newest
+    run = newest.run if newest is not None and newest.seq == dataset.seq else None
     said = f"event {dataset.seq} at {context.when(dataset.at)}" + (f" of {run}" if run else "")
     if uri not in state.spec.listens:
         return said
@@ -309,7 +310,7 @@ def _since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: 
     if newest is None:
         return ""
     dataset = context.dataset(asset.inlets[name])
-    times = {ref.seq: ref.at for ref in dataset.recent} | {dataset.seq: dataset.at}
+    times = {ref.seq: ref.at for ref in dataset.recent.among({newest})} | {dataset.seq: dataset.at}
     return f" (event {newest} at {context.when(times[newest])})" if newest in times else f" (event {newest})"
 
 

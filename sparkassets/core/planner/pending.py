@@ -151,8 +151,8 @@ def _updated(context: PlanningContext, asset: AssetSpec, state: AssetState, fail
     """Whether all that failed has data that the failed run did not have: after an update of everything."""
     mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
-        newest = context.state.dataset(uri).recent[-1:]
-        if newest and newest[0].seq > failed.token and not (uri in mapped and not newest[0].parts.is_everything):
+        newest = context.state.dataset(uri).recent.newest
+        if newest and newest.seq > failed.token and not (uri in mapped and not newest.parts.is_everything):
             return True
     return False
 

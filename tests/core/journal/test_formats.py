@@ -16,6 +16,7 @@ from sparkassets.core.instants import Duration, parse_instant
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, StampedPartitions, WindowMapping
@@ -101,7 +102,7 @@ def plain(value: Any) -> Any:
             return parts_to(value) if isinstance(value, PartitionSet) else [list(item) for item in value.time.items()]
         case Mapping():
             return {str(key): plain(each) for key, each in value.items()}
-        case list() | tuple():
+        case list() | tuple() | Recent():
             return [plain(each) for each in value]
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.name != "spec"}

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.journal import recent
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.found import ForeignCommit
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, Loss, State
+from sparkassets.core.journal.verifying import differing
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.errors import StateError
@@ -61,15 +64,21 @@ def told(steps) -> Story:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(STEPS, st.integers(0, 200))
-def test_a_snapshot_anywhere_changes_nothing(steps, cut):
-    story = told(steps)
+@given(STEPS, st.integers(0, 200), st.sampled_from([1, 2, recent.PACK]))
+def test_a_snapshot_anywhere_changes_nothing(steps, cut, pack):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recent, "PACK", pack)
+        check_a_snapshot(told(steps), cut)
+
+
+def check_a_snapshot(story, cut):
     entries = list(map(from_row, story.rows))
     head, tail = entries[:cut], entries[cut:]
     first = fold(State("journal"), head, commit=7)
     restored = decode(encode(first), journal_id="journal")
     again = fold(restored, tail, commit=story.state.commit)
     whole = fold(State("journal"), map(from_row, story.rows), commit=story.state.commit)
+    assert not differing(whole, again)
     if head:
         assert restored == first
     assert again.assets == whole.assets
@@ -106,7 +115,7 @@ STATES = {
         "coverage": parts.filter(lambda each: not each.is_everything),
         "touched": marks,
         "gone": parts,
-        "recent": st.lists(refs, max_size=2).map(tuple),
+        "recent": st.lists(refs, max_size=2).map(Recent.of),
     },
 }
 

@@ -6,7 +6,10 @@ One row an asset and one a dataset, so that a tick reads the snapshot and the jo
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sparkassets.core.definitions import Definition
@@ -27,6 +30,7 @@ from sparkassets.core.journal.codec.values import (
     segments_to,
 )
 from sparkassets.core.journal.questions import Question
+from sparkassets.core.journal.recent import Pack, Recent
 from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import (
@@ -76,13 +80,16 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
             else:
                 datasets[row.uri or ""] = _dataset(row.uri or "", row, body)
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            name = row.asset or row.uri
-            raise StateError(
-                f"the snapshot's row of {name!r} is damaged: {error}",
-                hint="delete the folder `watermarks` of the state; it is made anew from the journal",
-            ) from error
+            raise _damaged(row.asset or row.uri, error) from error
     known = sorted(assets.values(), key=lambda each: each.name)
     return State(journal_id, seq, commit, assets, datasets, _consumers(known), _keepers(known))
+
+
+def _damaged(name: str | None, error: Exception) -> StateError:
+    return StateError(
+        f"the snapshot's row of {name!r} is damaged: {error}",
+        hint="delete the folder `watermarks` of the state; it is made anew from the journal",
+    )
 
 
 def _consumers(assets: Iterable[AssetState]) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -285,7 +292,7 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
             {
                 "seq": dataset.seq,
                 "at": dataset.at,
-                "recent": [_ref_to(ref) for ref in dataset.recent],
+                **_recent_to(dataset.recent),
                 "touched": marks_to(dataset.touched),
                 "gone": parts_to(dataset.gone),
                 "confirmed": dataset.confirmed,
@@ -301,7 +308,7 @@ def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetStat
         columns_from(row, body),
         body["seq"],
         body["at"],
-        tuple(_ref_from(uri, ref) for ref in body["recent"]),
+        _recent_from(uri, body),
         marks_from(body["touched"]),
         parts_from(body["gone"]),
         body.get("confirmed", 0),
@@ -391,6 +398,35 @@ def _failed_from(item: Sequence[Any]) -> FailedBlocks:
     blocks, token, run, error, invocation, planned, events, *told = item
     division = Division(*told[0]) if told and told[0] else None
     return FailedBlocks(parts_from(blocks), token, run, error, invocation, planned, tuple(events), division)
+
+
+def _recent_to(recent: Recent[EventRef]) -> dict[str, Any]:
+    """The newest one by one; those before them in packs, which are written once."""
+    packed = [[pack.first, pack.last, pack.count, pack.text(_pack_to)] for pack in recent.packs]
+    return {"recent": [_ref_to(ref) for ref in recent.loose], **({"packed": packed} if packed else {})}
+
+
+def _recent_from(uri: str, body: Mapping[str, Any]) -> Recent[EventRef]:
+    read = partial(_pack_from, uri)
+    packs = tuple(Pack(*numbers, text=text, read=read) for *numbers, text in body.get("packed", ()))
+    return Recent(packs).plus(_ref_from(uri, ref) for ref in body["recent"])
+
+
+def _pack_to(refs: Sequence[EventRef]) -> str:
+    told = json.dumps([_ref_to(ref) for ref in refs], separators=(",", ":"))
+    return b64encode(zlib.compress(told.encode(), level=1)).decode()
+
+
+def _pack_from(uri: str, text: str) -> tuple[EventRef, ...]:
+    """The events of `_pack_to`.
+
+    Raises:
+        StateError: They are damaged.
+    """
+    try:
+        return tuple(_ref_from(uri, ref) for ref in json.loads(zlib.decompress(b64decode(text))))
+    except (ValueError, TypeError, IndexError, zlib.error) as error:
+        raise _damaged(uri, error) from error
 
 
 def _ref_to(ref: EventRef) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, Partly
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -89,7 +90,7 @@ def _remaining(
         before = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
         return ((using.ticks[key], over),) if using.ticks[key] > before else ()
     before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
-    refs = (ref for ref in work.recent(key) if before < ref.seq <= used)
+    refs = work.recent(key).between(before, used)
     return tuple((ref.seq, _answering(work, asset.spec, ref, remaining, over)) for ref in refs)
 
 
@@ -110,7 +111,7 @@ def _after_whole(work: Workspace, asset: AssetState, request: RunRequest) -> dic
 def _skipped(work: Workspace, asset: AssetState, using: Consumption, uri: str) -> list[int]:
     """The events of the dataset that a run is the first to go past, and leaves."""
     before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
-    return [ref.seq for ref in work.recent(uri) if before < ref.seq <= used and ref.seq in using.skips]
+    return [ref.seq for ref in work.recent(uri).between(before, used) if ref.seq in using.skips] if using.skips else []
 
 
 def unused(work: Workspace, asset: AssetState) -> set[int]:
@@ -118,36 +119,31 @@ def unused(work: Workspace, asset: AssetState) -> set[int]:
     found = {number for items in asset.partly.values() for number, _ in items}
     for uri in asset.spec.named:
         used = asset.consumed.get(uri, 0)
-        found.update(ref.seq for ref in work.recent(uri) if ref.seq > used)
+        found.update(ref.seq for ref in work.recent(uri).between(used))
     return found
 
 
 def forget(work: Workspace, uri: str) -> None:
     """Drops the events of a dataset that nobody will run for, but for the newest."""
     recent, keepers = work.recent(uri), work.keeping(uri)
-    if not recent[:-1]:
+    if recent.first == work.newest(uri):
         return
     naming = (each for each in keepers if uri in each.spec.named)
     used = min((each.consumed.get(uri, 0) for each in naming), default=work.newest(uri))
-    if used < recent[0].seq:
+    if used < recent.first:
         return
     apart = _told_apart(uri, keepers, recent)
-    kept = [ref for ref in recent[:-1] if ref.seq > used or ref.seq in apart]
-    work.datasets[uri] = replace(work.datasets[uri], recent=(*kept, recent[-1]))
+    work.datasets[uri] = replace(work.datasets[uri], recent=recent.without(used, but=apart))
 
 
-def _told_apart(uri: str, keepers: Collection[AssetState], recent: Collection[EventRef]) -> set[int]:
+def _told_apart(uri: str, keepers: Collection[AssetState], recent: Recent[EventRef]) -> set[int]:
     """The events that some asset has still to answer, whatever the numbers up to where all are used.
 
     What was withheld is to answer them as well, once it is tried again.
     """
     partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
     parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
-    return (
-        partly
-        | _withheld(keepers)
-        | {ref.seq for ref in recent if any(used < ref.seq <= until for used, until in parted)}
-    )
+    return partly | _withheld(keepers) | {ref.seq for used, until in parted for ref in recent.between(used, until)}
 
 
 def _withheld(keepers: Collection[AssetState]) -> set[int]:
@@ -194,8 +190,8 @@ def one_by_one(work: Workspace, asset: AssetState, uri: str, *, newest: bool = F
     recent, last, items = work.recent(uri), work.newest(uri), dict(asset.partly.get(uri, ()))
     used, until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
     until = last if not newest and uri in asset.spec.named else until
-    for ref in recent:
-        if used < ref.seq and (ref.seq <= until or (newest and ref is recent[-1])):
+    for ref in recent.between(used):
+        if ref.seq <= until or (newest and ref is recent.newest):
             items[ref.seq] = _answering(work, asset.spec, ref, EVERYTHING, EVERYTHING)
     if not items and used >= last:
         return asset

@@ -11,6 +11,7 @@ from sparkassets.core.journal.fold.losses import after_look, after_look_at_outle
 from sparkassets.core.journal.fold.removal import bereft, restored
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import DatasetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
@@ -136,7 +137,7 @@ def _updated(work: Workspace, ref: EventRef, removed: PartitionSet, *, at: int) 
         gone=gone,
         seq=ref.seq,
         at=at,
-        recent=dataset.recent if work.keepers.get(ref.uri) else (),
+        recent=dataset.recent if work.keepers.get(ref.uri) else Recent(),
         touched=_unsettled(work, dataset, changed, at),
     )
     return _Update(ref.seq, told, came, removed, gone)

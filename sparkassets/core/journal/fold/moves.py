@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.fold.consumption import one_by_one, with_items
 from sparkassets.core.journal.fold.workspace import Workspace
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, NOTHING, StampedPartitions
@@ -20,7 +21,7 @@ def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetSt
     if not work.has_others(spec.uri, old.name):
         dataset = replace(work.dataset(spec.uri), coverage=NOTHING, gone=NOTHING)
         if not spec.partitioning.understands(old.spec.partitioning):
-            recent = tuple(replace(ref, parts=EVERYTHING) for ref in dataset.recent)
+            recent = Recent.of(replace(ref, parts=EVERYTHING) for ref in dataset.recent)
             dataset = replace(dataset, recent=recent, touched=StampedPartitions())
         work.datasets[spec.uri] = dataset
     marks = old.skips if spec.partitioning.understands(old.spec.partitioning) else ()
@@ -36,7 +37,7 @@ def renamed(work: Workspace, name: str, old: str, new: str) -> None:
     numbers = {ref.seq for ref in moving}
     for reader in {*work.going_by(old), *work.going_by(new)}:
         _follow(work, reader, old, new, numbers)
-    kept = tuple(ref for ref in dataset.recent if shared and ref.asset != name)
+    kept = Recent.of(ref for ref in dataset.recent if shared and ref.asset != name)
     work.datasets[old] = replace(dataset, recent=kept)
     work.datasets[new] = _joined(there, dataset, moving)
 
@@ -66,7 +67,7 @@ def _joined(there: DatasetState, dataset: DatasetState, moving: Collection[Event
         gone=(there.gone | dataset.gone) - coverage,
         seq=max(there.seq, dataset.seq),
         at=max(there.at, dataset.at),
-        recent=tuple(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
+        recent=Recent.of(sorted([*there.recent, *moving], key=lambda ref: ref.seq)),
         touched=dataset.touched,
         confirmed=max(there.confirmed, dataset.confirmed),
     )

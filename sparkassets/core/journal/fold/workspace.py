@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
+from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import FoldInlet
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
@@ -85,12 +86,12 @@ class Workspace:
         dataset = self.datasets.get(uri)
         return dataset.seq if dataset is not None else 0
 
-    def recent(self, uri: str) -> tuple[EventRef, ...]:
+    def recent(self, uri: str) -> Recent[EventRef]:
         """The dataset's events that are remembered, with those that came."""
         dataset, fresh = self.datasets.get(uri), self._fresh.pop(uri, None)
         if dataset is not None and fresh:
-            dataset = self.datasets[uri] = replace(dataset, recent=(*dataset.recent, *fresh))
-        return dataset.recent if dataset is not None else ()
+            dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.plus(fresh))
+        return dataset.recent if dataset is not None else Recent()
 
     def growing(self, uri: str) -> GrowingPartitions:
         """The coverage of the dataset, to be added to."""
