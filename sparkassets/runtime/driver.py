@@ -60,6 +60,8 @@ from sparkassets.runtime.work import Work
 POLL_SECONDS = 0.2
 CLAIMS_PER_SLOT = 4
 """Claims held for each parallel run: enough to share a commit, few enough to leave work to other drivers."""
+GATHER_SECONDS = 0.005
+"""After a run that ended, how long another may take that is recorded with it."""
 STOP_SECONDS = 40.0
 """How long an interrupted driver waits for its runs to be fenced and recorded."""
 
@@ -212,6 +214,9 @@ class Driver:
         self.ledger.commit(lambda state: work.begin(self._context(work, state)))
         progressed = False
         while not self._stopping.is_set() and not self._broken:
+            if not self._room():
+                self._wait(work)
+                continue
             plan = self._plan(work, self.ledger.state)
             fresh = plan.runs[: self._room()]
             if fresh:
@@ -251,7 +256,10 @@ class Driver:
         return self.at or self.clock.now()
 
     def _room(self) -> int:
-        return max(0, CLAIMS_PER_SLOT * self.project.max_parallel_runs - len(self._active))
+        """How many runs may be claimed; none while those that are wait for a slot: many share a commit later."""
+        slots = self.project.max_parallel_runs
+        waiting = sum(not active.started for active in self._active.values())
+        return 0 if waiting > slots else max(0, CLAIMS_PER_SLOT * slots - len(self._active))
 
     def _observe(self, select: Collection[str] | None) -> None:
         def decide(state: State) -> Sequence[Entry]:
@@ -404,13 +412,17 @@ class Driver:
         """
         with suppress(queue.Empty):
             self._hear(self._heard.get(timeout=POLL_SECONDS))
-            while True:
-                self._hear(self._heard.get_nowait())
+            for _ in self._active:  # those that end together are recorded together
+                self._hear(self._heard.get(timeout=GATHER_SECONDS if self._is_more_to_come() else 0.0))
         if self._unrecorded:
             self._record(work)
             if work is not None:
                 self._start_runs()
         self._renew()
+
+    def _is_more_to_come(self) -> bool:
+        """Whether runs are under way besides those that have ended."""
+        return sum(active.started for active in self._active.values()) > len(self._unrecorded)
 
     def _hear(self, said: _Ended | _Enlisting) -> None:
         if isinstance(said, _Ended):

@@ -1,0 +1,42 @@
+"""Claims and records of many runs at once share commits to the journal."""
+
+from collections import Counter
+
+import pytest
+
+from sparkassets.runtime import driver
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, project, source
+from tests.runtime.fakes import World
+
+DUE = 200
+
+
+class Counting(MemoryStore):
+    """Counts the commits that hold an entry of a kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commits = Counter[str]()
+
+    def append(self, rows, *, after):
+        super().append(rows, after=after)
+        self.commits.update({row.kind for row in rows})
+
+
+def world(slots: int) -> World:
+    assets = [asset(f"a{number}", "s", by=None) for number in range(DUE)]
+    w = World(project(source("s", by=None), *assets, max_parallel_runs=slots), Counting())
+    w.tell("s")
+    return w
+
+
+@pytest.mark.parametrize(("slots", "claims", "records"), [(50, 1, 4), (4, 24, 50)])
+def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
+    monkeypatch.setattr(driver, "GATHER_SECONDS", 30.0)  # those that run together end together, on any machine
+    w = world(slots)
+    summary = w.driver().run([Tick()])
+    assert (len(summary.runs), summary.ok) == (DUE, True)
+    assert len(w.store.history(kinds=["claim"])) == DUE
+    assert (w.store.commits["claim"], w.store.commits["success"]) == (claims, records)
