@@ -211,7 +211,7 @@ def print_summary(
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:
     """Writes the first line of a failure, its hint and the file that holds all of it; nothing without an error."""
     if error:
-        lines = wrap(f"{name} failed: {clean(error)}", terminal.width or sys.maxsize)
+        lines = wrap(f"{name} failed: {clean(error.removeprefix(f'{name}: '))}", terminal.width or sys.maxsize)
         terminal.print("", *(terminal.paint(line, "red") for line in lines))
         for line in wrap(f"hint: {clean(hint)}", (terminal.width or sys.maxsize) - 2) if hint else ():
             terminal.print(f"  {line}")

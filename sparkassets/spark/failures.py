@@ -52,17 +52,17 @@ def is_conflict(error: BaseException) -> bool:
     return condition(error).startswith(_CONFLICTS)
 
 
-def run_error(error: Exception, *, what: str, place: Location | None = None) -> RunError:
+def run_error(error: Exception, *, what: str = "", place: Location | None = None) -> RunError:
     """The failure of a run because of an error that Spark raised.
 
     Args:
         error: As Spark raised it; it stays chained.
-        what: What was tried, such as ``daily: the query failed``.
+        what: What was tried, such as ``daily: the query failed``; left out where a place tells it.
         place: Where the SQL begins; the line that Spark names is counted from there.
     """
     message = whole_message(error)
-    where = _where(message, place) if place is not None else ""
-    made = RunError(f"{where}{what}: {first_line(error)}")
+    where = _where(message, place) if place is not None else what
+    made = RunError(f"{where}: {first_line(error)}")
     made.retryable = not is_final(error)
     made.of_data = is_of_data(error)
     made.__cause__ = error
@@ -148,8 +148,8 @@ def is_of_data(error: BaseException) -> bool:
 
 
 def _where(message: str, place: Location) -> str:
-    """``file:line: ``; the query is wrapped in one more line before Spark sees it."""
+    """``file:line``; the query is wrapped in one more line before Spark sees it."""
     found = _PLACE.search(message)
     if found is None:
-        return f"{place}: " if place.line else f"{place.file}: "
-    return f"{place.file}:{max(place.line, 1) + max(int(found[1]) - 2, 0)}: "
+        return str(place) if place.line else place.file
+    return f"{place.file}:{max(place.line, 1) + max(int(found[1]) - 2, 0)}"

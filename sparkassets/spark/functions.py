@@ -80,7 +80,7 @@ def run_function(
     except SparkAssetsError:
         raise
     except BaseException as error:
-        raise raised_by(error, body, what=asset) from error
+        raise raised_by(error, body) from error
     if result is None and may_write:
         _refuse_unrecordable(context.extra, body, asset)
         return ()
@@ -213,8 +213,8 @@ def _place(error: BaseException, body: PythonBody) -> str:
     return str(body.location)
 
 
-def raised_by(error: BaseException, body: PythonBody, *, what: str) -> RunError:
-    """The failure of a run because of whatever its author's code raised."""
+def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunError:
+    """The failure of a run because of whatever its author's code raised; ``what`` says more than its place does."""
     kind = type(error)
     try:
         spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)
@@ -225,7 +225,7 @@ def raised_by(error: BaseException, body: PythonBody, *, what: str) -> RunError:
         text, place, again, of_data = said(error), str(body.location), True, False
     ordinary = issubclass(kind, Exception)
     hint = None if ordinary else "return, or raise an Exception that says what is wrong: other runs share the process"
-    made = RunError(f"{place}: {what}: {text}", hint=hint)
+    made = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
     made.retryable = ordinary and again
     made.of_data = ordinary and of_data
     return made

@@ -57,7 +57,7 @@ def run_sql(
     try:
         return session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
     except Exception as error:
-        raise run_error(error, what=order.asset.name, place=place) from error
+        raise run_error(error, place=place) from error
 
 
 def _render(body: SqlBody, relations: _Relations) -> str:

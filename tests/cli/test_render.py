@@ -91,6 +91,12 @@ def test_a_failure_has_its_first_line_and_the_name_of_the_log():
     ]
 
 
+def test_a_failure_names_its_asset_once():
+    failed = result("delays", "failed", error="delays: the result has no column 'day'")
+    lines = shown(print_summary, Summary((failed,), ())).splitlines()
+    assert lines[-1] == "delays failed: the result has no column 'day'"
+
+
 def test_nothing_due_is_one_line_and_quiet_assets_are_not_listed():
     assert shown(print_summary, Summary((), (Waiting("manual", "manual", quiet=True),))) == "nothing was due\n"
 

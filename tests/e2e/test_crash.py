@@ -471,7 +471,7 @@ def test_the_end_of_the_jvm_in_mid_run_is_a_failure_in_one_line_and_the_next_sta
     victim.jvm.kill()
     assert victim.process.wait(PATIENCE_SECONDS) == 1
     said = victim.said.read_text()
-    assert "daily failed: daily: Spark's JVM was killed by SIGKILL" in said.splitlines()
+    assert "daily failed: Spark's JVM was killed by SIGKILL" in said.splitlines()
     assert not set(NOISE) & set(said.split()), said
     (failed,) = Project.load(shop.folder).runs(asset="daily")
     assert (failed.status, failed.attempts) == ("failed", 1)

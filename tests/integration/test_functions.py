@@ -114,7 +114,7 @@ def test_what_a_function_raises_has_the_line_of_the_file_and_may_be_tried_again(
             raise ConnectionError("the service is away")
     """)
     error = failing(engine, order(table("report", tmp_path, **function(folder, "fetch"))))
-    assert str(error) == f"{folder}/tasks/work.py:6: report: ConnectionError: the service is away"
+    assert str(error) == f"{folder}/tasks/work.py:6: ConnectionError: the service is away"
     assert error.retryable
     assert isinstance(error.__cause__, ConnectionError)
 
@@ -126,7 +126,7 @@ def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks
     """)
     run = order(table("report", tmp_path, **function(folder, "rows", "flights", inlets=["flights"])), flights)
     error = failing(engine, run)
-    assert str(error).startswith(f"{folder}/tasks/work.py:3: report: AnalysisException: [UNRESOLVED_COLUMN")
+    assert str(error).startswith(f"{folder}/tasks/work.py:3: AnalysisException: [UNRESOLVED_COLUMN")
     assert "\n" not in str(error)
     assert not error.retryable
 
@@ -231,17 +231,17 @@ WOULD_END_THE_PROCESS = "return, or raise an Exception that says what is wrong: 
 @pytest.mark.parametrize(
     ("code", "message", "hint"),
     [
-        ("import sys\ndef rows(): sys.exit(3)", "work.py:2: out: SystemExit: 3", WOULD_END_THE_PROCESS),
+        ("import sys\ndef rows(): sys.exit(3)", "work.py:2: SystemExit: 3", WOULD_END_THE_PROCESS),
         ("raise SystemExit", "work.py:1: tasks.work cannot be imported: SystemExit", WOULD_END_THE_PROCESS),
-        ("def rows():\n    yield {}\n    raise KeyboardInterrupt", "work.py:3: out: KeyboardInterrupt", None),
+        ("def rows():\n    yield {}\n    raise KeyboardInterrupt", "work.py:3: KeyboardInterrupt", None),
         (
             "class E(Exception):\n    def __str__(self): raise SystemExit\ndef rows(): raise E",
-            "asset.yml:3:1: out: E, which cannot say what it is",
+            "asset.yml:3:1: E, which cannot say what it is",
             "",
         ),
         (
             "def rows(): raise ExceptionGroup('both', [ValueError('a'), OSError('b')])",
-            "work.py:1: out: ExceptionGroup: both (2 sub-exceptions): ValueError: a",
+            "work.py:1: ExceptionGroup: both (2 sub-exceptions): ValueError: a",
             "",
         ),
     ],

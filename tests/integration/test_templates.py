@@ -164,24 +164,24 @@ def test_what_a_template_may_not_do_is_refused_with_its_line(engine, flights, tm
         (
             "SELECT\n  dely\nFROM {{ inlets.flights }}",
             (
-                "query.sql:2: report: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter "
+                "query.sql:2: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter "
                 "with name `dely` cannot be resolved. Did you mean one of the following? [`delay`, `day`, `origin`]."
             ),
         ),
         (
             "\n\nSELECT day\nday day FROM {{ inlets.flights }}\n",
-            "query.sql:4: report: [PARSE_SYNTAX_ERROR] Syntax error at or near 'day'",
+            "query.sql:4: [PARSE_SYNTAX_ERROR] Syntax error at or near 'day'",
         ),
         (
             "SELECT nosuch(day)\nFROM {{ inlets.flights }}",
             (
-                "query.sql:1: report: [UNRESOLVED_ROUTINE] Cannot resolve routine `nosuch` on search path "
+                "query.sql:1: [UNRESOLVED_ROUTINE] Cannot resolve routine `nosuch` on search path "
                 "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`]."
             ),
         ),
         (
             "SELECT * FROM\n flights",
-            "query.sql:2: report: [TABLE_OR_VIEW_NOT_FOUND] The table or view `flights` cannot be found.",
+            "query.sql:2: [TABLE_OR_VIEW_NOT_FOUND] The table or view `flights` cannot be found.",
         ),
     ],
 )

@@ -133,4 +133,4 @@ def test_what_may_not_be_yielded(call, code, message):
 
 def test_an_error_between_two_yields_has_its_line(call, tmp_path):
     message = said(call, "def f(context, s):\n yield {'rows': 5}\n raise ValueError('no')\n", context())
-    assert message == f"{tmp_path}/emitting_tasks/work.py:3: a: ValueError: no"
+    assert message == f"{tmp_path}/emitting_tasks/work.py:3: ValueError: no"

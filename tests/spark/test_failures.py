@@ -89,12 +89,9 @@ def test_what_a_second_attempt_would_meet_again(message, final):
 
 def test_the_line_of_the_file_is_counted_from_where_the_sql_begins():
     error = Exception("[PARSE_SYNTAX_ERROR] Syntax error. SQLSTATE: 42601 (line 4, pos 3)\n\n== SQL ==")
-    assert (
-        str(run_error(error, what="a", place=Location("a.sql", 1, 1)))
-        == "a.sql:3: a: [PARSE_SYNTAX_ERROR] Syntax error."
-    )
-    assert str(run_error(error, what="a", place=Location("a.yml", 7, 3))).startswith("a.yml:9: ")
-    assert str(run_error(Exception("boom"), what="a", place=Location("a.sql"))) == "a.sql: a: boom"
+    assert str(run_error(error, place=Location("a.sql", 1, 1))) == "a.sql:3: [PARSE_SYNTAX_ERROR] Syntax error."
+    assert str(run_error(error, place=Location("a.yml", 7, 3))).startswith("a.yml:9: ")
+    assert str(run_error(Exception("boom"), place=Location("a.sql"))) == "a.sql: boom"
 
 
 class ConnectError(Exception):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sparkassets.core import selects
+from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.state import AssetState, Made
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
@@ -84,8 +86,26 @@ def _sentence(context: PlanningContext, asset: AssetSpec, state: AssetState, fou
         said = f"the code changed since {when}"
     if not _recomputable(asset):
         return f"{said}; what was appended stays as it is"
-    whole = " --all" if asset.partitioning.is_partitioned else ""
-    return f"{said}; it stays as it is until `sparkassets backfill {asset.name}{whole}`"
+    again = f"it stays as it is until `sparkassets backfill {asset.name}"
+    if not asset.partitioning.is_partitioned:
+        return f"{said}; {again}`"
+    if any(_reshaped(asset, each) for each in found):
+        return f"{said}, and its columns with it; {again} --rebuild` makes the table anew"
+    return f"{said}; {again} --all`"
+
+
+def _reshaped(asset: AssetSpec, made: Made) -> bool:
+    """Whether the query surely returns other columns now, which only a rebuild may write, and there is one."""
+    was, now = _columns(made.definition), _columns(asset.definition)
+    if not was or not now or asset.fan is not None:
+        return False
+    return not was <= now or (asset.schema == "strict" and was != now)
+
+
+def _columns(definition: Definition | None) -> set[str]:
+    """The columns that a query returns, in small letters; none where that is not sure."""
+    text = definition.text if definition is not None else ""
+    return {name.casefold() for name in selects.columns_of(text) or ()}
 
 
 def _since(asset: AssetSpec, state: AssetState) -> int:

@@ -55,6 +55,7 @@ def read_asset_files(
         draft = _draft(document, project)
         if not draft.sure("asset") or not _kept(draft, drafts):
             problems += document.problems
+            unreadable |= _perhaps_meant(draft)
             continue
         for outlet in _outlets(draft, project):
             _kept(outlet, drafts)
@@ -73,6 +74,11 @@ def _kept(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
     else:
         (draft.at / "asset").problem(message)
     return False
+
+
+def _perhaps_meant(draft: AssetDraft) -> set[str]:
+    """The names by which others may know a document whose own name is wrong or taken: its file's, and its outlets."""
+    return {draft.file.path.rpartition("/")[2].partition(".")[0], *(draft.keys.outlets or {})}
 
 
 def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:

@@ -70,13 +70,24 @@ def compile_inlets(
         elif name in assets.drafts:
             inlet = _Inlet(draft, assets.drafts[name], options, at, columns.get(name))
             found[name] = inlet.compile(waits_only=name not in {*named, *compared}, location=at.key_location)
+    found |= _named_alone(draft, named, found, assets)
+    return {**found, **_compared_alone(draft, compared, found, assets, columns)}
+
+
+def _named_alone(
+    draft: AssetDraft, named: Mapping[str, Mention], listed: Mapping[str, InletSpec], assets: AssetFiles
+) -> dict[str, InletSpec]:
+    """The inlets that the code names and that are not listed."""
+    found: dict[str, InletSpec] = {}
     for name, mention in named.items():
         if refused := _refuse(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
-        elif name not in found and name in assets.drafts:
+        elif name not in listed and name in assets.drafts:
             inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
             found[name] = inlet.compile(waits_only=False, location=mention.location)
-    return {**found, **_compared_alone(draft, compared, found, assets, columns)}
+    if named.keys() - found.keys() - listed.keys():
+        draft.at.document.failed.add("inlets")
+    return found
 
 
 def _compared_alone(

@@ -51,7 +51,7 @@ class Caller:
         except SparkAssetsError:
             raise
         except BaseException as error:
-            raise raised_by(error, body, what=self.asset) from error
+            raise raised_by(error, body) from error
 
     def _ask(self, check: RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  another package's
         try:

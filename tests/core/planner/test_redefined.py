@@ -81,6 +81,27 @@ class TestWarn:
         said = "the code changed since a-5 at 2025-01-01T00:00Z; it stays as it is until `sparkassets backfill a --all`"
         assert story.noted() == [(ALL, said)]
 
+    @pytest.mark.parametrize(
+        ("now", "more", "command"),
+        [
+            ("SELECT 1 AS x, 2 AS y", {}, "--rebuild"),
+            ("SELECT 1 AS z", {"schema": "evolve"}, "--rebuild"),
+            ("SELECT 1 AS x, 2 AS y", {"schema": "add_columns"}, "--all"),
+            ("SELECT 2 AS X", {}, "--all"),
+            ("SELECT * FROM x", {}, "--all"),
+        ],
+    )
+    def test_columns_that_no_run_may_change_take_a_rebuild(self, now, more, command):
+        story = there(**more)
+        story.becomes(code(now))
+        ((_, said),) = story.noted()
+        anew = ", and its columns with it" if command == "--rebuild" else ""
+        last = " makes the table anew" if command == "--rebuild" else ""
+        assert said == (
+            f"the code changed since a-5 at 2025-01-01T00:00Z{anew}; "
+            f"it stays as it is until `sparkassets backfill a {command}`{last}"
+        )
+
     def test_a_table_of_two_is_told_until_the_rest_is_computed_again(self):
         story = there()
         story.becomes(NEW)

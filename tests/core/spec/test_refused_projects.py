@@ -157,6 +157,40 @@ b.yml:3:1: 'retries' has no meaning for a source: others write it, so nothing ru
             id="a_name_twice",
         ),
         pytest.param(
+            {
+                "a.yml": """\
+asset: a
+source: true
+""",
+                "b.yml": """\
+asset: a
+source: true
+""",
+                "c.yml": """\
+asset: c
+inlets: [b, d]
+sql: SELECT 1 AS x
+schedule: a & b
+""",
+                "d.yml": """\
+asset: d
+inlets: {e: {on_update: ignore}}
+sql: SELECT * FROM {{ inlets.b }}
+""",
+                "e.yml": """\
+asset: e
+path: ./e
+source: delta
+""",
+            },
+            """\
+b.yml:1:8: the asset 'a' is defined twice; first at a.yml:1:8
+    asset: a
+           ^
+""",
+            id="a_copy_that_kept_its_name",
+        ),
+        pytest.param(
             {},
             """\
 project.yml:1:10: the project has no assets: there is no YAML file with an asset in assets/
