@@ -189,7 +189,7 @@ class Partitioning:
     @property
     def known(self) -> PartitionSet:
         """All partitions of the tuples that are known."""
-        return self._of_known(_ALWAYS)
+        return _alike(self.segments, _ALWAYS) if self.segments else EVERYTHING
 
     @remembered
     def unknown(self, parts: PartitionSet) -> PartitionSet:
@@ -381,13 +381,20 @@ class Partitioning:
             return parts.lift(lambda ranges: _ALWAYS if ranges else ranges, question="cover")
         return parts.lift(lambda ranges: open_ended(time.cover, ranges), question=("cover", time))
 
-    @remembered
     def inside(self, parts: PartitionSet) -> PartitionSet:
         """Every partition that lies in ``parts`` wholly.
 
         >>> UNPARTITIONED.inside(PartitionSet.span(0, 1)) == NOTHING
         True
         """
+        if self.time is None or parts.apart or not parts.time.is_bounded:
+            return self._inside(parts)
+        ranges = self.time.inside(parts.time)  # of time alone, as each look asks it of most assets
+        return parts if ranges is parts.time else PartitionSet(ranges)
+
+    @remembered
+    def _inside(self, parts: PartitionSet) -> PartitionSet:
+        """`inside` of anything."""
         if not self.is_partitioned:
             return EVERYTHING if parts.is_everything else NOTHING
         time = self.time
