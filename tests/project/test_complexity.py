@@ -14,7 +14,6 @@ LONGEST = 60
 
 ABOVE = {
     "core/planner/alignment.py:_fate",
-    "core/planner/explain.py:_newest",
     "core/planner/failures.py:_runs",
     "core/planner/incremental.py:_changes",
     "core/planner/incremental.py:_touched",

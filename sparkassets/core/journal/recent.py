@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 
@@ -139,22 +139,24 @@ class Recent(Generic[T]):
 
     def without(self, up_to: int, *, but: Collection[int]) -> Recent[T]:
         """Only the newest, and those whose number is behind ``up_to`` or among ``but``, a set."""
-        packs, apart = [], sorted(but) if self.packs else ()
-        for pack in self.packs:
-            if pack.first > up_to:
-                packs.append(pack)
-            elif (pack.last > up_to or _some(apart, pack.first, pack.last)) and (
-                kept := tuple(each for each in pack.items if each.seq > up_to or each.seq in but)
-            ):
-                packs.append(pack if len(kept) == pack.count else Pack.of(kept))
+        apart = sorted(but) if self.packs else ()
+        packs = (pack if pack.first > up_to else _left(pack, up_to, but, apart) for pack in self.packs)
         kept = tuple(each for each in self.loose[:-1] if each.seq > up_to or each.seq in but)
-        return Recent(tuple(packs), (*kept, *self.loose[-1:]))
+        return Recent(tuple(pack for pack in packs if pack is not None), (*kept, *self.loose[-1:]))
+
+
+def _left(pack: Pack[T], up_to: int, but: Collection[int], apart: Sequence[int]) -> Pack[T] | None:
+    """What of a pack is left by `Recent.without`; the numbers ``apart`` are those of ``but``, ascending."""
+    if pack.last <= up_to and not _some(apart, pack.first, pack.last):
+        return None
+    kept = tuple(each for each in pack.items if each.seq > up_to or each.seq in but)
+    return pack if len(kept) == pack.count else Pack.of(kept) if kept else None
 
 
 def _between(items: tuple[T, ...], after: int, up_to: int | None) -> Iterator[T]:
     return (each for each in items if each.seq > after and (up_to is None or each.seq <= up_to))
 
 
-def _some(numbers: list[int] | tuple[()], first: int, last: int) -> bool:
+def _some(numbers: Sequence[int], first: int, last: int) -> bool:
     """Whether one of the numbers, ascending, is from first to last."""
     return bisect_left(numbers, first) < bisect_right(numbers, last)

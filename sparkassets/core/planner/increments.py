@@ -65,7 +65,7 @@ def refusals(context: PlanningContext, asset: AssetSpec, state: AssetState) -> l
 
 def _found(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Increment]:
     """What a run reads of each inlet that is read by its changes, or was so before."""
-    if not [inlet for inlet in asset.inlets.values() if inlet.read is not None]:
+    if all(inlet.read is None for inlet in asset.inlets.values()):
         return {}
     found = {
         inlet.name: increment(context, asset, state, inlet) for inlet in filter(_by_changes, asset.inlets.values())
