@@ -89,6 +89,17 @@ def test_a_withheld_block_rests_and_its_consumer_says_for_what_it_waits():
     assert run(w).ok
 
 
+def test_each_of_several_that_are_withheld_names_its_own_partitions():
+    w = world()
+    w.engine.judged["a"] = bad(SECOND)
+    run(w)
+    w.engine.judged["a"] = bad(days("2025-01-03"))
+    w.tell("s", "2025-01-03")
+    run(w)
+    said = [item.reason.partition("; ")[2] for item in planned(w).waiting if item.reason.startswith("withheld by")]
+    assert said == [f"`sparkassets accept a --partition 2025-01-0{day} --reason …` publishes it" for day in (2, 3)]
+
+
 def test_new_data_tries_it_again_once():
     w = world()
     w.engine.judged["a"] = bad(SECOND)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
+from shlex import quote
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
 from sparkassets.core.phrases import FEW, listing
@@ -50,11 +51,21 @@ def completing(asset: str, partitioning: Partitioning, question: Question, *, ap
 
 
 def _command(asset: str, partitioning: Partitioning, question: Question) -> str:
-    named = partitioning.labels(question.blocks, most=FEW + 1)
-    which = [f"--partition {label}" for label in named[:FEW]] + ["--partition …"] * (len(named) > FEW)
+    return " ".join(["sparkassets mark", asset, *partition_options(question.blocks, partitioning)])
+
+
+def partition_options(blocks: PartitionSet, partitioning: Partitioning) -> list[str]:
+    """What names blocks on a command line, the first few of them; nothing for an asset without partitions.
+
+    >>> from sparkassets.core.partitions import TimePartition
+    >>> days = Partitioning(TimePartition("day", "UTC"))
+    >>> partition_options(days.parse("2025-01-02..2025-01-03"), days)
+    ['--partition 2025-01-02..2025-01-03']
+    """
+    named = partitioning.labels(blocks, most=FEW + 1)
     if not named and partitioning.is_partitioned:
-        which = ["--partition …"]
-    return " ".join(["sparkassets mark", asset, *which])
+        return ["--partition …"]
+    return [f"--partition {quote(label)}" for label in named[:FEW]] + ["--partition …"] * (len(named) > FEW)
 
 
 def asked_of(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:

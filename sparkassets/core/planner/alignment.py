@@ -20,7 +20,7 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.timing import due_ticks
-from sparkassets.core.planner.withheld import accepting
+from sparkassets.core.planner.withheld import accepting, held
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -288,16 +288,16 @@ def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Parti
         return ""
     maker = context.state.assets.get(upstream.maker, state)
     if lacking is not None:
-        held = next((each for each in reversed(maker.withheld) if each.blocks.overlaps(lacking)), None)
+        record = next((each for each in reversed(maker.withheld) if each.blocks.overlaps(lacking)), None)
         failed = ", which failed" if state.failed_blocks.overlaps(lacking) else ""
-        return failed if held is None else _withheld(context, maker, held)
+        return failed if record is None else _withheld(context, maker, record, lacking)
     if inlet.name not in ticks:
         due = due_ticks(context, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
     end, coming = unix(slot.end), ticks[inlet.name]
-    held = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
-    if held is not None:
-        return _withheld(context, maker, held)
+    record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
+    if record is not None:
+        return _withheld(context, maker, record, EVERYTHING)
     if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
         interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
@@ -306,8 +306,9 @@ def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Parti
     return ", which failed" if end == coming[0] else ", which comes after one that failed"
 
 
-def _withheld(context: PlanningContext, maker: AssetState, record: Withheld) -> str:
-    return f", which is withheld ({record.text}): `{accepting(context, maker, record)}` publishes it"
+def _withheld(context: PlanningContext, maker: AssetState, record: Withheld, lacking: PartitionSet) -> str:
+    named = held(context, context.asset(maker.name), maker).to_name(record.blocks & lacking)
+    return f", which is withheld ({record.text}): `{accepting(context, maker, record, named=named)}` publishes it"
 
 
 def _join(parts: list[Aligned]) -> Aligned:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from sparkassets.core.journal.questions import partition_options
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -46,6 +47,11 @@ class Held:
     def again(self) -> PartitionSet:
         """What is to be computed again."""
         return self.accepted | self.caused | self.rejudged
+
+    def to_name(self, parts: PartitionSet) -> PartitionSet:
+        """Those of ``parts`` that rest, for a command that has to name them; nothing where no others rest."""
+        resting = self.resting & parts
+        return NOTHING if resting == self.resting else resting
 
 
 NONE = Held()
@@ -162,8 +168,13 @@ def waits(
     context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
 ) -> tuple[Waiting, ...]:
     """What rests of some blocks, and why."""
-    records = [(within(each, among), parts & among) for each, parts in held(context, asset, state).records]
-    return tuple(Waiting(asset.name, reason(context, state, each), None, parts) for each, parts in records if parts)
+    found = held(context, asset, state)
+    records = [(within(each, among), parts & among) for each, parts in found.records]
+    return tuple(
+        Waiting(asset.name, reason(context, state, each, named=found.to_name(parts)), None, parts)
+        for each, parts in records
+        if parts
+    )
 
 
 def within(record: Withheld, parts: PartitionSet) -> Withheld:
@@ -173,10 +184,11 @@ def within(record: Withheld, parts: PartitionSet) -> Withheld:
     return replace(record, verdicts=tuple(each.within(parts) for each in record.verdicts))
 
 
-def reason(context: PlanningContext, state: AssetState, record: Withheld) -> str:
-    """Why blocks of a record are not published, and what publishes them."""
+def reason(context: PlanningContext, state: AssetState, record: Withheld, *, named: PartitionSet) -> str:
+    """Why blocks of a record are not published, and what publishes them: as of `accepting`."""
     which = f" ({span})" if (span := span_of(context, record)) else ""
-    return f"withheld by {record.run}{which}: {record.text}; `{accepting(context, state, record)}` publishes it"
+    command = accepting(context, state, record, named=named)
+    return f"withheld by {record.run}{which}: {record.text}; `{command}` publishes it"
 
 
 def span_of(context: PlanningContext, record: Withheld) -> str:
@@ -186,13 +198,18 @@ def span_of(context: PlanningContext, record: Withheld) -> str:
     return "..".join(map(context.when, record.interval))
 
 
-def accepting(context: PlanningContext, state: AssetState, record: Withheld) -> str:
-    """The command that accepts what the record tells; why is to be said by who gives it."""
+def accepting(context: PlanningContext, state: AssetState, record: Withheld, *, named: PartitionSet = NOTHING) -> str:
+    """The command that accepts what the record tells; why is to be said by who gives it.
+
+    It names the blocks of ``named``, which is nothing where no others are withheld.
+    """
     which = ""
     if record.apart:
         alike = [each for each in state.withheld if each.apart and each.interval == record.interval]
         single = record.interval is not None and len(alike) == 1
         which = f" --interval {span_of(context, record)}" if single else f" --run {record.run}"
+    if named:
+        which = "".join(f" {each}" for each in partition_options(named, context.asset(state.name).partitioning))
     return f"sparkassets accept {state.name}{which} --reason …"
 
 

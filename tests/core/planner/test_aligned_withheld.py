@@ -66,3 +66,14 @@ def test_of_partitions_it_is_told_alike(withheld):
     while any(each.asset == "down" for each in told.plan().runs):
         told.run("down")
     assert [reason.partition(": missing ")[2] for reason in waits(told)] == [f"{withheld}, {SAID}"]
+
+
+def test_of_partitions_of_which_others_are_withheld_the_command_names_what_it_waits_for():
+    told = story(start=at(DAYS[0]))
+    (run,) = [each for each in told.plan().runs if each.asset == "up"]
+    held = days(DAYS[0]) | days(DAYS[2])
+    told.succeed("up", told.claim(run), withheld=held, verdicts=(verdict(held),))
+    while any(each.asset == "down" for each in told.plan().runs):
+        told.run("down")
+    (said,) = waits(told)
+    assert said.endswith(f": `sparkassets accept up --partition {DAYS[0]} --reason …` publishes it")

@@ -127,10 +127,11 @@ def _withheld(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, 
     """What is withheld and rests, the newest first."""
     maker = context.asset(asset.maker) if asset.maker else asset
     state = context.state_of(maker)
-    for record, parts in reversed(held(context, maker, state).records):
+    found = held(context, maker, state)
+    for record, parts in reversed(found.records):
         yield {
             "run": record.run,
-            "accept": accepting(context, state, record),
+            "accept": accepting(context, state, record, named=found.to_name(parts)),
             "at": record.at,
             "slices": named(parts, maker) or span_of(context, record),
             "count": counted(parts, maker),
