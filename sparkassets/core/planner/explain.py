@@ -23,6 +23,7 @@ from sparkassets.core.planner.redo import left_of, requested
 from sparkassets.core.planner.require import counted, lacking_blocks, required
 from sparkassets.core.planner.skipped import by_mark, without_all
 from sparkassets.core.planner.upcoming import upcoming
+from sparkassets.core.planner.upstream import upstream_waits
 from sparkassets.core.planner.watermarks import watermark
 from sparkassets.core.planner.withheld import held, quarantine_of, span_of, within
 from sparkassets.core.planner.wording import labels, named_parts, plural, prefixed
@@ -330,12 +331,25 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks:
     needed = _needed(context, asset, inlet, blocks)
     lost = waits_for_lost(context, asset, inlet)
     closed = [lost.reason if lost else None, stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
-    gates = [Node(reason, holds=False) for reason in closed if reason is not None]
+    behind = _behind(context, asset, inlet, blocks)
+    gates = [Node(reason, holds=False) for reason in (*closed, *behind) if reason is not None]
     there = needed[0].holds if needed else context.dataset(inlet).seq > 0
     state = context.state_of(asset)
     reached = [Node(watermark(context, state, inlet).text)] if inlet.read is not None else []
     children = (Node(_newest(context, inlet.uri, state)), *reached, *needed, *gates)
     return Node(f"inlet {inlet.name} ({_gates(inlet)})", there and not gates, children)
+
+
+def _behind(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[str]:
+    """What of the inlet failed or is withheld that some of the blocks read, which counts whatever is required."""
+    before = context.decided.get(inlet.name)
+    if before is None or not before.barriers or inlet.on_update == "ignore":
+        return []
+    found = before.barriers
+    if asset.partitioning.is_partitioned:
+        found = upstream_waits(context, asset, pending(context, asset, context.state_of(asset)).wanted).barriers
+    reasons = {each.reason for each in before.barriers}
+    return [each.reason for each in found if each.reason in reasons and each.blocks.overlaps(blocks)]
 
 
 def _needed(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[Node]:

@@ -137,6 +137,17 @@ class TestAWeekThatIsNotOver:
         story.fail("daily", story.claim(run))
         assert story.waits("weekly", invocation="i") == [f"waits for daily 2024-12-30..2025-01-05, which failed{said}"]
 
+    @pytest.mark.parametrize("more", [{"by": "week"}, {"by": None}])
+    def test_an_inlet_that_failed_does_not_speak_for_running(self, more):
+        inlet = InletSpec("daily", "", Overlap(), require=Require("any"))
+        story = Story(project(source("s"), asset("daily", "s"), asset("later", inlet, **more)), now="2025-01-09")
+        story.observed("s", "2024-12-30..2025-01-05")
+        (run,) = (each for each in story.plan().runs if each.asset == "daily")
+        story.fail("daily", story.claim(run))
+        told = repr(explain(story.context(invocation="i"), story.project.assets["later"]))
+        assert "- inlet daily (require: any, on_update: rerun)" in told
+        assert "    - daily 2024-12-30..2025-01-05, which failed" in told.splitlines()
+
     def test_a_partition_is_explained_by_its_own_run(self):
         story = Story(project(source("s"), asset("a", "s", strategy=DateRange(max_partitions_per_run=1))))
         story.observed("s", "2025-01-01..2025-01-03")

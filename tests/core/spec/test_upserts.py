@@ -47,7 +47,10 @@ def test_a_change_of_its_options_is_one_of_the_code():
 @pytest.mark.parametrize(
     ("write", "expected"),
     [
-        ("upsert", "a.yml:4:8: 'write' is 'upsert'; expected replace or append\n"),
+        (
+            "upsert",
+            "a.yml:4:8: 'write' is 'upsert'; expected replace, append or a map such as {upsert: {keys: [<column>]}}\n",
+        ),
         (
             "{}",
             "a.yml:4:8: 'write' is a map without a write; expected {upsert: {keys: [<column>]}} or {publish: ",
