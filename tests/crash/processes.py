@@ -111,11 +111,13 @@ class Started:
         """What it wrote."""
         return self.orders.said.read_text() if self.orders.said is not None and self.orders.said.exists() else ""
 
-    def ends(self) -> str:
-        """Waits until it ends, well or by SIGKILL, or is stopped; how."""
+    def ends(self, *, also: str = "") -> str:
+        """Waits until it ends, well or by SIGKILL, is stopped, or ends in a way that is fine ``also``; how."""
         if self.end in ("", "stopped"):
             self.end = self._server.ask(f"wait {self.pid}")
-        assert self.end in ("exited 0", "stopped", KILLED), f"{self.end} at {self.point or 'no point'}:\n{self.said}"
+        assert self.end in ("exited 0", "stopped", KILLED, also), (
+            f"{self.end} at {self.point or 'no point'}:\n{self.said}"
+        )
         return self.end
 
     def go_on(self) -> None:
