@@ -17,7 +17,7 @@ from sparkassets.core.planner.marking import Marking, checked_reason, mark
 from sparkassets.core.planner.status import asset_status, grid
 from sparkassets.core.spec.model import InletSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import Append, Upsert
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, days, project, source, timed
 
@@ -310,6 +310,28 @@ class TestWhole:
             say(story, "a", "done")
         with pytest.raises(InputError, match=r"a cannot be marked: a-5 never ended"):
             say(story, "a", "done", gone={claim})
+
+    @pytest.mark.parametrize("kind", ["done", "skip"])
+    def test_of_instances_it_uses_up_all_that_are_due(self, kind):
+        story = instances()
+        assert story.plan().runs[0].interval == (at("2025-01-10"), at("2025-01-11"))
+        assert say(story, "a", kind)
+        assert story.plan().runs == ()
+        story.now = "2025-01-14"
+        (run,) = story.plan().runs
+        assert run.interval == (at("2025-01-13"), at("2025-01-14"))
+
+    def test_instances_cannot_be_missing_as_a_whole(self):
+        with pytest.raises(InputError, match="has a run for each of its instances, so it cannot be missing") as caught:
+            say(instances(), "a", "missing")
+        assert caught.value.hint == "`sparkassets backfill a --interval A..B` computes one again"
+
+
+def instances() -> Story:
+    """A run for each day; three are due."""
+    daily = timed({"cron": "0 0 * * *", "start": "2025-01-10", "catchup": "all"})
+    write = Upsert(("id",))
+    return Story(project(asset("a", by=None, schedule=daily, strategy=EveryInstance(), write=write)), now="2025-01-13")
 
 
 def test_what_runs_cannot_be_marked(story):
