@@ -361,7 +361,7 @@ def test_of_two_drivers_side_by_side_on_one_disk_the_other_goes_on_when_one_is_k
         shop.await_(lambda: shop.contents("daily") == EXPECTED["daily"])
     finally:
         victim.jvm.resume()
-    shop.await_(lambda: len(shop.history("daily", "success")) == 1)
+    shop.await_(lambda: all(len(shop.history(asset, "success")) == 1 for asset in EXPECTED))
     other.stop()
     for asset in EXPECTED:
         shop.check(asset, runs=1)
