@@ -238,10 +238,6 @@ _VALUE: Final = re.compile(
     re.DOTALL,
 )
 _VALUES: Final = ("in_escaped", "in_double", "in_single", "plain")
-_SPOKEN_OF: Final = frozenset({"token", "credential", "credentials", "signature"})
-"""Names that stand before a colon in what programs say of them, too."""
-_SENTENCE: Final = re.compile(r"(?<=:\s)[A-Za-z][a-z]{1,11}\s\(?[A-Za-z]{2,12}(?![A-Za-z0-9])")
-"""What follows such a colon: two words, none of which could be a token."""
 _OF_QUERY: Final = re.compile(r"(?P<plain>[^\s&;\"'\\?#]++)")
 _LONG_KEY: Final = re.compile(r"[A-Za-z0-9._~+/=%-]{16,}+")
 
@@ -389,8 +385,6 @@ def _assignments(text: str) -> Iterator[Credential]:
         word = _named(name)
         in_query = word is None and found["mark"] is not None and name.lower() in _IN_QUERIES
         if not in_query and (word is None or _is_reference(word, text[start : start + 2])):
-            continue
-        if name.lower() in _SPOKEN_OF and _SENTENCE.match(text, start):
             continue
         value = (_OF_QUERY if in_query else _VALUE).match(text, start)
         if value is None:

@@ -33,12 +33,6 @@ from sparkassets.core.redaction import redact
         ("AKIAABCDEFGHIJKLMNOP", "a key"),
         ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.sig-na_ture1", "a key"),
         ("Bearer 3f9aa1c27b", "a key"),
-        ("token: hunter secret7", "a credential in 'token'"),
-        ("token: dGhpc2lz secret", "a credential in 'token'"),
-        ("token: hunter", "a credential in 'token'"),
-        ("token=hunter is wrong", "a credential in 'token'"),
-        ("api_token: hunter is wrong", "a credential in 'api_token'"),
-        ("password: correct horse", "a credential in 'password'"),
     ],
 )
 def test_credentials_in_text(text, what):
@@ -63,9 +57,6 @@ def test_credentials_in_text(text, what):
         "the password was changed",
         "the bearer of authentication",
         "exit code=137 pass=5",
-        "PUT http://169.254.169.254/latest/api/token: error sending request: client error (Connect)",
-        "cannot get credentials: Connection refused (os error 111)",
-        "no credentials: not found in the environment",
     ],
 )
 def test_ordinary_text_holds_none(text):
