@@ -214,6 +214,7 @@ def stopped_at(s3: Lossy, processes: Server, home: Path, seed: int, point: str) 
     settled(history)
 
 
+@pytest.mark.deep
 def test_a_driver_that_is_stopped_before_its_put_and_goes_on_after_its_lease_writes_nothing(s3, processes, tmp_path):
     stopped_at(s3, processes, tmp_path, 2, "commit:ready")
 
