@@ -160,13 +160,13 @@ def test_none_harms_another(spark, tmp_path, monkeypatch, capfd):
     stopped = "RuntimeError: spark.stop() would end the runs beside this one; leave the session as it is"
     zone = "the rows are of a Spark session whose time zone is Asia/Tokyo, but dates are those of UTC here"
     assert {each.asset: each.error for each in first.runs} == {
-        "exits": f"{at('sys.exit(3)')}: exits: SystemExit: 3",
-        "interrupts": f"{at('raise KeyboardInterrupt')}: interrupts: KeyboardInterrupt",
-        "cancels": f"{at('raise asyncio.CancelledError')}: cancels: CancelledError",
-        "leaves_a_pool": f"{at(pool)}: leaves_a_pool: CancelledError: the pool is gone",
+        "exits": f"{at('sys.exit(3)')}: SystemExit: 3",
+        "interrupts": f"{at('raise KeyboardInterrupt')}: KeyboardInterrupt",
+        "cancels": f"{at('raise asyncio.CancelledError')}: CancelledError",
+        "leaves_a_pool": f"{at(pool)}: CancelledError: the pool is gone",
         "never_ends": "never_ends: no result within its timeout of 2 s",
-        "stops_spark": f"{at('spark.stop()')}: stops_spark: {stopped}",
-        "stops_another": f"{at('SparkSession.builder.getOrCreate().stop()')}: stops_another: {stopped}",
+        "stops_spark": f"{at('spark.stop()')}: {stopped}",
+        "stops_another": f"{at('SparkSession.builder.getOrCreate().stop()')}: {stopped}",
         "in_another_zone": f"in_another_zone: {zone}",
         "changes_the_zone": f"changes_the_zone: {zone}",
         **dict.fromkeys(["in_another_session", "changes_all", "clean", "sees_nothing"], ""),
