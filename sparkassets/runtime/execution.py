@@ -16,6 +16,7 @@ A driver that dies before the first commit has decided nothing.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
@@ -49,6 +50,8 @@ INTERRUPTED = "interrupted before it ended"
 """What a cancelled run says of itself."""
 GRACE_SECONDS = 20.0
 """How long a cancelled attempt may take to return before it is left behind; it can no longer land by then."""
+AGAIN_SECONDS = 0.5
+"""After which it is interrupted again while it has not returned."""
 
 
 @frozen
@@ -408,14 +411,19 @@ class Execution:
         if ended.is_set():
             return raised[0] if raised else None
         late = not self._wake.is_set()
-        if late:
-            self._engine.cancel(self._work.run)
-        ended.wait(GRACE_SECONDS)
+        self._interrupt_until(ended)
         with self._gate:
             given_up.set()
         if late:
             return _TimedOutError(f"{self._order.asset.name}: no result within its timeout of {seconds} s")
         return _CancelledError(INTERRUPTED)
+
+    def _interrupt_until(self, ended: threading.Event) -> None:
+        """Returns once the attempt has, or is left behind; what it begins only now could not be interrupted before."""
+        deadline = time.monotonic() + GRACE_SECONDS
+        while not ended.is_set() and (left := deadline - time.monotonic()) > 0:
+            self._engine.cancel(self._work.run)
+            ended.wait(min(left, AGAIN_SECONDS))
 
     def _write(self, computation: Computation, attempt: int, given_up: threading.Event) -> None:
         """One commit in every outlet that has none; nothing is begun in the next before it is in this one.

@@ -45,7 +45,7 @@ ZONE = "spark.sql.session.timeZone"
 SLEEPS = "SELECT reflect('java.lang.Thread', 'sleep', 200 + 0 * id) AS slept FROM range(0, 5000, 1, 2)"
 LONG = f"SELECT count(*) AS n FROM ({SLEEPS}) WHERE slept = 'never'"  # noqa: S608
 """Takes minutes and nothing of a core, but both slots of the server: nothing goes on beside it."""
-PATIENCE_SECONDS = 90
+PATIENCE_SECONDS = 240
 
 
 class Client:

@@ -221,6 +221,7 @@ def test_what_is_cancelled_ends_beside_its_session_too(told):
 
 def test_the_command_line_by_spark_remote_with_a_state_by_the_session(told):
     """Interrupted in its second run; what was done is recorded."""
+    assert isinstance(told["command"], list), told["command"]
     code, found, runs, err = told["command"]
     assert (code, found) == (130, [[1]])
     assert runs == [["claim", "one"], ["claim", "two"], ["failure", "two"], ["success", "one"]]

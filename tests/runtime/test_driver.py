@@ -1,5 +1,6 @@
 import json
 import threading
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,6 +12,7 @@ from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.runtime import execution
 from sparkassets.runtime.work import Backfill, Rebuild, Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, at, days, project, source
@@ -276,8 +278,6 @@ def test_a_timeout_fences_the_run_and_what_comes_late_does_not_land():
         gone.set()
 
     w.engine.hooks["a", "write"], w.engine.hooks["a", "written"] = slow, after
-    from sparkassets.runtime import execution
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execution, "GRACE_SECONDS", 0.05)
         (result,) = w.driver().run([Tick()]).runs
@@ -308,6 +308,35 @@ def test_interrupting_cancels_what_runs_and_loses_nothing():
     w.engine.hooks.clear()
     w.driver().run([Tick()])
     assert len(w.engine.data("a")) == len(w.engine.data("b")) == 1
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["interrupted", "too late"])
+def test_what_a_run_begins_only_after_it_was_cancelled_is_cancelled_too(late):
+    """Between two calls of Spark there is nothing to interrupt."""
+    w = world(source("s"), asset("a", "s", retries=0, **({"timeout_seconds": 0.05} if late else {})))
+    w.tell("s", "2025-01-01")
+    driver, cancel, asked = w.driver(), w.engine.cancel, []
+
+    def counted(run):
+        asked.append(run)
+        cancel(run)
+
+    def slow(order):
+        if not late:
+            driver.stop()
+        while not asked:
+            threading.Event().wait(0.01)
+        w.engine.cancelled.clear()
+        while order.run not in w.engine.cancelled:
+            threading.Event().wait(0.01)
+        raise OSError("cancelled by Spark")
+
+    w.engine.cancel, w.engine.hooks["a", "compute"] = counted, slow
+    began = time.monotonic()
+    (result,) = driver.run([Tick()]).runs
+    assert result.status == ("failed" if late else "cancelled")
+    assert len(asked) > 1
+    assert time.monotonic() - began < execution.GRACE_SECONDS / 2
 
 
 def test_what_fails_once_the_driver_is_to_stop_is_cancelled_as_the_signal_may_have_reached_spark_first():
