@@ -28,7 +28,7 @@ class Named:
 
     Attributes:
         partitions: Keys ``A..B`` or ``A``.
-        interval: Instants ``A..B``, of an asset without partitions.
+        interval: Instants ``A..B``, or ``A`` where it starts, of an asset without partitions.
         run: The name of a run of such an asset.
     """
 
@@ -51,7 +51,7 @@ class Named:
 class Marking(Opened):
     """What people can say of the partitions of a project."""
 
-    def mark(self, asset: str, kind: MarkKind, *partitions: str, reason: str) -> Marked:
+    def mark(self, asset: str, kind: MarkKind, *partitions: str, interval: str | None = None, reason: str) -> Marked:
         """Says that partitions are done, missing or to be skipped, without running them; needs no Spark.
 
         ``done`` counts as computed: what failed, or was loaded by hand, is news for those that read it. ``missing`` is
@@ -62,12 +62,15 @@ class Marking(Opened):
             asset: Its name.
             kind: ``done``, ``missing`` or ``skip``.
             partitions: Keys ``A..B`` or ``A``, inclusive; none for an asset without partitions.
+            interval: Of an asset without partitions that has a run for each instance: the data interval of one of
+                them, instants ``A..B``, or ``A`` where it starts; None for all that are due.
             reason: Why, for people; without credentials.
 
         Raises:
-            InputError: The asset is a source, its keys are wrong, some of them run, or the reason is missing.
+            InputError: The asset is a source, its keys are wrong, no instance has that interval, some of them run, or
+                the reason is missing.
         """
-        return self._mark(asset, kind, Named(tuple(partitions)), reason, verb="mark")
+        return self._mark(asset, kind, Named(tuple(partitions), interval), reason, verb="mark")
 
     def accept(
         self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
@@ -120,12 +123,13 @@ class Marking(Opened):
             ledger.commit(lambda state: self._seen(state, asset))
             recorded = ledger.commit(decide)
             left = {link.token for link in ledger.state.assets[asset].chain}
-        own = (each.entry for each in recorded if isinstance(each.entry, MarkEntry))
-        made = PartitionSet.union(entry.blocks for entry in own if entry.asset == asset)
+        said = [each.entry for each in recorded if isinstance(each.entry, MarkEntry) and each.entry.asset == asset]
+        made = PartitionSet.union(entry.blocks for entry in said)
         settled = tuple(link.entry.run for link in asking if link.token not in left)
         partly = kind == "accept" and spec.partitioning.is_partitioned
         rest = NOTHING if blocks.is_everything and partly else known[0] - made
-        return Marked(asset, kind, asked.reason, asked.by, made, rest, settled)
+        instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
+        return Marked(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
 
     def _seen(self, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.

@@ -78,3 +78,41 @@ def test_a_reason_is_asked_for_and_holds_no_credential(said):
 def test_refusals_are_documents_too(said):
     code, out, _ = said("mark", "best_shops", "--partition", "x", "--done", "--reason", "x", "--json")
     assert (code, json.loads(out)["error"]["message"]) == (2, "asset 'best_shops' has no partitions")
+
+
+@pytest.fixture
+def invoices(shop):
+    """An asset that has a run for each day since long ago."""
+    text = """
+asset: invoices
+strategy: every_instance
+partition: none
+write: append
+schedule: {cron: "0 0 * * *", start: 2025-03-01, end: 2025-03-05}
+sql: SELECT 1 AS n
+"""
+    (shop / "assets" / "invoices.yml").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("invoices")
+def test_one_instance_is_named_by_its_interval(said, asked):
+    first = "2025-03-02T00:00Z", "2025-03-03T00:00Z"
+    assert said("mark", "invoices", "--interval", "..".join(first), "--skip", "--reason", "closed") == (
+        0,
+        "invoices  2025-03-02T00:00Z to 2025-03-03T00:00Z  marked as skipped\n",
+        "",
+    )
+    told = asked("mark", "invoices", "--interval", "2025-03-03", "--done", "--reason", "by hand")
+    assert (told["changed"], told["partitions"]) == (True, None)
+    assert told["data_interval"] == {"start": "2025-03-03T00:00:00Z", "end": "2025-03-04T00:00:00Z"}
+    plan = asked("plan", "--select", "invoices")
+    assert [run["data_interval"]["start"][:10] for run in plan["runs"]] == ["2025-03-01", "2025-03-04"]
+    reasons = [wait["reason"] for wait in plan["waiting"]]
+    assert any("2025-03-02T00:00Z..2025-03-03T00:00Z marked as skipped by" in reason for reason in reasons)
+    assert "instances" in said("explain", "invoices")[1]
+    event = asked("events", "list", "--last", "1")[0]
+    assert event["extra"]["interval"] == "2025-03-03T00:00:00Z..2025-03-04T00:00:00Z"
+    other = "2025-03-02T06:00..2025-03-02T08:00"
+    code, _, err = said("mark", "invoices", "--interval", other, "--skip", "--reason", "x")
+    assert (code, "is no interval of its schedule 0 0 * * *" in err) == (2, True)
+    assert "near it is 2025-03-02T00:00Z" in err

@@ -117,6 +117,19 @@ def test_instances_are_withheld_beside_one_another_and_each_is_accepted_by_itsel
     assert state(w, "b").last is not None
 
 
+@pytest.mark.parametrize("kind", ["done", "skip"])
+def test_a_mark_of_one_withheld_instance_leaves_the_others(kind):
+    w = world()
+    judging(w, {28, 30})
+    run(w)
+    before = w.driver().ledger.open().dataset("a").seq
+    marked = Marking(w.project, w.adapters()).mark("a", kind, interval=span(28), reason="it is empty")
+    assert (marked.blocks, marked.instance) == (EVERYTHING, seconds(28))
+    assert [each.interval for each in state(w, "a").withheld] == [seconds(30)]
+    assert state(w, "a") == decoded(w)
+    assert (w.driver().ledger.open().dataset("a").seq > before) == (kind == "done")
+
+
 def test_they_are_shown_each_with_its_interval_its_rules_and_rows():
     w = world()
     judging(w, {28, 30})

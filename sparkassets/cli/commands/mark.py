@@ -11,14 +11,17 @@ import click
 from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
-from sparkassets.cli.render import blocks_text
+from sparkassets.cli.render import blocks_text, interval_text
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.marks import mark_document
+from sparkassets.core.instants import instant
 from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.marks import MarkKind
+    from sparkassets.core.journal.marks import Marked, MarkKind
+    from sparkassets.core.partitions import PartitionSet
+    from sparkassets.core.spec.model import ProjectSpec
 
 KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 
@@ -27,6 +30,12 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 @click.argument("asset", type=AssetName())
 @project_option
 @partitions_option
+@click.option(
+    "--interval",
+    metavar="A..B",
+    help="One instance only, of an asset with `strategy: every_instance` and no partitions: its data interval, or A "
+    "where that starts (ISO; as of `backfill`).",
+)
 @click.option("--done", "kinds", flag_value="done", multiple=True, help="They count as computed, as they are.")
 @click.option("--missing", "kinds", flag_value="missing", multiple=True, help="They are to be computed again.")
 @click.option(
@@ -35,29 +44,44 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 @click.option("--reason", required=True, metavar="TEXT", help="Why, for whoever reads the plan later.")
 @json_option
 def command(
-    folder: Path, asset: str, partitions: tuple[str, ...], kinds: tuple[MarkKind, ...], reason: str, as_json: bool
+    folder: Path,
+    asset: str,
+    partitions: tuple[str, ...],
+    interval: str | None,
+    kinds: tuple[MarkKind, ...],
+    reason: str,
+    as_json: bool,
 ) -> int:
     """Correct what is known of ASSET without running it.
 
     With --done what failed is accepted, or what somebody loaded by hand: it counts as computed, its readers go on, and
     it is stale as ever once what it reads changes. With --missing it is computed again as soon as it can be, also where
     nothing changed; its rows stay until then. With --skip it is neither wanted nor waited for, until --missing takes
-    that back or a `backfill --force` computes it. Of an asset without partitions --skip leaves out what is due now.
+    that back or a `backfill --force` computes it. Of an asset without partitions --skip leaves out what is due now;
+    where each interval or event has a run of its own, --interval names one of them.
     """
     if len(set(kinds)) != 1:
         raise InputError("say one of --done, --missing and --skip")
     project = open_project(folder)
-    found = project.mark(asset, kinds[0], *partitions, reason=reason)
+    found = project.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
     if as_json:
         print_json(mark_document(found, project.spec))
         return 0
     terminal, word = Terminal.of(sys.stdout), {"done": "done", "missing": "missing", "skip": "skipped"}[found.kind]
     already = f"was {word} already"
-    if found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
+    if found.instance is None and found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
         already = "nothing is due that it could skip"
     for blocks, said in ((found.blocks, f"marked as {word}"), (found.unchanged, already)):
         if blocks:
-            terminal.print("  ".join(filter(None, [asset, blocks_text(asset, blocks, project.spec), said])))
+            terminal.print("  ".join(filter(None, [asset, _which(found, blocks, project.spec), said])))
     if found.settled:
         terminal.print(f"{asset}  this settles {listing(found.settled, last='and')}")
     return 0
+
+
+def _which(found: Marked, blocks: PartitionSet, project: ProjectSpec) -> str:
+    """The partitions, or the one instance, for people."""
+    if found.instance is None:
+        return blocks_text(found.asset, blocks, project)
+    start, end = map(instant, found.instance)
+    return interval_text(start, end, timezone=project.timezone)

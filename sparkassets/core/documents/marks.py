@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import partitions_document
+from sparkassets.core.documents.values import interval_document, partitions_document
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.marks import Marked
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def mark_document(mark: Marked, project: ProjectSpec) -> dict[str, Any]:
-    """``{asset, mark, changed, partitions, unchanged, settled, reason, by}``; without partitions both are null."""
+    """``{asset, mark, changed, partitions, unchanged, data_interval, settled, reason, by}``.
+
+    Without partitions both are null; ``data_interval`` is that of the only instance that was named, else null.
+    """
     asset = project.assets[mark.asset]
     return {
         "asset": mark.asset,
@@ -20,6 +23,7 @@ def mark_document(mark: Marked, project: ProjectSpec) -> dict[str, Any]:
         "changed": bool(mark.blocks),
         "partitions": partitions_document(mark.blocks, asset),
         "unchanged": partitions_document(mark.unchanged, asset),
+        "data_interval": interval_document(mark.instance),
         "settled": list(mark.settled),
         "reason": mark.reason,
         "by": mark.by,

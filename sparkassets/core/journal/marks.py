@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
+from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import Consumption
 from sparkassets.frozen import frozen
@@ -35,6 +36,7 @@ class MarkEntry:
         watermarks: Of such an asset: from where it goes on in inlets that are read by their changes.
         only_answers: It tells what became of runs that nobody could look for, and nothing else.
         run: Of an asset whose instances are runs of their own: the run whose rows are accepted.
+        instance: Of such an asset: the data interval of the only instance that it is about, Unix seconds.
     """
 
     asset: str
@@ -50,11 +52,15 @@ class MarkEntry:
     watermarks: Mapping[str, str] = field(default_factory=dict)
     only_answers: bool = False
     run: str = ""
+    instance: tuple[int, int] | None = None
 
     @property
     def extra(self) -> dict[str, Any]:
         """What its event tells people."""
-        return {"mark": self.kind, "reason": self.reason, "by": self.by}
+        told = {"mark": self.kind, "reason": self.reason, "by": self.by}
+        if self.instance is None:
+            return told
+        return {**told, "interval": "..".join(format_instant(instant(each)) for each in self.instance)}
 
 
 @frozen
@@ -81,6 +87,35 @@ class Mark:
 
 
 @frozen
+class InstanceMark:
+    """What was said of one instance of an asset without partitions.
+
+    Attributes:
+        interval: Its data interval, Unix seconds.
+        of_tick: Whether a tick of the timetable brings it; else events have.
+        seq: Number of the entry that says it.
+        at: When, Unix seconds.
+    """
+
+    kind: MarkKind
+    interval: tuple[int, int]
+    of_tick: bool
+    reason: str
+    by: str
+    seq: int
+    at: int
+
+    @property
+    def text(self) -> str:
+        """What was said, by whom and why, for a sentence."""
+        return f"marked as {WORDS[self.kind]} by {self.by}: {self.reason}"
+
+    def is_ahead(self, cursor: tuple[int, int] | None) -> bool:
+        """Whether its tick comes after the newest one that ran, so that the mark alone keeps it from running."""
+        return self.of_tick and (cursor is None or self.interval[::-1] > cursor[::-1])
+
+
+@frozen
 class Marked:
     """What became of a mark that was asked for.
 
@@ -88,6 +123,7 @@ class Marked:
         blocks: Those of which it was recorded; everything for an asset without partitions.
         unchanged: Those that were so already.
         settled: Runs that nobody could look for, and that it has told all of.
+        instance: The data interval of the only instance that it is about, Unix seconds.
     """
 
     asset: str
@@ -97,6 +133,17 @@ class Marked:
     blocks: PartitionSet
     unchanged: PartitionSet
     settled: tuple[str, ...] = ()
+    instance: tuple[int, int] | None = None
+
+
+def after_instance(
+    before: Iterable[InstanceMark], mark: InstanceMark, cursor: tuple[int, int] | None
+) -> tuple[InstanceMark, ...]:
+    """What was said of instances once that is: all that is ahead of the cursor, and the newest of the others."""
+    others = [each for each in before if each.interval != mark.interval]
+    kept = others if mark.kind == "missing" else [*others, mark]
+    behind = [each.seq for each in kept if not each.is_ahead(cursor)][-MOST_DONE:]
+    return tuple(each for each in kept if each.is_ahead(cursor) or each.seq in behind)
 
 
 def after_mark(marks: Iterable[Mark], mark: Mark, *, claims: Iterable[int] = ()) -> tuple[Mark, ...]:

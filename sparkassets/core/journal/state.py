@@ -18,7 +18,7 @@ from sparkassets.core.journal.entries import (
 )
 from sparkassets.core.journal.found import ForeignCommit, TargetEntry
 from sparkassets.core.journal.iterations import Iteration
-from sparkassets.core.journal.marks import Mark, MarkEntry
+from sparkassets.core.journal.marks import InstanceMark, Mark, MarkEntry
 from sparkassets.core.journal.questions import Question
 from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.requests import RedoRequest
@@ -69,7 +69,7 @@ class EventRef:
             case TargetEntry() if entry.is_event:
                 parts = entry.changed
             case MarkEntry() if entry.came:
-                parts = entry.came
+                parts, interval = entry.came, entry.instance
             case _:
                 return None
         extra = dict(sorted(entry.extra.items()))  # as the store has them
@@ -293,6 +293,7 @@ class AssetState:
         costs: What its newest successes took, ascending.
         made: By what it was computed, by the order in which the definitions came.
         marks: What people said of its blocks, ascending; no block is in two.
+        instance_marks: What people said of single instances, ascending; no instance is in two.
         keys: Segments of its open dimensions, by column; ``spec`` has those that count, with what its inlets tell.
         redo: Requests to compute blocks again that are not answered wholly, ascending.
         iterations: What it published and still has, in the order in which it was recorded.
@@ -332,6 +333,7 @@ class AssetState:
     made: tuple[Made, ...] = ()
     redo: tuple[RedoRequest, ...] = ()
     marks: tuple[Mark, ...] = ()
+    instance_marks: tuple[InstanceMark, ...] = ()
     iterations: tuple[Iteration, ...] = ()
     taken: tuple[Taken, ...] = ()
     late: int = 0
@@ -347,6 +349,16 @@ class AssetState:
         if not self.marks:  # as a rule; each look at a project asks several times
             return NOTHING
         return PartitionSet.union(mark.blocks for mark in self.skips if not mark.blocks.is_everything)
+
+    @property
+    def skipped_instances(self) -> tuple[InstanceMark, ...]:
+        """The instances that are not wanted, because somebody said so."""
+        return tuple(mark for mark in self.instance_marks if mark.kind == "skip")
+
+    @property
+    def marked_ticks(self) -> tuple[InstanceMark, ...]:
+        """The marks of instances that a tick brings, or will bring, and that need no run."""
+        return tuple(mark for mark in self.instance_marks if mark.is_ahead(self.cursor))
 
     @property
     def redone(self) -> PartitionSet:

@@ -170,6 +170,11 @@ def accepted(before: Records, run: str, said: str) -> Records:
     return tuple(replace(each, said=said) if each.apart and each.run == run else each for each in before)
 
 
+def but_instance(before: Records, interval: tuple[int, int]) -> Records:
+    """What is withheld when somebody says what the instances of that interval are."""
+    return tuple(each for each in before if not (each.apart and each.interval == interval))
+
+
 def without(before: Records, blocks: PartitionSet) -> Records:
     """What is withheld still when ``blocks`` are not any more."""
     return tuple(left for each in before if (left := _outside(each, blocks)).blocks)

@@ -298,7 +298,8 @@ def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Parti
     record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
     if record is not None:
         return _withheld(context, maker, record, EVERYTHING)
-    if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
+    told = any(mark.interval[1] == end for mark in state.marked_ticks)
+    if told or (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
         interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
         return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
     if not state.failed or not coming:

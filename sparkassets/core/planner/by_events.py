@@ -11,6 +11,7 @@ from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
+from sparkassets.core.planner.instance_marks import marked_instances
 from sparkassets.core.planner.news import Causes, Uses, causes, everything
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import outdated
@@ -27,6 +28,11 @@ def due_runs(case: Case) -> Course:
 
     Where there is none, but an older run never ended, one that settles that.
     """
+    course = _course(case)
+    return replace(course, waiting=(*course.waiting, *marked_instances(case.context, case.state)))
+
+
+def _course(case: Case) -> Course:
     found, again, withheld = _due(case), _again(case), held(case.context, case.asset, case.state)
     if isinstance(found, Waiting):
         return _not_due(case, found, again, withheld)

@@ -11,6 +11,7 @@ from sparkassets.core.journal.withheld import Withheld, besides
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
+from sparkassets.core.planner.instance_marks import text_of
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
 from sparkassets.core.planner.news import passed, ticks_of, verdict_of
@@ -72,6 +73,8 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     children.append(_schedule(context, asset, state))
     if asset.partitioning.is_partitioned:
         children.append(_partitions(context, asset, state, blocks))
+    if told := tuple(Node(text_of(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]):
+        children.append(Node("instances", None, told))
     children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
     children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
     children.append(_history(context, asset, state))

@@ -15,6 +15,7 @@ from sparkassets.core.planner.answers import answered
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.increments import reached
+from sparkassets.core.planner.instance_marks import marked
 from sparkassets.core.planner.losses import advised
 from sparkassets.core.planner.news import causes, everything
 from sparkassets.core.planner.pending import meant, pending
@@ -39,8 +40,9 @@ class Marking:
     Attributes:
         blocks: Everything for an asset without partitions.
         by: Who says it.
-        interval, run: Which withheld run of an asset without partitions it is about, by its data interval (Unix
-            seconds) or its name.
+        interval: Which instance, or which withheld run, of an asset without partitions it is about: its data interval,
+            Unix seconds; both the same for the one that starts there.
+        run: Which withheld run of such an asset it is about.
     """
 
     asset: AssetSpec
@@ -85,7 +87,8 @@ def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry
     came, coverage = own.came, context.state_of(context.asset(name)).coverage
     if own.kind == "done" and not own.blocks.is_everything:
         came = own.came | (own.blocks - coverage)
-    return MarkEntry(name, context.asset(name).uri, own.kind, own.blocks, own.reason, own.by, came)
+    said = MarkEntry(name, context.asset(name).uri, own.kind, own.blocks, own.reason, own.by, came)
+    return replace(said, instance=own.instance)
 
 
 def mark(context: PlanningContext, marking: Marking) -> MarkEntry | None:
@@ -244,6 +247,9 @@ def _whole(context: PlanningContext, marking: Marking, state: AssetState) -> Mar
     asset, name, kind = marking.asset, marking.asset.name, marking.kind
     _refuse_unsettled(context, state)
     plain = MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
+    if marking.interval is not None:
+        told = marked(context, asset, state, marking.interval, plain)
+        return None if told.instance is None else told
     if state.asking and kind != "skip":
         return answered(asset, state, plain)
     if kind == "missing":

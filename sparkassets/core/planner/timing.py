@@ -15,6 +15,9 @@ from sparkassets.core.strategies import EveryInstance, LatestOnly, Strategy
 from sparkassets.core.timetables import Catchup, Continuous, Once, Slot, Timetable
 from sparkassets.frozen import frozen
 
+Interval = tuple[tuple[int, int], tuple[int, int]]
+"""The data interval of an instance and that of the slot that it stands for, Unix seconds; mostly the same."""
+
 MOST_RUNS = 100
 """Runs of one asset that a plan names, under ``catchup: all`` and ``every_instance``; others follow when these ran."""
 
@@ -47,9 +50,9 @@ def due_ticks(
             return _continuous(context, asset, timetable, state)
         case Once():
             return _once(context, asset, timetable, state)
-    catchup = timetable.catchup or _catchup(asset.strategy)
+    catchup = catchup_of(asset, timetable)
     newest = timetable.last_at(instant(context.now))
-    if newest is None:
+    if newest is None or (catchup != "all" and _interval(newest) in _told_of(state)):
         return _not_yet(context, asset, timetable, state)
     missed = list(islice(_missed(timetable, newest, state, context.now), MOST_RUNS + 1))
     if not missed:
@@ -68,6 +71,11 @@ def due_ticks(
     spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
     whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
     return (_noted(whole, f"spans {spanned} intervals since {context.when(first.interval[0])} (catchup: rollup)"),)
+
+
+def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:
+    """What becomes of missed intervals."""
+    return timetable.catchup or _catchup(asset.strategy)
 
 
 def _catchup(strategy: Strategy | None) -> Catchup:
@@ -102,12 +110,41 @@ def before_tick(timetable: Timetable, tick: Tick) -> int:
     return tick.interval[0] if earlier is None else min(unix(earlier.end), tick.interval[1])
 
 
+def due_intervals(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
+) -> Iterator[Interval]:
+    """The data interval of each instance that is due and the slot's that it stands for, oldest first; not only some."""
+    newest = timetable.last_at(instant(context.now))
+    if newest is None or catchup_of(asset, timetable) != "all":
+        ticks = due_ticks(context, asset, timetable, state)
+        return iter([] if isinstance(ticks, Waiting) else [(tick.interval, tick.cursor) for tick in ticks])
+    slots = _missed(timetable, newest, state, context.now)
+    missed = (_tick(context, slot, timetable, state) for slot in slots)
+    return ((tick.interval, tick.cursor) for tick in missed)
+
+
+def slots_after(timetable: Timetable, at: int) -> Iterator[Slot]:
+    """The slots whose ``run_after`` is later than that, Unix seconds; oldest first."""
+    coming = timetable.first_after(instant(at))
+    return iter(()) if coming is None else _following(timetable, coming)
+
+
+def _told_of(state: AssetState) -> frozenset[tuple[int, int]]:
+    """The intervals that need no run, as somebody said."""
+    return frozenset(mark.interval for mark in state.marked_ticks)
+
+
 def _missed(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
     """The slots since the last one that ran, oldest first; since the timetable's start where none ran.
 
     Slots may share an end: those that follow the one that ran are missed too. Where the schedule was changed, the one
-    that ran is none of its slots, and nothing up to its end is missed.
+    that ran is none of its slots, and nothing up to its end is missed. Those of which somebody told are not.
     """
+    found, told = _since_the_last(timetable, newest, state, now), _told_of(state)
+    return (slot for slot in found if _interval(slot) not in told) if told else found
+
+
+def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
     if state.cursor is None:
         start = timetable.start
         return iter([newest]) if start is None else timetable.between(instant(start), instant(now))
@@ -145,10 +182,12 @@ def _noted(tick: Tick, note: str) -> Tick:
 
 def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
     """Until when there is no run; of those that are still to come, some may have run already, at a later time."""
-    coming, done = timetable.first_after(instant(context.now)), ""
+    coming, done, told = timetable.first_after(instant(context.now)), "", _told_of(state)
     if coming is not None and state.cursor is not None and unix(coming.end) <= state.cursor[1]:
         done = f" ran already up to {context.when(state.cursor[1])}, in a later plan;"
         coming = next(_after(state.cursor, _following(timetable, coming)), None)
+    if coming is not None and told:
+        coming = next((slot for slot in _following(timetable, coming) if _interval(slot) not in told), None)
     if coming is None:
         why = "its end has passed" if timetable.end is not None else "it has no more runs"
         return Waiting(asset.name, f"{asset.schedule.text}:{done} {why}", quiet=True)
@@ -165,15 +204,21 @@ def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
 
 
 def _once(context: PlanningContext, asset: AssetSpec, timetable: Once, state: AssetState) -> tuple[Tick, ...] | Waiting:
-    ended = state.last or (state.withheld[-1] if state.withheld else None)
-    if ended is not None:
-        return Waiting(asset.name, f"{asset.schedule.text}: {ended.run} was it", quiet=True)
-    if timetable.start is not None and timetable.start > context.now:
-        return _not_yet(context, asset, timetable, state)
-    if timetable.start is None and timetable.end is not None and timetable.end <= context.now:
+    if was := _over(state):
+        return Waiting(asset.name, f"{asset.schedule.text}: {was}", quiet=True)
+    over = timetable.start is None and timetable.end is not None and timetable.end <= context.now
+    if over or (timetable.start is not None and timetable.start > context.now):
         return _not_yet(context, asset, timetable, state)
     at = context.now if timetable.start is None else timetable.start
     return (Tick(at, (at, at), (at, at)),)
+
+
+def _over(state: AssetState) -> str:
+    """Why what runs once runs no more; empty before that."""
+    ended = state.last or (state.withheld[-1] if state.withheld else None)
+    if ended is not None:
+        return f"{ended.run} was it"
+    return "nothing of it is left" if state.cursor is not None else ""
 
 
 def _continuous(

@@ -14,7 +14,7 @@ from sparkassets.core.journal.codec.values import (
     interval_from,
     segments_to,
 )
-from sparkassets.core.journal.marks import Mark, MarkEntry
+from sparkassets.core.journal.marks import InstanceMark, Mark, MarkEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption
@@ -28,11 +28,13 @@ def mark_to(entry: MarkEntry) -> dict[str, Any]:
         "came": parts_to(entry.came),
         "consumes": dict(using.consumes),
         "ticks": dict(using.ticks),
+        **({"skips": list(using.skips)} if using.skips else {}),
         "events": list(entry.events),
         "cursor": entry.cursor,
         "watermarks": dict(entry.watermarks),
         **({"only_answers": True} if entry.only_answers else {}),
         **({"run": entry.run} if entry.run else {}),
+        **({"instance": entry.instance} if entry.instance is not None else {}),
         **segments_to(entry.blocks),
     }
     return {
@@ -56,12 +58,13 @@ def mark_from(row: JournalRow, body: Mapping[str, Any]) -> MarkEntry:
         reason=extra["reason"],
         by=extra["by"],
         came=parts_from(body["came"]),
-        consumption=Consumption(body["consumes"], body["ticks"]),
+        consumption=Consumption(body["consumes"], body["ticks"], tuple(body.get("skips", ()))),
         events=tuple(body["events"]),
         cursor=interval_from(body["cursor"]),
         watermarks=body.get("watermarks", {}),
         only_answers=body.get("only_answers", False),
         run=body.get("run", ""),
+        instance=interval_from(body.get("instance")),
     )
 
 
@@ -73,3 +76,13 @@ def marks_to(marks: Iterable[Mark]) -> list[Any]:
 def marks_from(plain: Iterable[Sequence[Any]]) -> tuple[Mark, ...]:
     """The marks of `marks_to`."""
     return tuple(Mark(kind, parts_from(parts), reason, by, seq, at) for kind, parts, reason, by, seq, at in plain)
+
+
+def instances_to(marks: Iterable[InstanceMark]) -> list[Any]:
+    """What was said of instances, as plain values."""
+    return [[each.kind, each.interval, each.of_tick, each.reason, each.by, each.seq, each.at] for each in marks]
+
+
+def instances_from(plain: Iterable[Sequence[Any]]) -> tuple[InstanceMark, ...]:
+    """The marks of `instances_to`."""
+    return tuple(InstanceMark(kind, (start, end), *rest) for kind, (start, end), *rest in plain)

@@ -211,6 +211,7 @@ def _used_to(asset: AssetState) -> dict[str, Any]:
         "cursor": asset.cursor,
         "ticks": dict(asset.ticks),
         "columns": dict(asset.columns),
+        **({"instance_marks": marks.instances_to(asset.instance_marks)} if asset.instance_marks else {}),
     }
 
 
@@ -223,6 +224,7 @@ def _used_from(body: Mapping[str, Any]) -> dict[str, Any]:
         "cursor": interval_from(body["cursor"]),
         "ticks": body["ticks"],
         "columns": body.get("columns", {}),
+        "instance_marks": marks.instances_from(body.get("instance_marks", ())),
     }
 
 

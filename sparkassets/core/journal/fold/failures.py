@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sparkassets.core.journal.state import FailedBlocks
@@ -36,6 +37,11 @@ def after_blocks(before: Failures, blocks: PartitionSet, *, invocation: str = ""
 def without(before: Failures, blocks: PartitionSet) -> Failures:
     """What is still failed when somebody forgets that ``blocks`` are, of which no run has tried any."""
     return _outside(before, blocks, known="unknown")
+
+
+def but_of(before: Failures, events: Collection[int]) -> Failures:
+    """What is still failed when somebody answers these events, of runs that are for some of them each."""
+    return tuple(item for item in before if not item.events or not set(item.events) <= set(events))
 
 
 def _parted(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:

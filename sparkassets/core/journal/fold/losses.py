@@ -43,6 +43,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             placed=asset.placed,
             costs=asset.costs,
             marks=asset.skips,
+            instance_marks=asset.skipped_instances,
             keys=asset.keys,
             redo=asset.redo,
             made=tuple(replace(each, blocks=NOTHING) for each in asset.made),

@@ -8,14 +8,15 @@ from sparkassets.core.instants import unix
 from sparkassets.core.journal import withheld
 from sparkassets.core.journal.entries import Numbered
 from sparkassets.core.journal.fold import consumption, datasets, made, requests
+from sparkassets.core.journal.fold.failures import but_of as failures_but_of
 from sparkassets.core.journal.fold.failures import without
 from sparkassets.core.journal.fold.losses import accepted
 from sparkassets.core.journal.fold.removal import computed
-from sparkassets.core.journal.fold.runs import further
+from sparkassets.core.journal.fold.runs import further, to_align
 from sparkassets.core.journal.fold.workspace import Workspace
-from sparkassets.core.journal.marks import Mark, MarkEntry, after_mark
-from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.journal.marks import InstanceMark, Mark, MarkEntry, after_instance, after_mark
+from sparkassets.core.journal.state import AssetState, Instance
+from sparkassets.core.partitions import NOTHING, PartitionSet
 
 
 def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
@@ -26,6 +27,10 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
         asset = work.assets[entry.asset] = _answered(asset, entry)
     if entry.only_answers:
         work.assets[entry.asset] = replace(asset, failed=without(asset.failed, entry.blocks))
+        return
+    if entry.instance is not None:
+        work.assets[entry.asset] = _instance(work, asset, entry, entry.instance, numbered)
+        _tell(work, entry, numbered, withdrawn=NOTHING)
         return
     mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))
     if entry.run:
@@ -90,6 +95,28 @@ def _done(work: Workspace, asset: AssetState, blocks: PartitionSet, seq: int) ->
         computed(asset, blocks, None, through=seq),
         coverage=asset.coverage | blocks,
         stale={name: marks for name, marks in stale.items() if marks},
+    )
+
+
+def _instance(
+    work: Workspace, asset: AssetState, entry: MarkEntry, interval: tuple[int, int], numbered: Numbered
+) -> AssetState:
+    """An asset without partitions, of whose instances a person tells of one: it is used up, whatever it had failed of.
+
+    A tick that others are due before is told apart until these ran.
+    """
+    after = consumption.answered(work, asset, entry.consumption, entry.events)
+    told = InstanceMark(entry.kind, interval, not entry.events, entry.reason, entry.by, numbered.seq, unix(numbered.at))
+    cursor = further(asset.cursor, entry.cursor)
+    if entry.kind == "done" and asset.table_id is not None:
+        there = Instance(*interval, numbered.seq, asset.table_id, asset.version)
+        after = to_align(work, after, entry.uri, there)
+    return replace(
+        after,
+        cursor=cursor,
+        failed=() if entry.cursor is not None else failures_but_of(asset.failed, entry.events),
+        withheld=asset.withheld if entry.kind == "missing" else withheld.but_instance(asset.withheld, interval),
+        instance_marks=after_instance(asset.instance_marks, told, cursor),
     )
 
 

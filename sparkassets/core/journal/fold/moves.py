@@ -26,7 +26,16 @@ def moved(work: Workspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetSt
         work.datasets[spec.uri] = dataset
     marks = old.skips if spec.partitioning.understands(old.spec.partitioning) else ()
     made = tuple(replace(each, blocks=NOTHING) for each in old.made)
-    return AssetState(old.name, spec, chain=old.chain, paused=old.paused, placed=seq, marks=marks, made=made)
+    return AssetState(
+        old.name,
+        spec,
+        chain=old.chain,
+        paused=old.paused,
+        placed=seq,
+        marks=marks,
+        instance_marks=old.skipped_instances,
+        made=made,
+    )
 
 
 def renamed(work: Workspace, name: str, old: str, new: str) -> None:

@@ -271,9 +271,15 @@ def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tu
 
 def with_instance(work: Workspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
     """The asset with the success of an interval, where some consumer is aligned to its runs."""
-    if entry.interval is None or not entry.published or not _is_aligned_to(work, entry):
+    if entry.interval is None or not entry.published:
         return asset
-    found = Instance(*entry.interval, seq, entry.table_id, entry.version)
+    return to_align(work, asset, entry.uri, Instance(*entry.interval, seq, entry.table_id, entry.version))
+
+
+def to_align(work: Workspace, asset: AssetState, uri: str, found: Instance) -> AssetState:
+    """The asset with what is there of an interval, where some consumer is aligned to it."""
+    if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
+        return asset
     others = [each for each in asset.instances if each.end != found.end]
     return replace(asset, instances=tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:]))
 
@@ -310,11 +316,6 @@ def _forget_failures(work: Workspace, name: str) -> None:
     unused = consumption.unused(work, asset)
     failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
     work.assets[name] = replace(asset, failed=failed)
-
-
-def _is_aligned_to(work: Workspace, entry: SuccessEntry | OutletEntry) -> bool:
-    """Whether some consumer is aligned to the runs of the asset."""
-    return any(inlet.aligned and inlet.name == entry.asset for _, inlet in work.readers(entry.uri))
 
 
 def _by_end(interval: tuple[int, int]) -> tuple[int, int]:

@@ -1,0 +1,299 @@
+"""Marks of single instances of an asset that has a run for each interval or event (``every_instance``)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkassets.core.journal.found import Found, TargetEntry
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.marking import Marking, entries, mark
+from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import Append, Upsert
+from sparkassets.errors import InputError
+from tests.builders import Story, asset, at, multi, project, source, timed
+from tests.core.planner.test_marks import check
+
+DAILY = {"cron": "0 0 * * *", "start": "2025-01-10"}
+
+
+def days(first: str, last: str = "") -> tuple[int, int]:
+    """The day of January, or the interval from the one to the other."""
+    return at(f"2025-01-{first}"), at(f"2025-01-{last or int(first) + 1:0>2}")
+
+
+def story(*more, write=None, **given) -> Story:
+    """A run for each day since the 10th of January, of which three are due; and what reads them."""
+    made = asset(
+        "a", by=None, schedule=timed({**DAILY, **given}), strategy=EveryInstance(), write=write or Upsert(("id",))
+    )
+    return Story(project(made, asset("b", "a", by=None), *more), now="2025-01-13")
+
+
+def say(told: Story, kind: str, asked: tuple[int, int], name: str = "a", **more) -> MarkEntry | None:
+    """Marks; returns what was recorded."""
+    marking = Marking(told.project.assets[name], EVERYTHING, kind, "as told", "ann", asked)
+    entry = mark(told.context(**more), marking)
+    if entry is not None:
+        told.add(entry)
+    check(told)
+    return entry
+
+
+def due(told: Story, name: str = "a") -> list[tuple[int, int] | None]:
+    return [run.interval for run in told.plan().runs if run.asset == name]
+
+
+def refused(told: Story, kind: str, asked: tuple[int, int], name: str = "a", **more) -> tuple[str, str | None]:
+    with pytest.raises(InputError) as caught:
+        say(told, kind, asked, name, **more)
+    return str(caught.value.args[0]), caught.value.hint
+
+
+class TestOfTicks:
+    @pytest.mark.parametrize("kind", ["done", "skip"])
+    @pytest.mark.parametrize("day", ["10", "11", "12"])
+    def test_only_that_one_is_used_up(self, kind, day):
+        told = story()
+        entry = say(told, kind, days(day))
+        others = [days(each) for each in ("10", "11", "12") if each != day]
+        assert (entry.instance, due(told)) == (days(day), others)
+        assert bool(entry.came) == (kind == "done")
+        for _ in others:
+            told.succeed("a", told.claim(next(run for run in told.plan().runs if run.asset == "a")))
+        assert due(told) == []
+        told.now = "2025-01-14"
+        assert due(told) == [days("13")]
+
+    def test_it_is_named_by_where_it_starts(self):
+        told = story()
+        assert say(told, "skip", (at("2025-01-11"), at("2025-01-11"))).instance == days("11")
+
+    def test_the_mark_is_told_until_its_turn_has_passed_and_explained_ever_after(self):
+        told = story()
+        say(told, "skip", days("11"))
+        span = "2025-01-11T00:00Z..2025-01-12T00:00Z"
+        said = f"{span} marked as skipped by ann: as told"
+        assert f"{said}; `sparkassets mark a --interval {span} --missing` takes it back" in told.waits("a")
+        assert f"instances\n    {said} (at 2025-01-01T00:00Z)" in str(explain(told.context(), told.project.assets["a"]))
+        told.run_all()
+        assert not [each for each in told.waits("a") if "skipped" in each]
+        assert f"{said} (at" in str(explain(told.context(), told.project.assets["a"]))
+
+    def test_the_next_one_is_told_with_what_is_to_come_skipped(self):
+        told = story()
+        say(told, "skip", days("13"))
+        told.run_all()
+        assert told.waits("a")[0].endswith("not before 2025-01-15T00:00Z")
+        told.now = "2025-01-14"
+        assert due(told) == []
+        told.now = "2025-01-15"
+        assert due(told) == [days("14")]
+
+    def test_what_is_still_to_come_is_skipped_but_not_done(self):
+        told = story()
+        say(told, "skip", days("14"))
+        told.now = "2025-01-16"
+        assert due(told) == [days(each) for each in ("10", "11", "12", "13", "15")]
+        called = "a 2025-01-17T00:00Z..2025-01-18T00:00Z"
+        assert refused(told, "done", days("17")) == (
+            f"{called} is not due before 2025-01-18T00:00Z, so it cannot be done",
+            None,
+        )
+
+    def test_it_is_taken_back_while_it_is_ahead(self):
+        told = story()
+        say(told, "skip", days("11"))
+        say(told, "missing", days("11"))
+        assert due(told) == [days(each) for each in ("10", "11", "12")]
+        assert told.state.assets["a"].instance_marks == ()
+        message, hint = refused(told, "missing", days("12"))
+        assert message == (
+            "a 2025-01-12T00:00Z..2025-01-13T00:00Z is not marked, or is past: "
+            "only an instance that is still ahead can be missing again"
+        )
+        assert hint == "`sparkassets backfill a --interval A..B` computes one again"
+
+    def test_what_appends_is_wanted_again_only_where_it_was_skipped(self):
+        told = story(write=Append())
+        say(told, "skip", days("11"))
+        assert say(told, "missing", days("11"))
+        say(told, "done", days("11"))
+        assert refused(told, "missing", days("11"))[0] == ("asset 'a' appends: what it holds cannot be computed again")
+
+    def test_the_same_again_is_no_news_and_another_word_takes_its_place(self):
+        told = story()
+        say(told, "skip", days("11"))
+        assert say(told, "skip", days("11")) is None
+        assert say(told, "done", days("11")).came.is_everything
+        assert [each.kind for each in told.state.assets["a"].instance_marks] == ["done"]
+        assert due(told) == [days("10"), days("12")]
+
+    def test_a_failure_of_the_first_is_forgotten_and_the_others_go_on(self):
+        told = story()
+        told.fail("a", told.claim(told.plan().runs[0]))
+        say(told, "skip", days("11"))
+        assert told.plan(invocation="i").runs == ()
+        say(told, "skip", days("10"))
+        assert [run.interval for run in told.plan(invocation="i").runs] == [days("12")]
+        assert due(told) == [days("12")]
+
+    def test_more_are_due_than_a_plan_names(self):
+        told = story(start="2024-01-01")
+        say(told, "skip", days("12"))
+        assert len(due(told)) == 100
+        for _ in range(4):
+            for run in [run for run in told.plan().runs if run.asset == "a"]:
+                told.succeed("a", told.claim(run))
+        assert (due(told), told.state.assets["a"].cursor) == ([], days("11"))
+
+    def test_what_was_passed_is_not_due(self):
+        told = story()
+        told.run_all()
+        assert refused(told, "skip", days("11")) == (
+            "a 2025-01-11T00:00Z..2025-01-12T00:00Z is not due: it ran up to 2025-01-13T00:00Z",
+            "`sparkassets backfill a --interval A..B` computes one again",
+        )
+
+    def test_what_is_no_interval_of_the_schedule_is_refused_with_the_one_near_it(self):
+        told = story()
+        asked = at("2025-01-11T06:00"), at("2025-01-11T09:00")
+        assert refused(told, "skip", asked) == (
+            "a 2025-01-11T06:00Z..2025-01-11T09:00Z is no interval of its schedule 0 0 * * *",
+            "near it is 2025-01-11T00:00Z..2025-01-12T00:00Z",
+        )
+        assert refused(told, "skip", (asked[0], asked[0]))[0].startswith("a 2025-01-11T06:00Z is no interval")
+
+    def test_those_at_an_instant_are_named_by_it(self):
+        told = Story(
+            project(
+                asset(
+                    "a",
+                    by=None,
+                    schedule=timed({"at": "0 6 * * *", "start": "2025-01-10"}),
+                    strategy=EveryInstance(),
+                    write=Append(),
+                )
+            ),
+            now="2025-01-13",
+        )
+        six = at("2025-01-11T06:00")
+        say(told, "skip", (six, six))
+        assert due(told) == [(at(f"2025-01-{day}T06:00"),) * 2 for day in ("10", "12")]
+        assert any("--interval 2025-01-11T06:00Z --missing" in each for each in told.waits("a"))
+
+    def test_only_the_newest_is_one_where_others_are_left_out(self):
+        told = story(catchup="latest")
+        assert refused(told, "skip", days("11"))[0].endswith("is not due")
+        say(told, "skip", days("12"))
+        assert due(told) == []
+
+    def test_what_is_lost_is_due_again_but_for_what_is_skipped(self):
+        told = story()
+        told.now = "2025-01-12"
+        say(told, "done", days("10"))
+        say(told, "skip", days("11"))
+        told.add(TargetEntry("a", "a", Found("gone", "its table is gone", EVERYTHING)))
+        assert due(told) == [days("10")]
+
+    def test_a_run_that_is_not_settled_comes_first(self):
+        told = story()
+        claim = told.claim(told.plan().runs[0])
+        assert "a cannot be marked: a-" in refused(told, "skip", days("12"))[0]
+        assert "never ended" in refused(told, "skip", days("12"), gone={claim})[0]
+
+    def test_those_who_are_aligned_to_it_go_on_or_are_told(self):
+        reader = asset(
+            "c", InletSpec("a", "", None, aligned=True), by=None, schedule=timed({**DAILY, "catchup": "all"})
+        )
+        told = story(reader)
+        told.succeed("a", told.claim(told.plan().runs[0]))
+        say(told, "done", days("12"))
+        assert [each.start for each in told.state.assets["a"].instances] == [days("10")[0], days("12")[0]]
+        say(told, "skip", days("11"))
+        told.now = "2025-01-13"
+        assert any(
+            "which was skipped: `sparkassets backfill a --interval 2025-01-11T00:00Z" in w for w in told.waits("c")
+        )
+
+
+@pytest.mark.parametrize("asked", [None, (at("2025-01-10"), at("2025-01-10"))])
+def test_what_runs_once_is_skipped(asked):
+    made = asset("a", by=None, schedule=timed({"cron": "@once", "start": "2025-01-10"}), strategy=EveryInstance())
+    told = Story(project(replace(made, write=Append())), now="2025-01-13")
+    assert due(told) == [(at("2025-01-10"), at("2025-01-10"))]
+    assert say(told, "skip", asked)
+    assert due(told) == []
+    assert told.waits("a")[0].startswith("@once: nothing of it is left")
+
+
+class TestOfEvents:
+    def told(self) -> Story:
+        """An asset that has a run for each update of another, which ran for two days and was updated by hand once."""
+        made = asset("a", "s", by=None, strategy=EveryInstance(), write=Append())
+        upstream = asset("s", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=Append())
+        told = Story(project(upstream, made), now="2025-01-12")
+        for _ in range(2):
+            told.succeed("s", told.claim(next(run for run in told.plan().runs if run.asset == "s")))
+        return told
+
+    @pytest.mark.parametrize("kind", ["done", "skip"])
+    @pytest.mark.parametrize(("day", "other"), [("10", "11"), ("11", "10")])
+    def test_only_that_one_is_used_up(self, kind, day, other):
+        told = self.told()
+        assert due(told) == [days("10"), days("11")]
+        assert say(told, kind, days(day)).instance == days(day)
+        assert due(told) == [days(other)]
+        assert say(told, kind, days(day)) is None
+        told.run_all()
+        assert due(told) == []
+        assert told.state.assets["a"].partly == {}
+
+    def test_only_its_own_failure_is_forgotten(self):
+        told = self.told()
+        first, second = told.plan().runs
+        told.fail("a", told.claim(first))
+        told.fail("a", told.claim(second))
+        say(told, "skip", days("10"))
+        assert [each.events for each in told.state.assets["a"].failed] == [tuple(ref.seq for ref in second.events)]
+        assert [run.interval for run in told.plan(invocation="later").runs] == [days("11")]
+
+    def test_what_is_not_due_is_refused_with_what_is(self):
+        told = self.told()
+        message, hint = refused(told, "skip", days("12"))
+        assert message == "a 2025-01-12T00:00Z..2025-01-13T00:00Z is not due"
+        assert hint == ("due are 2025-01-10T00:00Z..2025-01-11T00:00Z and 2025-01-11T00:00Z..2025-01-12T00:00Z")
+        told.run_all()
+        assert refused(told, "skip", days("10"))[0].endswith("is not due: nothing is")
+
+    def test_events_without_an_interval_cannot_be_named(self):
+        made = asset("a", "s", by=None, strategy=EveryInstance(), write=Append())
+        told = Story(project(source("s", by=None), made), now="2025-01-12")
+        told.observed("s")
+        message, hint = refused(told, "skip", days("10"))
+        assert message.endswith("is not due: the events of which it has runs tell no data interval")
+        assert hint == "without --interval the mark is about all that is due"
+
+
+def test_assets_without_instances_have_none_to_name():
+    told = Story(project(source("s", by=None), asset("a", "s", by=None), asset("m", by=None)), now="2025-01-12")
+    message, hint = refused(told, "skip", days("10"))
+    assert (
+        message == "asset 'a' has no run for each interval: leave --interval out, and the mark is about all that is due"
+    )
+    assert hint == "--interval names one instance of an asset with `strategy: every_instance`"
+
+
+def test_outlets_have_the_event_and_not_the_mark_of_all():
+    maker = asset("m", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=Append())
+    told = Story(project(*multi(maker, "train"), asset("b", "train", by=None)), now="2025-01-13")
+    marking = Marking(told.project.assets["m"], EVERYTHING, "done", "as told", "ann", days("10"))
+    told.add(*entries(told.context(), marking))
+    check(told)
+    assert due(told, "m") == [days("11"), days("12")]
+    assert told.state.dataset(told.project.assets["train"].uri).seq > 0
+    assert (told.state.assets["train"].marks, told.state.assets["m"].marks) == ((), ())
