@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields, is_dataclass
-from functools import partial
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import cache, partial
 from inspect import get_annotations
 from operator import attrgetter
 from threading import RLock
@@ -40,10 +40,20 @@ _UNSLOTTED = frozenset({"__dict__", "__weakref__"})
 
 
 def _compared(cls: type, own: Iterable[str]) -> list[str]:
-    """The fields that ``==`` looks at."""
-    defaults = {name: cls.__dict__.get(name) for name in own}
-    inherited = [each.name for each in fields(cls) if each.compare] if is_dataclass(cls) else []
-    return [*inherited, *(name for name, given in defaults.items() if not isinstance(given, Field) or given.compare)]
+    """The fields that ``==`` looks at, those of its bases first."""
+    found: dict[str, bool] = {}
+    for each in reversed(cls.__mro__[1:]):
+        described = each.__dict__.get("__dataclass_fields__")
+        if isinstance(described, _Undescribed):
+            found |= described.compared()
+        elif described is not None:
+            found |= {name: one.compare for name, one in described.items()}
+    found |= {name: _is_compared(cls.__dict__.get(name)) for name in own}
+    return [name for name, compared in found.items() if compared]
+
+
+def _is_compared(given: object) -> bool:
+    return not isinstance(given, Field) or bool(given.compare)
 
 
 class _Undescribed:
@@ -59,12 +69,20 @@ class _Undescribed:
 
     def defaults(self) -> dict[str, object]:
         """The fields of the class itself, each with its default, a `_New` or `MISSING`."""
+        return {name: _default(one) if isinstance(one, Field) else one for name, one in self._given().items()}
+
+    def compared(self) -> dict[str, bool]:
+        """The fields of the class itself, each with whether ``==`` looks at it."""
+        return {name: _is_compared(one) for name, one in self._given().items()}
+
+    def _given(self) -> dict[str, object]:
+        """The fields of the class itself, each as it was written: its default, or what tells more."""
+        own = get_annotations(self._unslotted)
         with _DESCRIBING:
             if self._made.__dict__[self._name] is not self:
                 described = self._made.__dict__["__dataclass_fields__"]
-                return {name: _default(described[name]) for name in get_annotations(self._unslotted)}
-            given = ((name, self._unslotted.__dict__.get(name, MISSING)) for name in get_annotations(self._unslotted))
-            return {name: _default(one) if isinstance(one, Field) else one for name, one in given}
+                return {name: described[name] for name in own}
+            return {name: self._unslotted.__dict__.get(name, MISSING) for name in own}
 
     def __get__(self, instance: object, owner: type) -> object:
         with _DESCRIBING:
@@ -82,7 +100,7 @@ _DESCRIBING = RLock()
 """Held while a class and its bases are described: it takes the defaults of fields off the class, so once is all."""
 
 
-_FIRST = 24
+_FIRST = 50
 """Values of a class that are made without an ``__init__`` of its own, which takes as long to write as these do."""
 
 
@@ -107,21 +125,22 @@ class _Unwritten:
         return written
 
     def _assign(self, instance: Any, /, *args: object, **named: object) -> None:  # noqa: ANN401  of any class
-        if self._layout is None:
-            self._layout = _layout(self._made)
-        given = dict(zip((name for name, _, _ in self._layout), args, strict=False))
-        known = {**given, **named}
-        expected = sum(name in known or default is not MISSING for name, _, default in self._layout)
-        fits = len(given) == len(args) and len(known) == len(given) + len(named)
-        if not fits or expected < len(self._layout) or not known.keys() <= {name for name, _, _ in self._layout}:
-            self._written()(instance, *args, **named)  # which says what is wrong
-            return
-        for name, assign, default in self._layout:
-            if name in known:
-                assign(instance, known[name])
+        layout = self._layout = self._layout or _layout(self._made)
+        left = len(named)
+        for (_, assign, _), value in zip(layout, args, strict=False):
+            assign(instance, value)
+        for name, assign, default in layout[len(args) :]:
+            if name in named:
+                assign(instance, named[name])
+                left -= 1
+            elif default is MISSING:
+                left = -1
+                break
             else:
                 assign(instance, default.new() if isinstance(default, _New) else default)
-        if hasattr(instance, "__post_init__"):
+        if left or len(args) > len(layout):
+            self._written()(instance, *args, **named)  # which says what is wrong
+        elif hasattr(instance, "__post_init__"):
             instance.__post_init__()
 
 
@@ -138,6 +157,7 @@ _Assigned = tuple[str, Callable[[object, object], None], Any]
 """A field's name, what assigns it, and its default, a `_New` or `MISSING`."""
 
 
+@cache
 def _layout(made: Any) -> tuple[_Assigned, ...]:  # noqa: ANN401  a class of any fields
     """Its fields in order, those of its bases first; read off the classes, as describing one takes long."""
     found: dict[str, object] = {}
@@ -160,22 +180,22 @@ def _init(made: Any) -> FunctionType:  # noqa: ANN401  a class of any fields
     """Its ``__init__``: assigns to the slots themselves, as `_refuse_assignment` stands before them."""
     known: dict[str, Any] = {"MISSING": MISSING}
     parameters, lines = ["self"], ["pass"]
-    for each in fields(made):
-        name = each.name
+    for name, assign, default in _layout(made):
         parameter, value = name, name
-        if each.default is not MISSING:
-            known[f"default_{name}"], parameter = each.default, f"{name}=default_{name}"
-        elif each.default_factory is not MISSING:
-            known[f"new_{name}"], parameter = each.default_factory, f"{name}=MISSING"
+        if isinstance(default, _New):
+            known[f"new_{name}"], parameter = default.new, f"{name}=MISSING"
             value = f"new_{name}() if {name} is MISSING else {name}"
-        known[f"set_{name}"] = getattr(made, name).__set__
+        elif default is not MISSING:
+            known[f"default_{name}"], parameter = default, f"{name}=default_{name}"
+        known[f"set_{name}"] = assign
         parameters.append(parameter)
         lines.append(f"set_{name}(self, {value})")
     if hasattr(made, "__post_init__"):
         lines.append("self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102  of names of fields
     init: FunctionType = known["__init__"]
-    init.__annotations__ = {each.name: each.type for each in fields(made)}
+    told = (get_annotations(each) for each in reversed(made.__mro__))
+    init.__annotations__ = {name: kind for each in told for name, kind in each.items()}
     return init
 
 
@@ -205,12 +225,12 @@ def _refuse_deletion(_self: object, name: str) -> None:
 
 
 def _pickled(self: Any) -> list[object]:  # noqa: ANN401
-    return [getattr(self, each.name) for each in fields(self)]
+    return [getattr(self, name) for name, _, _ in _layout(self.__class__)]
 
 
 def _unpickled(self: Any, state: list[object]) -> None:  # noqa: ANN401
-    for each, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, each.name, value)
+    for (_, assign, _), value in zip(_layout(self.__class__), state, strict=True):
+        assign(self, value)
 
 
 _SHARED = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from sparkassets.core.branches.difference import Columns, Rows, Side
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, Viewed
 from sparkassets.core.journal.found import Found
@@ -24,6 +23,9 @@ from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.processes import Process
+
+if TYPE_CHECKING:
+    from sparkassets.core.branches.difference import Columns, Rows, Side
 
 
 class Clock(Protocol):

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.cli.lateness import print_late
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import instant, unix, zoned
@@ -80,6 +79,8 @@ def print_plan(
     if plan.unseen:
         _print_unseen(plan.unseen, terminal)
     if plan.late:
+        from sparkassets.cli.lateness import print_late
+
         terminal.print("")
         print_late(plan.late, project, terminal)
     if plan.changes:
@@ -205,7 +206,10 @@ def print_summary(
     waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
     print_waiting(waiting, project, terminal, quiet=False)
     _print_notes(summary.notes, project, terminal)
-    print_late(summary.late, project, terminal)
+    if summary.late:
+        from sparkassets.cli.lateness import print_late
+
+        print_late(summary.late, project, terminal)
 
 
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:

@@ -9,7 +9,7 @@ from sparkassets.errors import InputError
 
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^\s`./\\{}()\[\]*?,;:'\"]+)")
 _MOST: Final = 3
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 def parse_table(text: str) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def written(parts: tuple[str, ...]) -> str:
     >>> written(("main", "raw", "a.b"))
     'main.raw.`a.b`'
     """
-    return ".".join(part if _PLAIN.fullmatch(part) else quoted((part,)) for part in parts)
+    return ".".join(part if re.fullmatch(_PLAIN, part) else quoted((part,)) for part in parts)
 
 
 def quoted(parts: tuple[str, ...]) -> str:

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LOG = "_delta_log"
-_ENTRY = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_ENTRY = r"(\d{20})\.json"
+_CHECKPOINT = r"(\d{20})\.checkpoint\.parquet"
 _PARQUET = b"PAR1"
 _MOST_TORN = 8
 """More entries than drivers commit at one moment: a log that ends with more of them is damaged in another way."""
@@ -76,7 +76,7 @@ def put_aside_torn(table: Path) -> None:
     with _alone(table / LOG):
         for each in torn(table):
             each.replace(each.with_name(f".{each.name}.torn"))
-            if _CHECKPOINT.fullmatch(each.name):
+            if re.fullmatch(_CHECKPOINT, each.name):
                 (table / LOG / "_last_checkpoint").unlink(missing_ok=True)
 
 
@@ -91,10 +91,10 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _found(table: Path, pattern: re.Pattern[str]) -> Iterator[Path]:
+def _found(table: Path, pattern: str) -> Iterator[Path]:
     try:
         with os.scandir(table / LOG) as there:
-            yield from (Path(each.path) for each in there if pattern.fullmatch(each.name))
+            yield from (Path(each.path) for each in there if re.fullmatch(pattern, each.name))
     except (FileNotFoundError, NotADirectoryError):
         return
 

@@ -10,7 +10,7 @@ from sparkassets.errors import SessionNeededError, SourceError
 _LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
 _COLOUR = r"\x1b\[\d*m"
 _LONGEST = 500
-_UNKNOWN: Final = re.compile(r"Feature '([^']+)' is not supported")
+_UNKNOWN: Final = r"Feature '([^']+)' is not supported"
 _MANAGED: Final = "catalog-managed"
 
 
@@ -36,6 +36,6 @@ def unreadable(path: str, error: BaseException) -> SourceError:
             message,
             hint="its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
         )
-    if (found := _UNKNOWN.search(str(error))) is not None:
+    if (found := re.search(_UNKNOWN, str(error))) is not None:
         return SessionNeededError(message, why=f"it has {found[1]}")
     return SourceError(message)

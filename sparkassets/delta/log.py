@@ -219,26 +219,27 @@ class DeltaLog:
 
 class _LocalFiles:
     def __init__(self, path: str) -> None:
-        self._folder = Path(path, "_delta_log")
+        self._path = path
 
     def token(self, name: str) -> str | None:
         try:
-            stat = Path(self._folder, name).stat()
+            stat = Path(self._path, "_delta_log", name).stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
         return f"{stat.st_size}:{stat.st_mtime_ns}"
 
     def read(self, name: str) -> bytes | None:
-        try:
-            return Path(self._folder, name).read_bytes()
+        try:  # of every table at every start
+            with open(f"{self._path}/_delta_log/{name}", "rb", buffering=0) as file:  # noqa: PTH123  at half pathlib's time
+                return file.readall()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def holds(self, place: str) -> bool:
-        return Path(self._folder.parent, place).is_file()
+        return Path(self._path, place).is_file()
 
     def open(self, name: str) -> Any:  # noqa: ANN401
-        return Path(self._folder, name).open("rb")
+        return Path(self._path, "_delta_log", name).open("rb")
 
 
 class _StoreFiles:

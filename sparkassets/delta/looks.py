@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.journal.found import ForeignCommit, Found, FoundKind
@@ -121,7 +121,6 @@ class Look(ABC):
         return self.all_of_it if parts is None else self.asset.partitioning.cover(parts) & self.known.coverage
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class _Since:
     """What is gathered from one commit after the other.
 
@@ -130,14 +129,12 @@ class _Since:
         lost: Everything where it cannot be told what of it.
     """
 
-    look: Look
-    version: int
-    table_id: str
-    kind: FoundKind = "moved"
-    reason: str = ""
-    lost: PartitionSet = NOTHING
-    watermarks: Mapping[str, str] | None = None
-    commits: list[ForeignCommit] = field(default_factory=list)
+    def __init__(self, look: Look, version: int, table_id: str) -> None:
+        self.look, self.version, self.table_id = look, version, table_id
+        self.kind: FoundKind = "moved"
+        self.reason, self.lost = "", NOTHING
+        self.watermarks: Mapping[str, str] | None = None
+        self.commits: list[ForeignCommit] = []
 
     def take(self, commit: Commit) -> bool:
         """Takes the commit, unless a run made it that is not recorded yet: the protocol of runs settles that first."""

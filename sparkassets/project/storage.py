@@ -72,13 +72,29 @@ def locator() -> Callable[[str], Site]:
             name = unicodedata.normalize("NFC", name).casefold()
         return (*names, name), folders
 
+    real = _following()
+
     def locate(path: str) -> Site:
         site = written(path)
         if site.store:
             return site
-        return Site("", *way(os.path.realpath(f"/{'/'.join(site.names)}")))
+        return Site("", *way(real(f"/{'/'.join(site.names)}")))
 
     return locate
+
+
+def _following() -> Callable[[str], str]:
+    """What follows the links of an absolute path; looks at each folder once."""
+
+    @cache
+    def real(path: str) -> str:
+        above, name = os.path.split(path)
+        if not name:
+            return path
+        there = os.path.join(real(above), name)  # noqa: PTH118
+        return os.path.realpath(there) if os.path.islink(there) else there  # noqa: PTH114
+
+    return real
 
 
 def _with_letters(folder: str) -> tuple[str, str] | None:

@@ -8,7 +8,6 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,6 @@ _ABSENT: Final = ""
 _METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Trace:
     """Reads files, folders and variables, and remembers what it saw.
 
@@ -37,12 +35,13 @@ class Trace:
         seen: How many names the folders have held.
     """
 
-    files: dict[str, str] = field(default_factory=dict)
-    folders: dict[str, str] = field(default_factory=dict)
-    variables: set[str] = field(default_factory=set)
-    packages: str = ""
-    modules: dict[str, str] = field(default_factory=dict)
-    seen: int = 0
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.folders: dict[str, str] = {}
+        self.variables: set[str] = set()
+        self.packages = ""
+        self.modules: dict[str, str] = {}
+        self.seen = 0
 
     def read(self, path: Path | str) -> bytes | None:
         """The content of a file; None where there is none.

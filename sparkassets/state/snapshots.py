@@ -8,7 +8,6 @@ from sparkassets.core.journal.codec.rows import SnapshotRow
 from sparkassets.ports import Upgrade
 from sparkassets.state import refusals
 from sparkassets.state.columns import SNAPSHOT_COLUMNS, arrow_table, rows
-from sparkassets.state.housekeeping import after_commit
 from sparkassets.state.numbered import TRIES, NumberedTable
 
 
@@ -81,6 +80,8 @@ class SnapshotTable:
             return changed
 
     def _replace(self, found: Sequence[SnapshotRow], *, seq: int, beaten: Callable[[], bool]) -> None:
+        from sparkassets.state.housekeeping import after_commit
+
         table = self.table
         with refusals.writing(table.uri):
             written = table.files.write(arrow_table(SNAPSHOT_COLUMNS, found), name="snapshot")

@@ -13,7 +13,7 @@ from sparkassets.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NAMED: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_NAMED: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
 
 
 class Secrets(Mapping[str, str]):
@@ -111,7 +111,7 @@ class Filled(Mapping[str, str]):
         self._names = names
 
     def __getitem__(self, key: str) -> str:
-        return _NAMED.sub(self._value, self._settings[key])
+        return re.sub(_NAMED, self._value, self._settings[key])
 
     def _value(self, found: re.Match[str]) -> str:
         return self._secrets[found[1]] if found[1] in self._names else found[0]

@@ -15,7 +15,8 @@ LOADED = (
 SPARK = {"pyspark", "py4j", "delta"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich"}
 PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
-COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter", "sparkassets.core.spec.load"}
+COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
+COMPILING |= {"sparkassets.core.spec.load", "sparkassets.core.selects"}
 SLOW = {"asyncio", "concurrent.futures", "decimal", "difflib", "email", "random", "secrets", "socket", "tempfile"}
 """Of the standard library, what takes milliseconds and a look has no use for."""
 
@@ -64,7 +65,8 @@ def test_what_is_compiled_is_not_compiled_again(command, shop):
 
 def test_a_plan_loads_nothing_of_other_questions(shop):
     questions = {f"sparkassets.core.planner.{name}" for name in ("explain", "impact", "preview", "status")}
-    assert not loaded("plan", cwd=shop.parent) & {*questions, "click.shell_completion"}
+    answers = {"sparkassets.cli.lateness", "sparkassets.core.branches.difference"}
+    assert not loaded("plan", cwd=shop.parent) & {*questions, *answers, "click.shell_completion"}
 
 
 def test_what_only_writes_to_the_journal_loads_no_spark(shop):

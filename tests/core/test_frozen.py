@@ -106,6 +106,36 @@ def test_what_is_asked_of_it_first_makes_no_difference(name):
     assert asdict(ours(**value)) == asdict(theirs(**value))
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_nothing_that_values_do_describes_a_class(name):
+    class Below(classes(frozen)[name]):
+        last: int = 0
+
+    made = frozen(Below)
+    value = {"first": 1} if name != "Empty" else {}
+    for _ in range(100):
+        assert made(**value) == made(**value)
+    hash(made(**value))
+    state = made(**value).__getstate__()
+    copied = made.__new__(made)
+    copied.__setstate__(state)
+    assert copied == made(**value)
+    described = [vars(each)["__dataclass_fields__"] for each in made.__mro__[:2]]
+    assert not any(isinstance(each, dict) for each in described)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"), [((), {}), ((1, "x", 2), {}), ((1,), {"first": 2}), ((1,), {"third": 3})], ids=str
+)
+def test_what_does_not_fit_is_refused_as_the_standard_library_does(given, named):
+    said = []
+    for made in (classes(frozen), THEIRS):
+        with pytest.raises(TypeError) as refused:
+            made["Plain"](*given, **named)
+        said.append(str(refused.value).rpartition(".")[2])
+    assert said[0] == said[1]
+
+
 def test_threads_that_are_the_first_to_make_values_make_the_same():
     interval, together = sys.getswitchinterval(), Barrier(4)
 

@@ -425,10 +425,10 @@ def test_a_damaged_log_is_a_fault(table):
 
 
 def test_a_log_that_cannot_be_read_is_a_fault(table, monkeypatch):
-    def refuse(_):
+    def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("sparkassets.delta.log.open", refuse, raising=False)
     with pytest.raises(SourceError, match=r"cannot read the Delta table at .*Permission denied"):
         table.look()
 

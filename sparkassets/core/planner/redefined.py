@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkassets.core import selects
 from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.state import AssetState, Made
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -104,8 +103,10 @@ def _reshaped(asset: AssetSpec, made: Made) -> bool:
 
 def _columns(definition: Definition | None) -> set[str]:
     """The columns that a query returns, in small letters; none where that is not sure."""
+    from sparkassets.core.selects import columns_of  # where code has changed
+
     text = definition.text if definition is not None else ""
-    return {name.casefold() for name in selects.columns_of(text) or ()}
+    return {name.casefold() for name in columns_of(text) or ()}
 
 
 def _since(asset: AssetSpec, state: AssetState) -> int:

@@ -7,8 +7,8 @@ overlaps everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import count
 
 from sparkassets.core.journal.state import AssetState, ClaimState
@@ -92,7 +92,6 @@ def left_behind(context: PlanningContext, asset: AssetSpec, state: AssetState) -
     return (asset.partitioning.cover(blocks) & asset.partitioning.known) - again
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Slots:
     """Gives each run of a plan its slot.
 
@@ -102,14 +101,10 @@ class Slots:
         taken: Those that a run of the plan has.
     """
 
-    partitioning: Partitioning
-    state: AssetState
-    held: set[int]
-    taken: set[int] = field(default_factory=set)
-    _free: Iterator[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._free = (slot for slot in count(1) if slot not in self.state.chains)
+    def __init__(self, partitioning: Partitioning, state: AssetState, held: set[int]) -> None:
+        self.partitioning, self.state, self.held = partitioning, state, held
+        self.taken: set[int] = set()
+        self._free = (slot for slot in count(1) if slot not in state.chains)
 
     def of(self, blocks: PartitionSet) -> int | None:
         """The slot of a run of ``blocks``; None where it has to wait for what is not settled."""

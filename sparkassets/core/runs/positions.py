@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from sparkassets.frozen import frozen
 
-_TEXT: Final = re.compile(r"version (\d+) of table (\S+)")
+_TEXT: Final = r"version (\d+) of table (\S+)"
 
 
 @frozen
@@ -24,7 +24,7 @@ class Position:
     @classmethod
     def parse(cls, text: str) -> Position | None:
         """The position of a text; None where it is the high value of a column."""
-        found = _TEXT.fullmatch(text)
+        found = re.fullmatch(_TEXT, text)
         return cls(found[2], int(found[1])) if found else None
 
     def __str__(self) -> str:
