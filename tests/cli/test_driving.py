@@ -132,7 +132,7 @@ def test_streams_without_descriptors_are_kept_apart_too(capsys):
 def test_the_first_signal_asks_for_an_orderly_end_and_the_summary_is_printed(signum, code, capfd):
     def stopped():
         os.kill(os.getpid(), signum)
-        assert made.stopped.wait(5)
+        assert made.stopped.wait(30)
         return Summary((run("cancelled"),), (), interrupted=True)
 
     made = Invocations(stopped)

@@ -128,7 +128,7 @@ def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, sa
 
 
 def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, monkeypatch):
-    monkeypatch.setattr("sparkassets.emit.notifications.SEND_SECONDS", 0.5)
+    monkeypatch.setattr("sparkassets.emit.notifications.SEND_SECONDS", 2.0)
     with receiving() as slow, receiving() as refusing:
         slow.held.clear()
         refusing.status = 500
@@ -137,8 +137,8 @@ def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, mo
         fail(w, "a")
         began = time.monotonic()
         _, (noted,) = drive(w)
-        assert time.monotonic() - began < 4
-        assert "BAD: the receiver did not take it; BAD, URL 2: no answer within 0.5 s" in noted
+        assert time.monotonic() - began < 20
+        assert "BAD: the receiver did not take it; BAD, URL 2: no answer within 2 s" in noted
         assert len(receiver.messages) == 1
 
 

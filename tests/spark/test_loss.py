@@ -24,7 +24,7 @@ ENDED = r"^daily: Spark's JVM ended with exit code 52\n  hint: "
 def jvm(monkeypatch):
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
         monkeypatch.setattr(loss, "jvm_process", lambda: process)
-        monkeypatch.setattr(loss, "_PATIENCE_SECONDS", 5.0)
+        monkeypatch.setattr(loss, "_PATIENCE_SECONDS", 30.0)
         yield process
         process.kill()
 
