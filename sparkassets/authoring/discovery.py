@@ -82,7 +82,9 @@ def _failure(error: BaseException, module: str, seen: _Seen) -> dict[str, Any]:
         text = ""
     lines = text.strip().splitlines()
     told = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return {"module": module, "file": place and place[0], "line": place and place[1], "error": told[:_MOST_TOLD]}
+    lacks = error.name if isinstance(error, ModuleNotFoundError) else None
+    found = {"module": module, "file": place and place[0], "line": place and place[1], "error": told[:_MOST_TOLD]}
+    return {**found, "lacks": lacks}
 
 
 class _Seen:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sparkassets.core.credentials import secrets_in
+from sparkassets.core.phrases import kind_of
 from sparkassets.errors import InputError
 
 EXTRA_BYTES: Final = 64 * 1024
@@ -23,10 +24,10 @@ def check_extra(extra: object) -> dict[str, Any]:
             credential.
     """
     if not isinstance(extra, Mapping):
-        raise InputError(f"the extra is a {type(extra).__name__}; expected an object of keys and values")
+        raise InputError(f"the extra is {kind_of(extra)}; expected an object of keys and values")
     for key in extra:
         if not isinstance(key, str):
-            raise InputError(f"the extra's key {key!r} is a {type(key).__name__}; expected text")
+            raise InputError(f"the extra's key {key!r} is {kind_of(key)}; expected text")
     found: dict[str, Any] = json.loads(json_of(extra))
     for path, what in secrets_in(found):
         where = f" {'.'.join(map(str, path))}" if path else ""

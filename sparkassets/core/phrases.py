@@ -47,6 +47,16 @@ def joined(*words: str) -> str:
     return " ".join(filter(None, words))
 
 
+def kind_of(value: object) -> str:
+    """What a value of Python's is, for a sentence, by its class.
+
+    >>> kind_of(3), kind_of("three")
+    ('an int', 'a str')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
+
+
 def shown(value: object) -> str:
     """A YAML value as a message shows it: text in quotes and cut to length, containers by their kind.
 

@@ -50,3 +50,18 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     candidates = {each.casefold(): each for each in sorted(known, reverse=True) if len(each) <= _LONGEST}
     close = get_close_matches(name.casefold(), candidates, n=1, cutoff=cutoff)
     return candidates[close[0]] if close else None
+
+
+def lacks_module(name: str, module: str) -> str:
+    """A hint for code of ``module`` that imports a module ``name`` which is not there.
+
+    >>> lacks_module("jobs.rates", "jobs.daily")
+    "there is no module 'jobs.rates' in the project's package 'jobs'"
+    >>> lacks_module("pandas.core", "jobs.daily")
+    "install the package that has 'pandas' where the driver runs, or put it beside the project's package 'jobs'"
+    """
+    package, own = name.partition(".")[0], module.partition(".")[0]
+    if package == own:
+        return f"there is no module {name!r} in the project's package {own!r}"
+    where = f"put it beside the project's package {own!r}"
+    return f"install the package that has {package!r} where the driver runs, or {where}"

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.authoring import current, function_of
 from sparkassets.authoring.packages import import_from
 from sparkassets.core.extras import check_extra
-from sparkassets.core.phrases import listing, shown
+from sparkassets.core.phrases import kind_of, listing, shown
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.core.suggestions import meant_by
+from sparkassets.core.suggestions import lacks_module, meant_by
 from sparkassets.errors import InputError, RunError, SparkAssetsError, said
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final, is_of_data
@@ -72,7 +72,7 @@ def run_function(
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
     arguments = {name: as_asked(given[name], body.takes.get(name)) for name in body.arguments if name in given}
     try:
-        place = f"{body.location}: {asset}: {body.module}:{body.function}"
+        place = f"{body.location}: {body.module}:{body.function}"
         with undone(given_up), current(context):
             result = function(**arguments)
             if inspect.isgenerator(result):
@@ -82,7 +82,7 @@ def run_function(
     except BaseException as error:
         raise raised_by(error, body) from error
     if result is None and may_write:
-        _refuse_unrecordable(context.extra, body, asset)
+        _refuse_unrecordable(context.extra, body)
         return ()
     frames = of_outlets(result, outlets, place=place) if outlets else {"": result}
     for name, frame in frames.items():
@@ -93,9 +93,9 @@ def run_function(
                 "Polars, or a table of Arrow",
                 hint=_AS_ROWS if isinstance(frame, list) else None,
             )
-    _refuse_unrecordable(context.extra, body, asset)
+    _refuse_unrecordable(context.extra, body)
     for name in outlets:
-        _refuse_unrecordable(context.outlets[name].extra, body, asset, of=f"context.outlets.{name}.extra")
+        _refuse_unrecordable(context.outlets[name].extra, body, of=f"context.outlets.{name}.extra")
     return list(frames.values())
 
 
@@ -121,8 +121,8 @@ def _told(value: object) -> str:
     """What a function returned, by the library that it is of where that is not Python itself."""
     if value is None:
         return "nothing"
-    kind, library = type(value).__name__, type(value).__module__.partition(".")[0]
-    return f"a {kind}" if library == "builtins" else f"a {kind} of {library}"
+    library = type(value).__module__.partition(".")[0]
+    return kind_of(value) if library == "builtins" else f"{kind_of(value)} of {library}"
 
 
 def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: Sequence[str]) -> Any:  # noqa: ANN401  the author's
@@ -139,25 +139,24 @@ def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: S
         elif is_rows(told):
             last = told
         else:
-            raise RunError(f"{place} yielded a {type(told).__name__}; expected a DataFrame, or a dict of extras")
+            raise RunError(f"{place} yielded {kind_of(told)}; expected a DataFrame, or a dict of extras")
 
 
-def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, asset: str, *, of: str = "context.extra") -> None:
+def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, *, of: str = "context.extra") -> None:
     for key, value in extra.items():
         try:
             json.dumps({key: value}, allow_nan=False)
         except RecursionError:
             break  # refused below, as nested too deep
         except (TypeError, ValueError):
-            kind = type(value).__name__
             raise RunError(
-                f"{body.location}: {asset}: {of}[{key!r}] is a {kind}, which cannot be recorded",
+                f"{body.location}: {of}[{key!r}] is {kind_of(value)}, which cannot be recorded",
                 hint="make it text, a number, a list or a dict of these",
             ) from None
     try:
         check_extra(extra)
     except InputError as error:
-        raise RunError(f"{body.location}: {asset}: {of}: {error.args[0]}", hint=error.hint) from None
+        raise RunError(f"{body.location}: {of}: {error.args[0]}", hint=error.hint) from None
 
 
 def load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., Any]:
@@ -224,7 +223,9 @@ def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunE
     except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
         text, place, again, of_data = said(error), str(body.location), True, False
     ordinary = issubclass(kind, Exception)
-    hint = None if ordinary else "return, or raise an Exception that says what is wrong: other runs share the process"
+    hint = lacks_module(error.name, body.module) if isinstance(error, ModuleNotFoundError) and error.name else None
+    if not ordinary:
+        hint = "return, or raise an Exception that says what is wrong: other runs share the process"
     made = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
     made.retryable = ordinary and again
     made.of_data = ordinary and of_data

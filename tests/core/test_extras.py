@@ -40,7 +40,7 @@ def test_an_extra_has_a_depth(depth):
     ("extra", "message"),
     [
         (["a"], "the extra is a list; expected an object of keys and values"),
-        ({1: 2}, "the extra's key 1 is a int; expected text"),
+        ({1: 2}, "the extra's key 1 is an int; expected text"),
         ({"a": {1, 2}}, "the extra cannot be written as JSON: Object of type set is not JSON serializable"),
         ({"a": float("nan")}, "the extra cannot be written as JSON: Out of range float values are not JSON compliant"),
     ],

@@ -290,7 +290,7 @@ def query(sql):
         (query("SELECT day, sum(amount"), "assets/daily.yml:3: [PARSE_SYNTAX_ERROR] Syntax error at or near"),
         deep(query("SELECT day, CAST(raise_error('no such shop') AS BIGINT) AS amount"), "no such shop"),
         (function("raise ValueError('no such shop: 7')"), "work.py:2: ValueError: no such shop: 7"),
-        deep(function("return 42"), "tasks.work:daily returned a int, but a table needs rows: a DataFrame of Spark"),
+        deep(function("return 42"), "tasks.work:daily returned an int, but a table needs rows: a DataFrame of Spark"),
         deep(
             function("return None"), "tasks.work:daily returned nothing, but a table needs rows: a DataFrame of Spark"
         ),

@@ -134,14 +134,11 @@ def test_what_spark_refuses_within_a_function_is_one_line(engine, flights, tasks
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("def rows(): return None", "asset.yml:3:1: report: tasks.work:rows returned nothing, but a table needs"),
-        ("def rows(): return [1]", "asset.yml:3:1: report: tasks.work:rows returned a list, but a table needs"),
+        ("def rows(): return None", "asset.yml:3:1: tasks.work:rows returned nothing, but a table needs"),
+        ("def rows(): return [1]", "asset.yml:3:1: tasks.work:rows returned a list, but a table needs"),
         (
             "import pyarrow\ndef rows(): return pyarrow.array([1])",
-            (
-                "asset.yml:3:1: report: tasks.work:rows returned a Int64Array of pyarrow, but a table "
-                "needs rows: a DataFrame"
-            ),
+            ("asset.yml:3:1: tasks.work:rows returned an Int64Array of pyarrow, but a table needs rows: a DataFrame"),
         ),
         ("def other(): pass", "asset.yml:3:1: tasks.work has no function 'rows'"),
         ("rows = 1", "asset.yml:3:1: tasks.work has no function 'rows'"),
@@ -153,6 +150,16 @@ def test_functions_that_cannot_be_used(engine, tasks, tmp_path, code, message):
     folder = tasks(code)
     said = str(failing(engine, order(table("report", tmp_path, **function(folder, "rows")))))
     assert said.startswith(message.format(folder=folder))
+
+
+def test_a_package_that_is_not_installed_is_named(engine, tasks, tmp_path):
+    folder = tasks("def rows():\n    import nosuch.parts")
+    error = failing(engine, order(table("report", tmp_path, **function(folder, "rows"))))
+    assert str(error) == (
+        f"{folder}/tasks/work.py:2: ModuleNotFoundError: No module named 'nosuch'\n"
+        "  hint: install the package that has 'nosuch' where the driver runs, "
+        "or put it beside the project's package 'tasks'"
+    )
 
 
 def test_a_package_that_is_not_allowed_is_not_imported(spark, tasks, tmp_path):
@@ -174,7 +181,7 @@ def test_extras_that_cannot_be_recorded_are_refused(engine, tasks, tmp_path):
     """)
     said = str(failing(engine, order(table("report", tmp_path, **function(folder, "rows", "context", "spark")))))
     assert said == (
-        "asset.yml:3:1: report: context.extra['day'] is a date, which cannot be recorded\n"
+        "asset.yml:3:1: context.extra['day'] is a date, which cannot be recorded\n"
         "  hint: make it text, a number, a list or a dict of these"
     )
 
@@ -208,11 +215,14 @@ def test_a_module_that_went_away_is_told_where_it_is_named(engine, tasks, tmp_pa
     monkeypatch.chdir(folder)
     (folder / "tasks/work.py").unlink()
     said = str(failing(engine, order(table("report", tmp_path, **function(folder, "rows")))))
-    assert said == "asset.yml:3:1: tasks.work cannot be imported: ModuleNotFoundError: No module named 'tasks.work'"
+    assert said == (
+        "asset.yml:3:1: tasks.work cannot be imported: ModuleNotFoundError: No module named 'tasks.work'\n"
+        "  hint: there is no module 'tasks.work' in the project's package 'tasks'"
+    )
     (folder / "tasks").rename(tmp_path / "elsewhere")
     empty = tmp_path / "empty"
     said = str(failing(engine, order(table("report", tmp_path, **function(empty, "rows")))))
-    assert said.endswith(f"ModuleNotFoundError: No module named 'tasks' in {empty}")
+    assert f"ModuleNotFoundError: No module named 'tasks' in {empty}\n  hint: there is no module" in said
 
 
 def test_a_function_without_inlets_and_session(engine, tasks, tmp_path):

@@ -115,7 +115,7 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
         ),
         ("s", "returned a DataFrame of pyspark; expected a dict with the rows of 'train' and 'test'"),
         ("None", "returned nothing; expected a dict with the rows of 'train' and 'test'"),
-        ("{'train': s, 'test': 5}", "returned a int for outlet 'test', but a table needs rows: a DataFrame of Spark"),
+        ("{'train': s, 'test': 5}", "returned an int for outlet 'test', but a table needs rows: a DataFrame of Spark"),
         ("{'train': s, 'test': s.selectExpr('id AS other')}", "test: the result does not fit the declared columns"),
         ("{'train': s, 'test': s.selectExpr('if(id = 7, raise_error(\"seven\"), id) AS id')}", "seven"),
     ],

@@ -98,30 +98,30 @@ def test_yielded_dicts_are_extras_and_the_last_rows_are_the_result(call):
     [
         (
             "def f(context, s):\n yield 5\n",
-            "a.yml:2:1: a: emitting_tasks.work:f yielded a int; expected a DataFrame, or a dict of extras",
+            "a.yml:2:1: emitting_tasks.work:f yielded an int; expected a DataFrame, or a dict of extras",
         ),
         (
             "def f(context, s):\n yield {'rows': 5}\n",
             (
-                "a.yml:2:1: a: emitting_tasks.work:f returned nothing, but a table needs rows: a DataFrame "
+                "a.yml:2:1: emitting_tasks.work:f returned nothing, but a table needs rows: a DataFrame "
                 "of Spark, pandas or Polars, or a table of Arrow"
             ),
         ),
         (
             "def f(context, s):\n yield {'url': 'https://h/x?sig=abc'}\n yield s\n",
-            "a.yml:2:1: a: context.extra: the extra url holds a credential in 'sig'; events are clear text",
+            "a.yml:2:1: context.extra: the extra url holds a credential in 'sig'; events are clear text",
         ),
         (
             "def f(context, s):\n context.extra['name'] = b'\\xff'.decode(errors='surrogateescape')\n return s\n",
             (
-                "a.yml:2:1: a: context.extra: the extra holds '\\udcff', half of a character, which UTF-8 cannot write"
+                "a.yml:2:1: context.extra: the extra holds '\\udcff', half of a character, which UTF-8 cannot write"
                 "\n  hint: the text was decoded from bytes that are no text; replace what could not be read"
             ),
         ),
         (
             "def f(context, s):\n deep = []\n for _ in range(5000): deep = [deep]\n yield {'x': deep}\n yield s\n",
             (
-                "a.yml:2:1: a: context.extra: the extra is nested too deep; "
+                "a.yml:2:1: context.extra: the extra is nested too deep; "
                 "expected at most 100 objects and lists in each other"
             ),
         ),

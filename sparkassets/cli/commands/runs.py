@@ -58,6 +58,10 @@ def command(
 ) -> int:
     """List runs, the newest last; or RUN alone.
 
+    The interval is what templates and functions know as the data interval: of a run for a tick that of its timetable;
+    of one for updates from the first to the last of the intervals of the runs behind them; else from the start of its
+    first partition to the end of its last, also where it leaves out some between.
+
     A run whose driver is gone, or whose work another run settled, is `lost`: nothing of it is in the target.
     """
     if log and name is None:

@@ -95,6 +95,17 @@ _WRITES: Final = {
     "overwrite": "replace",
 }
 """What is meant by a write that is none."""
+_BY_TIME: Final = (
+    "date_range, which computes what is missing or stale, is what a partition by time has without `strategy`"
+)
+_LANDING: Final = "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}"
+_STRATEGIES: Final = {
+    "incremental": _BY_TIME + "; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`",
+    **dict.fromkeys(("incremental_by_time_range", "microbatch", "insert_overwrite"), _BY_TIME),
+    **dict.fromkeys(("merge", "upsert", "append", "replace", "incremental_by_unique_key", "delete+insert"), _LANDING),
+    **dict.fromkeys(("full", "table", "overwrite"), "write full_refresh, which computes all of it"),
+}
+"""What is meant by a strategy of another tool's."""
 _CHOICES: Final = {"partition.by": FIXED, "partition.segments": ("runtime",)}
 """Words of values that may be something else, too."""
 _WITH_MAPS: Final = {
@@ -185,10 +196,29 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
         product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
         return _Finding(path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True)
     known = files.keys_of(inner)
+    if owner := _outdented(path, model, data):
+        message = f"unknown key {key!r} in {_owner(path, model, data)}"
+        return _Finding(path, message, f"indent it: it belongs to {owner!r}", at_key=True, unreliable=owner)
     hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
     hint = hint or did_you_mean(key, known)
     meant = nearest(key, known) if len(path) == 1 else None
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
+
+
+def _outdented(path: Path, model: type[BaseModel], data: dict[str, Any]) -> str | None:
+    """The empty key above an unknown one, to whose map it belongs: it lacks its indentation."""
+    if len(path) != 1 or path[0] not in data:
+        return None
+    above = list(data)[: list(data).index(path[0])]
+    empty = [key for key in reversed(above) if data[key] is None and key in _MAPS[model]]
+    return next((key for key in empty if path[0] in _keys_below(key, model, data)), None)
+
+
+def _keys_below(key: str, model: type[BaseModel], data: dict[str, Any]) -> set[str]:
+    """The keys of the maps that may stand at a key of the document."""
+    if key == "partition":
+        return {*files.keys_of(files.PartitionMap), *files.keys_of(files.SegmentsMap)}
+    return set(files.keys_of(_described((key,), model, data)))
 
 
 def _is_plain_write(path: Path) -> bool:
@@ -242,6 +272,8 @@ def _hint(path: Path, kind: str, words: str, value: object) -> str | None:
         return f"{named} has no options: write strategy: {named}" if named else None
     if path == ("write",) and isinstance(value, str) and value in _WRITES:
         return f"write {_WRITES[value]}"
+    if path == ("strategy",) and isinstance(value, str):
+        return _STRATEGIES.get(value.casefold())
     choices = _CHOICES.get(_general(path))
     return meant_by(value, choices) if choices is not None and isinstance(value, str) else None
 

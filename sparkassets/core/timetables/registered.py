@@ -10,7 +10,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from sparkassets.core.crons.search import HORIZON, first_from, last_until
 from sparkassets.core.instants import DAY, Duration, format_instant, instant, unix
-from sparkassets.core.phrases import shown
+from sparkassets.core.phrases import kind_of, shown
 from sparkassets.core.registered import Factory, Registry
 from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
 from sparkassets.core.timetables.shapes import spread
@@ -173,7 +173,7 @@ def registered(
         given[_ZONE] = timezone
     rule = REGISTRY.made(name, factory, given)
     if not isinstance(rule, RegisteredTimetable):
-        raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is a {type(rule).__name__}")
+        raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is {kind_of(rule)}")
     written = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())
     return RegisteredSlots(f"timetable {name}" + (f" {{{written}}}" if written else ""), timezone, rule)
 
@@ -181,7 +181,7 @@ def registered(
 def _fault(slot: object, start: datetime, end: datetime) -> str | None:
     """What is wrong with a slot that was asked for with ``run_after`` in ``[start, end)``."""
     if not isinstance(slot, Slot):
-        return f"slots(...) gave a {type(slot).__name__}; expected sparkassets.Slot"
+        return f"slots(...) gave {kind_of(slot)}; expected sparkassets.Slot"
     for field in ("run_after", "start", "end"):
         value = getattr(slot, field)
         if not isinstance(value, datetime) or value.utcoffset() != timedelta(0):

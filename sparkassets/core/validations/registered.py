@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, cast, get_args, runtime_checkable
 
+from sparkassets.core.phrases import kind_of
 from sparkassets.core.registered import Factory, RegisteredError, Registry
 from sparkassets.core.validations.checks import RegisteredCheck, Scope
 
@@ -60,7 +61,5 @@ def checking(name: str, parameters: Mapping[str, object], *, installed: Mapping[
     taken = REGISTRY.taken(name, factory, RESERVED)
     made = REGISTRY.made(name, factory, REGISTRY.validated(name, taken, parameters))
     if not callable(made) or not isinstance(made, Checking):
-        raise RegisteredError(
-            f"check '{name}' cannot be called with rows, or has no 'per'; it is a {type(made).__name__}"
-        )
+        raise RegisteredError(f"check '{name}' cannot be called with rows, or has no 'per'; it is {kind_of(made)}")
     return made

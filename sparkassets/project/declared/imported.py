@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sparkassets.core.spec.document import Document, SourceFile
+from sparkassets.core.suggestions import lacks_module
 from sparkassets.errors import Problem
 from sparkassets.project.declared.importing import Imported
 from sparkassets.project.declared.modules import Found, PythonFile, PythonModule
@@ -43,7 +44,9 @@ def failed_import(reading: Reading, failure: Mapping[str, Any]) -> tuple[Problem
     text = file.lines[line - 1] if line <= len(file.lines) else ""
     column = len(text) - len(text.lstrip()) + 1
     message = f"the module {module.name!r} cannot be imported: {failure['error']}"
-    return file.problem(line, column, message, hint=_HINT, width=len(text.strip())), module.file
+    lacks = failure.get("lacks")
+    hint = f"{lacks_module(lacks, module.name)}; {_HINT}" if lacks else _HINT
+    return file.problem(line, column, message, hint=hint, width=len(text.strip())), module.file
 
 
 def _path(file: PythonFile) -> str:

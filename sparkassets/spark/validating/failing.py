@@ -7,6 +7,7 @@ from dataclasses import field
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+from sparkassets.core.phrases import kind_of
 from sparkassets.core.validations import (
     Accepted,
     ForeignKey,
@@ -171,8 +172,7 @@ def as_column(answer: object, rule: Rule) -> Column:
     from pyspark.sql import Column
 
     if not isinstance(answer, Column):
-        kind = type(answer).__name__
-        raise RunError(f"{rule.name} returned a {kind}; expected a column of booleans, such as rows['n'] > 0")
+        raise RunError(f"{rule.name} returned {kind_of(answer)}; expected a column of booleans, such as rows['n'] > 0")
     return answer
 
 

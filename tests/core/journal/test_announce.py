@@ -80,7 +80,7 @@ def test_names_and_uris_mean_datasets():
         ({"at": 5}, '"at" is 5; expected an ISO instant as text'),
         ({"at": date(2025, 3, 21)}, '"at" is 2025-03-21; expected an ISO instant as text'),
         ({"target": "flights", "partition": 5}, '"partition" is 5; expected text'),
-        ({"extra": 5}, "the extra is a int; expected an object of keys and values"),
+        ({"extra": 5}, "the extra is an int; expected an object of keys and values"),
         ({"extra": {"x": "\ud800"}}, "the extra holds '\\ud800', half of a character, which UTF-8 cannot write"),
     ],
 )

@@ -39,6 +39,25 @@ def told(text: str) -> str:
             "a.yml:3:12: unknown key 'date_rang' in 'strategy'",
             "did you mean 'date_range'?",
         ),
+        (
+            "partition: {by: day, column: day}\nstrategy: incremental",
+            (
+                "a.yml:3:11: 'strategy' is 'incremental'; "
+                "expected full_refresh, every_instance, latest_only, date_range or segments"
+            ),
+            (
+                "date_range, which computes what is missing or stale, is what a partition by time has without "
+                "`strategy`; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`"
+            ),
+        ),
+        (
+            "partition: {by: day, column: day}\nstrategy: merge",
+            (
+                "a.yml:3:11: 'strategy' is 'merge'; "
+                "expected full_refresh, every_instance, latest_only, date_range or segments"
+            ),
+            "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}",
+        ),
         ("partition: {bye: day, column: day}", "a.yml:2:13: unknown key 'bye' in 'partition'", "did you mean 'by'?"),
         (
             "partition: {by: day, column: day}\nwrite: overwrite",
@@ -124,3 +143,19 @@ def test_a_segment_may_hold_what_looks_like_a_column():
     regions = Partitioning(None, (REGIONS,))
     assert regions.labels(regions.of_segments(["nl=x"])) == ["nl=x"]
     assert regions.labels(regions.of_segments(["Region=de"])) == ["de"]
+
+
+def test_keys_that_lack_their_indentation_belong_to_the_empty_key_above():
+    said = told("partition:\nby: day\ncolumn: day\nretries: 2\nstrategy:\nlookback: 2d")
+    for place in ("a.yml:3:1: unknown key 'by'", "a.yml:4:1: unknown key 'column'"):
+        assert f"{place} in asset 'a'" in said
+    assert said.count("hint: indent it: it belongs to 'partition'") == 2
+    assert "unknown key 'lookback' in asset 'a'" in said
+    assert "a.yml:2:11: 'partition' is empty" in said
+    assert "did you mean 'columns'" not in said
+
+
+def test_segments_and_schedules_are_told_so_too():
+    assert "indent it: it belongs to 'partition'" in told("partition:\nsegments: [de]\ncolumn: region")
+    assert "indent it: it belongs to 'schedule'" in told("schedule:\ncron: 0 6 * * *")
+    assert "indent it" not in told("partition: none\nby: day")

@@ -256,7 +256,7 @@ def test_a_date_may_be_text_in_a_parameter():
         (
             {"timetable": "nothing", "hour": 1},
             ("timetable",),
-            "timetable 'nothing' has no method 'slots(start, end)'; it is a int",
+            "timetable 'nothing' has no method 'slots(start, end)'; it is an int",
         ),
         (
             {"timetable": "payday", "day": 1, "calendar": "DE"},
@@ -427,7 +427,7 @@ def test_without_any_registered_timetable_the_hint_says_how_to_get_one():
             'timetable wrong {how: "early"} is wrong: a slot runs after 2024-12-31T00:00:01Z, and slots were asked',
         ),
         ("reversed", 'timetable wrong {how: "reversed"} is wrong: a slot ends at 2024-12-31T00:00:01Z, before it'),
-        ("number", 'timetable wrong {how: "number"} is wrong: slots(...) gave a int; expected sparkassets.Slot'),
+        ("number", 'timetable wrong {how: "number"} is wrong: slots(...) gave an int; expected sparkassets.Slot'),
     ],
 )
 def test_what_a_registered_timetable_does_wrong_is_told(how, message):
