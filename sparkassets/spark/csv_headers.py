@@ -29,11 +29,13 @@ def no_column(
             lacking, columns = path, header(path)
     lost = [name for name in missing if name not in columns] or list(missing)
     told = ", ".join(map(repr, lost))
-    return RunError(
+    made = RunError(
         f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {told}: its columns are "
         f"{', '.join(columns)}",
         hint=_hint(lost[0], columns),
     )
+    made.of_data = True
+    return made
 
 
 def _hint(name: str, columns: Sequence[str]) -> str | None:

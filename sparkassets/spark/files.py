@@ -11,6 +11,7 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.source import path_columns
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.files import list_files, rowless
 from sparkassets.frozen import frozen
@@ -144,7 +145,7 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
 
 
 def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
-    fields = _fields(asset)
+    fields = path_columns(asset)
     declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
     if not files:
         if not declared:
@@ -213,7 +214,7 @@ def _options(source: SourceSpec) -> dict[str, str]:
 def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
     from pyspark.sql import functions as sql
 
-    fields = _fields(asset)
+    fields = path_columns(asset)
     if not fields:
         return frame
     names = {name.lower() for name in fields}
@@ -239,7 +240,7 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
 
 def _literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
     """SQL of the value of each field; of no slot NULL."""
-    fields, time = _fields(asset), asset.layout.time
+    fields, time = path_columns(asset), asset.layout.time
     if slot is None:
         return dict.fromkeys(fields, "NULL")
     texts = map(sqltext.text, slot.segment)
@@ -253,7 +254,7 @@ def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
     """The values of each field, in the order of ``slots``."""
     import pyarrow as pa
 
-    fields, time = _fields(asset), asset.layout.time
+    fields, time = path_columns(asset), asset.layout.time
     columns = enumerate(asset.layout.segment_columns)
     segments = {column: pa.array([slot.segment[index] for slot in slots], pa.string()) for index, column in columns}
     if time is None:
@@ -269,15 +270,3 @@ def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: S
         if actual.get(field.name) != wanted:
             found = actual.get(field.name, "not there")
             raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")
-
-
-def _fields(asset: AssetSpec) -> dict[str, str]:
-    """The types of the columns that the path's fields are, that of time first."""
-    if asset.storage is None:
-        return {}
-    partitioning = asset.layout
-    pattern = _pattern(asset, asset.storage.path)
-    segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
-    if pattern.field is None or partitioning.time is None:
-        return segments
-    return {pattern.field.name: "DATE" if partitioning.time.has_dates else "TIMESTAMP", **segments}

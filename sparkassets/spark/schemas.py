@@ -85,9 +85,16 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
     Raises:
         RunError: With every difference.
     """
-    found = differences(actual, declared).phrases("the declared columns")
-    if found:
-        raise RunError(f"{asset}: the result does not fit the declared columns: {'; '.join(found)}")
+    found = differences(actual, declared)
+    if not found:
+        return
+    hint = None
+    if found.changed:
+        have, want = found.changed[0]
+        cast = f"CAST({have.name} AS {want.dataType.simpleString()})"
+        hint = f"cast it in the query, such as {cast}, or declare the type that comes out"
+    told = "; ".join(found.phrases("the declared columns"))
+    raise RunError(f"{asset}: the result does not fit the declared columns: {told}", hint=hint)
 
 
 @frozen

@@ -111,8 +111,9 @@ def _of_file(session: SparkSession, asset: AssetSpec, given: Given) -> DataFrame
     kind = Path(given.file).suffix[1:]
     columns = {**asset.columns, **given.columns}
     reader = session.read.format(kind)
-    if columns and kind != "parquet":
-        reader = reader.schema(declared_schema(session, columns)).option("mode", "FAILFAST")
     if kind == "csv":
         reader = reader.option("header", value=True)
+        columns = {name: columns.get(name, "string") for name in reader.load(given.file).columns} if columns else {}
+    if columns and kind != "parquet":
+        reader = reader.schema(declared_schema(session, columns)).option("mode", "FAILFAST")
     return reader.load(given.file)

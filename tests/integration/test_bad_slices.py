@@ -90,3 +90,25 @@ def test_the_plan_names_it_and_all_else_is_published(spark, tmp_path, case):
     (wait,) = [wait for wait in project.plan().runs if wait.asset == "rates"]
     assert wait.partitions == ("2025-03-03,nl",)
     assert "failed before" in wait.reason
+
+
+def test_a_file_whose_header_is_wrong_fails_its_own_day_alone(spark, tmp_path):
+    asset = "asset: daily\npartition: {by: day, column: day}\nretry_delay: 0s\n"
+    orders = """
+asset: orders
+source: csv
+path: landing/{day}.csv
+columns: {shop: string, amount: int}
+partition: {by: day, column: day}
+start: 2025-01-01
+"""
+    files = {"project.yml": PROJECT["project.yml"], "assets/orders.yml": orders, "assets/daily.yml": asset}
+    files |= {f"landing/2025-01-0{day}.csv": "shop,amount\nberlin,3\n" for day in (2, 3)}
+    files["landing/2025-01-01.csv"] = "shop;amount\nberlin;3\n"
+    files["assets/daily.sql"] = "SELECT day, shop, amount FROM {{ inlets.orders }}"
+    root = write(tmp_path, files)
+    summary = Project.load(root).run(spark, check=False)
+    assert not summary.ok
+    assert any("its separator is probably ';'" in (run.hint or "") for run in summary.runs)
+    rows = pa.table(DeltaTable(root / "warehouse/daily").scan()).to_pylist()
+    assert sorted(str(row["day"]) for row in rows) == ["2025-01-02", "2025-01-03"]

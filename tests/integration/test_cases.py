@@ -20,7 +20,7 @@ asset: orders
 source: csv
 path: landing/{day:%Y%m%d}/*.csv
 partition: {by: day, column: day}
-columns: {day: date, id: bigint, amount: "decimal(10,2)"}
+columns: {id: bigint, amount: "decimal(10,2)"}
 ---
 asset: prices
 source: true
@@ -64,6 +64,18 @@ given:
     - {day: 2025-01-02, id: 3, amount: 2.5}
 """
 CASES = f"""
+test: of a file
+asset: daily
+partition: 2025-01-02
+given: {{orders: {{file: orders.csv}}}}
+expect: [{{day: 2025-01-02, total: 7, n: 1}}]
+---
+test: of none
+asset: daily
+partition: 2025-01-02
+given: {{orders: []}}
+expect: []
+---
 test: of its partition alone
 asset: daily
 partition: 2025-01-02
@@ -152,6 +164,8 @@ def folder(tmp_path):
     (conf / "project.yml").write_text("project: shop\npython: [shop_functions]\n")
     (conf / "assets/all.yml").write_text(ASSETS)
     (conf / "shop_functions.py").write_text(FUNCTIONS)
+    (conf / "tests").mkdir()
+    (conf / "tests/orders.csv").write_text("amount,day,id\n7,2025-01-02,1\n9,2025-01-03,2\n")
     return conf
 
 
@@ -160,7 +174,7 @@ def test_rows(spark, folder):
     cases = read_cases([SourceFile("t.yml", "tests/t.yml", CASES)], project=project, environment={})
     results = {each.name: (each.outcome, each.message) for each in run_cases(project, cases, spark=spark)}
     passing = ["of its partition alone", "with other params", "above the watermark", "types by their values"]
-    passing += ["columns that are not there", "outlets", "what is withheld"]
+    passing += ["columns that are not there", "outlets", "what is withheld", "of a file", "of none"]
     assert {name: results.pop(name) for name in passing} == dict.fromkeys(passing, ("passed", ""))
     outcome, message = results.pop("other rows")
     assert (outcome, message.splitlines()) == (
@@ -178,7 +192,7 @@ def test_rows(spark, folder):
     assert results.pop("withheld and not expected") == ("failed", told)
     assert results.pop("not withheld") == ("failed", "checked: 2025-01-01 is not withheld")
     outcome, message = results.pop("of no type")
-    told = 'the rows of \'orders\': {"day": "soon"} does not fit day date, id bigint, amount decimal(10,2)'
+    told = 'the rows of \'orders\': {"day": "soon"} does not fit id bigint, amount decimal(10,2), day date'
     assert (outcome, told in message) == ("error", True), message
     assert not results
     assert not (folder / "warehouse").exists()

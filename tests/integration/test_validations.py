@@ -125,3 +125,23 @@ def test_foreign_keys_and_registered_checks_take_rows_away(spark, tmp_path, monk
     assert ids(root, "checked") == [1, 3]
     away = pa.table(DeltaTable(root / "warehouse/checked_quarantine").scan()).to_pylist()
     assert [(row["id"], row["_rule"]) for row in away] == [(2, "foreign_key(shop in shops)")]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{not_null: shp}", "not_null(shp): the result of checked has no column 'shp'\n  hint: did you mean 'shop'?"),
+        ("{unique: idd}", "unique(idd): the result of checked has no column 'idd'\n  hint: did you mean 'id'?"),
+        (
+            "{sql: sum(id) > 0}",
+            "\n  hint: a condition over several rows needs `per: block` or `per: run`",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_asked_of_the_rows_is_named(spark, tmp_path, rule, message):
+    asset = f"asset: checked\npartition: {{by: day, column: day}}\nretries: 0\nvalidations: [{rule}]\n"
+    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/checked.yml": asset}
+    root = write(tmp_path, {**files, "assets/checked.sql": READ})
+    land(root, ("2025-01-01", 1, "a"))
+    (run,) = Project.load(root).run(spark, check=False).runs
+    assert message in f"{run.error}\n  hint: {run.hint}"

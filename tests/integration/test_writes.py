@@ -175,7 +175,8 @@ def test_declared_columns_are_checked(engine, tmp_path):
         execute(engine, order(report))
     assert str(error.value) == (
         "report: the result does not fit the declared columns: column 'name' is missing; "
-        "column 'extra' is not in the declared columns; column 'id' is int, but bigint in the declared columns"
+        "column 'extra' is not in the declared columns; column 'id' is int, but bigint in the declared columns\n"
+        "  hint: cast it in the query, such as CAST(id AS bigint), or declare the type that comes out"
     )
 
 

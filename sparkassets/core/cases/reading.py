@@ -18,6 +18,7 @@ from sparkassets.core.spec.case_files import CaseFile, ExpectMap, GivenMap, Step
 from sparkassets.core.spec.document import At, Document, SourceFile
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.spec.shape import shape
+from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.yaml_text import compose
 from sparkassets.core.suggestions import did_you_mean
@@ -197,8 +198,8 @@ class _Reader:
         self._check_types(at, keys)
         if keys.file is not None and not keys.file.endswith(_FORMATS):
             (at / "file").problem(f"{keys.file!r} is no .csv, .json or .parquet file")
-        columns = {**inlet.columns, **keys.columns} or {}
-        if columns:
+        columns = {**inlet.columns, **path_columns(inlet), **keys.columns}
+        if inlet.columns or keys.columns:
             for index, row in enumerate(keys.rows or ()):
                 for name in row.keys() - columns.keys() - _HIDDEN:
                     hint = did_you_mean(name, columns)

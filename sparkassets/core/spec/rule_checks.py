@@ -34,6 +34,7 @@ from sparkassets.core.validations import (
 )
 from sparkassets.frozen import frozen
 
+_BOUNDS: Final = frozenset({"min", "max", "change"})
 _OVER: Final = 7
 """How many earlier counts a change is told by where nothing is said."""
 
@@ -103,7 +104,7 @@ def has_columns(given: list[str] | dict[str, str | None], at: At, asked: Asked) 
 
 def row_count(given: RowCountMap, at: At, asked: Asked) -> Iterator[Check]:
     """``row_count``."""
-    if given.min is None and given.max is None and given.change is None:
+    if given.min is None and given.max is None and given.change is None and not _BOUNDS & _keys(at):
         at.problem("'row_count' is a map without a bound; expected 'min', 'max' or 'change'")
     if given.min is not None and given.max is not None and given.min > given.max:
         (at / "max").problem(f"'max' is {given.max}, below 'min' {given.min}")
@@ -116,6 +117,12 @@ def row_count(given: RowCountMap, at: At, asked: Asked) -> Iterator[Check]:
             hint = "let the asset that writes it compare its blocks, or use 'min' and 'max'"
             (at / "change").key_problem("how many rows an inlet had is not recorded", hint=hint)
     yield RowCount(given.min, given.max, change, asked.wide)
+
+
+def _keys(at: At) -> set[str]:
+    """What the document has at a place, be it wrong."""
+    value = written(at)
+    return set(value) if isinstance(value, dict) else set()
 
 
 def _change(at: At, text: str, over: int) -> Change:

@@ -7,7 +7,7 @@ from typing import Final
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, SegmentsMap
-from sparkassets.core.spec.model import SourceKind, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceKind, SourceSpec
 from sparkassets.core.spec.times import seconds
 
 FILE_KINDS: Final = frozenset({"csv", "json", "parquet"})
@@ -30,6 +30,7 @@ _OF_WRITERS: Final = (
     "timeout",
     "lease",
 )
+_FILES: Final = frozenset({"csv", "json", "parquet"})
 _PATTERN_MARKS: Final = "{*?["
 
 
@@ -99,3 +100,15 @@ def _refuse_file_keys(at: At, what: str) -> None:
 def plain_text(value: str | float) -> str:
     """A value of YAML as the text that Spark's options and settings take."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def path_columns(asset: AssetSpec) -> dict[str, str]:
+    """The columns that the fields of a file source's path are, with their types, that of time first; else none."""
+    if asset.storage is None or asset.source is None or asset.source.kind not in _FILES:
+        return {}
+    partitioning = asset.layout
+    pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
+    segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
+    if pattern.field is None or partitioning.time is None:
+        return segments
+    return {pattern.field.name: "DATE" if partitioning.time.has_dates else "TIMESTAMP", **segments}

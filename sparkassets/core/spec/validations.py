@@ -113,7 +113,7 @@ def _rules(at: At, given: Given, columns: KnownColumns | None, code: Code, *, of
     scope = _scope(at, given, kind, of_inlet=of_inlet)
     _check_options(at, given, kind, scope, of_inlet=of_inlet)
     value: Any = getattr(given, kind)
-    if not value and kind != "sql":
+    if not value and kind != "sql" and not written(at / kind):
         (at / kind).problem(f"{kind!r} is empty; expected a column")
     made = list(MAKERS[kind](value, at / kind, Asked(scope, columns, code, of_inlet)))
     if given.name is not None and len(made) > 1:

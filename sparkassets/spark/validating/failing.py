@@ -24,12 +24,11 @@ from sparkassets.core.validations.checks import Scalar
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
-from sparkassets.spark.failures import run_error
+from sparkassets.spark.failures import condition, run_error
 from sparkassets.spark.schemas import column_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
 
 TAKEN: Final = "sparkassets_taken"
 """The number of the rule that takes a row away, from 1 on in their order; 0 of a row that stays."""
@@ -92,7 +91,7 @@ class Asked:
         except SparkAssetsError:
             raise
         except Exception as error:
-            raise run_error(error, what=f"{self.owner}: {rule.name}") from error
+            raise rule_error(error, rule, owner=self.owner) from error
 
     def with_others(self, frame: DataFrame) -> DataFrame:
         """The rows with a column for each foreign key, which is true where the other asset has such a row.
@@ -102,7 +101,7 @@ class Asked:
         """
         for rule in self.rules:
             if isinstance(rule.check, ForeignKey):
-                frame = self._with_known(frame, rule.check)
+                frame = self._with_known(frame, rule, rule.check)
         return frame
 
     def looks(self, rule: Rule, *, has_taken: bool) -> Column | None:
@@ -119,22 +118,28 @@ class Asked:
     def _failing(self, rule: Rule, frame: DataFrame) -> Column:
         from pyspark.sql import functions as sql
 
-        schema, check = frame.schema, rule.check
+        check = rule.check
+
+        def column(name: str) -> tuple[str, str]:
+            """The column as SQL, and its type."""
+            spelt, kind = column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
+            return sqltext.name(spelt), kind
+
         match check:
             case NotNull(columns):
-                return sql.expr(" OR ".join(f"{self._column(schema, name)[0]} IS NULL" for name in columns))
-            case Accepted(column, values):
-                name, kind = self._column(schema, column)
+                return sql.expr(" OR ".join(f"{column(name)[0]} IS NULL" for name in columns))
+            case Accepted(of, values):
+                name, kind = column(of)
                 among = ", ".join(_literal(value, kind) for value in values)
                 return sql.expr(f"{name} NOT IN ({among})")
-            case Range(column, least, most):
-                return sql.expr(" OR ".join(_outside(*self._column(schema, column), least=least, most=most)))
-            case Pattern(column, regex):
-                name, _ = self._column(schema, column)
+            case Range(of, least, most):
+                return sql.expr(" OR ".join(_outside(*column(of), least=least, most=most)))
+            case Pattern(of, regex):
+                name, _ = column(of)
                 whole = sqltext.text(rf"\A(?:{regex})\z")
                 return sql.expr(f"NOT regexp_like(CAST({name} AS STRING), {whole})")
             case ForeignKey(columns):
-                there = " AND ".join(f"{self._column(schema, name)[0]} IS NOT NULL" for name in columns)
+                there = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
                 return sql.expr(f"{there} AND {sqltext.name(_known(check))} IS NULL")
             case SqlCheck(text):
                 return sql.expr(f"NOT ({text})")
@@ -142,12 +147,7 @@ class Asked:
                 return ~as_column(self.calling(check, frame), rule)
         raise RunError(f"{self.owner}: {rule.name} is asked of no single row")
 
-    def _column(self, schema: StructType, name: str) -> tuple[str, str]:
-        """The column as SQL, and its type."""
-        spelt, kind = column_type(schema, name, owner=self.owner)
-        return sqltext.name(spelt), kind
-
-    def _with_known(self, frame: DataFrame, check: ForeignKey) -> DataFrame:
+    def _with_known(self, frame: DataFrame, rule: Rule, check: ForeignKey) -> DataFrame:
         from pyspark.sql import functions as sql
 
         if check.asset not in self.others:
@@ -155,12 +155,21 @@ class Asked:
         other = self.others[check.asset]
         keys = [sql.col(sqltext.name(name)).alias(f"{_known(check)} {n}") for n, name in enumerate(check.to)]
         known = other.select(*keys).distinct().withColumn(_known(check), sql.lit(True))  # noqa: FBT003
+        owner = f"{rule.name}: {self.owner}"
         on = [
-            frame[sqltext.name(column_type(frame.schema, name, owner=self.owner)[0])] == known[f"`{_known(check)} {n}`"]
+            frame[sqltext.name(column_type(frame.schema, name, owner=owner)[0])] == known[f"`{_known(check)} {n}`"]
             for n, name in enumerate(check.columns)
         ]
         joined = frame.join(known, on, "left")
         return joined.select(*map(sql.col, map(sqltext.name, frame.columns)), sql.col(sqltext.name(_known(check))))
+
+
+def rule_error(error: Exception, rule: Rule, *, owner: str) -> RunError:
+    """The failure of a run whose rule cannot be asked of its rows, as Spark says."""
+    made = run_error(error, what=f"{owner}: {rule.name}")
+    if condition(error) == "NESTED_AGGREGATE_FUNCTION" and rule.check.scope == "row":
+        made.hint = "a condition over several rows needs `per: block` or `per: run`"
+    return made
 
 
 def as_column(answer: object, rule: Rule) -> Column:

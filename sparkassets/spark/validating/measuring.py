@@ -35,7 +35,7 @@ from sparkassets.spark import sqltext
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.schemas import column_type
 from sparkassets.spark.validating.blocks import BlockKeys
-from sparkassets.spark.validating.failing import TAKEN, Asked, as_column
+from sparkassets.spark.validating.failing import TAKEN, Asked, as_column, rule_error
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
@@ -126,7 +126,7 @@ class _Measuring:
             try:
                 self._by_block(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
             except Exception as own:  # noqa: BLE001  what it says is handed on
-                return run_error(own, what=f"{self._asked.owner}: {rule.name}")
+                return rule_error(own, rule, owner=self._asked.owner)
         return run_error(error, what=f"{self._asked.owner} cannot be validated")
 
     def _of_columns(self, rule: Rule, check: HasColumns) -> Tally:
@@ -163,7 +163,7 @@ class _Measuring:
             return _Plan(checked, [*columns, sql.count_if(self._fails(rule)).alias(failing)], failing)
         if isinstance(check, Freshness):
             newest = next(self._names)
-            micros = self._micros(check.column)
+            micros = self._micros(rule, check.column)
             return _Plan(checked, [*columns, sql.max(_where(micros, looks)).alias(newest)], newest)
         own = None
         if looks is None and isinstance(check, SqlCheck) and (check.scope == "block" or not self._keys.keys):
@@ -181,11 +181,11 @@ class _Measuring:
         bad = self._asked.bad(rule, self._frame)
         return (sql.col(TAKEN) == 0) & bad if self._has_taken else bad
 
-    def _micros(self, column: str) -> Column:
+    def _micros(self, rule: Rule, column: str) -> Column:
         """A date or a time as microseconds since 1970."""
         from pyspark.sql import functions as sql
 
-        name, kind = column_type(self._frame.schema, column, owner=self._asked.owner)
+        name, kind = column_type(self._frame.schema, column, owner=f"{rule.name}: {self._asked.owner}")
         time = f"CAST({sqltext.name(name)} AS TIMESTAMP)"
         if kind != "timestamp":
             time = f"to_utc_timestamp({time}, {sqltext.text(self._asked.timezone)})"
@@ -252,7 +252,7 @@ class _Measuring:
             raise TypeError(f"{rule.name} asks for nothing unique")
         keys = self._keys.keys if rule.check.scope == "block" else ()
         names = [f"k{number}" for number in range(len(keys))]
-        repeated = self._repeated(rule.check, plan, keys)
+        repeated = self._repeated(rule, rule.check, plan, keys)
         found = repeated.groupBy(*names).agg(sql.sum("n").alias("failing")).collect()
         failing = {
             (self._keys.told(tuple(row)[: len(keys)]) if keys else self._run): row["failing"] or 0 for row in found
@@ -260,12 +260,13 @@ class _Measuring:
         for tally in self.of_counts(rule, _Plan(plan.checked, []), shared):
             yield Tally(rule.name, tally.block, tally.checked, failing.get(tally.block, 0))
 
-    def _repeated(self, check: Unique, plan: _Plan, keys: Sequence[str]) -> DataFrame:
+    def _repeated(self, rule: Rule, check: Unique, plan: _Plan, keys: Sequence[str]) -> DataFrame:
         """Blocks and values that several rows have, with how many these are."""
         from pyspark.sql import functions as sql
 
         frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
-        columns = [column_type(frame.schema, name, owner=self._asked.owner)[0] for name in check.columns]
+        owner = f"{rule.name}: {self._asked.owner}"
+        columns = [column_type(frame.schema, name, owner=owner)[0] for name in check.columns]
         values = [sql.col(sqltext.name(name)).alias(f"v{number}") for number, name in enumerate(columns)]
         known = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
         told = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
@@ -332,10 +333,11 @@ class _Measuring:
     def _shared_values(self, rule: Rule, check: Unique) -> Mapping[PartitionSet, Sequence[Sample]]:
         keys = self._keys.keys if check.scope == "block" else ()
         plan = _Plan("", [], looks=self._asked.looks(rule, has_taken=self._has_taken))
-        names = [column_type(self._frame.schema, name, owner=self._asked.owner)[0] for name in check.columns]
+        owner = f"{rule.name}: {self._asked.owner}"
+        names = [column_type(self._frame.schema, name, owner=owner)[0] for name in check.columns]
         told = [f"k{number}" for number in range(len(keys))]
         values = [self._shown(name, of=f"v{number}") for number, name in enumerate(names)]
-        found = _few_of_each(self._repeated(check, plan, keys).select(*told, *values), told)
+        found = _few_of_each(self._repeated(rule, check, plan, keys).select(*told, *values), told)
         if check.scope == "run":
             return {self._run: [dict(zip(names, map(str, row), strict=True)) for row in found]}
         return self._by_their_block(found, names)

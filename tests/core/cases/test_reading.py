@@ -1,10 +1,13 @@
 """Files of tests: what they say, and every mistake at its place."""
 
+from dataclasses import replace
+
 import pytest
 
 from sparkassets.core.cases import RowCase, TimeCase, read_cases
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.errors import SpecError
 from tests.builders import asset, project, source
 
@@ -37,6 +40,19 @@ def test_a_test_of_rows():
     assert case.given["orders"].rows == ({"day": "2025-01-02", "amount": 3},)
     assert case.given["orders"].columns == {"day": "date", "amount": "double"}
     assert case.expected.tables == {"daily": ({"day": "2025-01-02", "total": 3},)}
+
+
+@pytest.mark.parametrize(
+    ("by", "pattern", "kind"), [("day", "{day}.csv", "DATE"), ("hour", "{day:%H}.csv", "TIMESTAMP")]
+)
+def test_what_the_path_of_a_source_tells_is_a_column_of_given_rows(by, pattern, kind):
+    place = StorageLocation(f"/lake/{pattern}", pattern)
+    orders = replace(source("orders", by=by, columns={"amount": "double"}), storage=place, source=SourceSpec("csv"))
+    landed = project(orders, asset("daily", "orders", by=by))
+    key = "2025-01-02" if by == "day" else "2025-01-02T06"
+    text = f"test: a\nasset: daily\npartition: {key}\ngiven: {{orders: [{{day: {key}, amount: 3}}]}}\nexpect: []\n"
+    (case,) = read_cases([SourceFile("a.yml", "tests/a.yml", text)], project=landed, environment={})
+    assert case.given["orders"].columns == {"amount": "double", "day": kind}
 
 
 def test_of_what_has_no_partitions():

@@ -175,6 +175,21 @@ def test_nothing_is_asked_of_what_others_write():
     )
 
 
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{row_count: {min: -1}}", "'min' in 'row_count' is -1"),
+        ("{row_count: {change: 50%}}", "'change' in 'row_count' is '50%'"),
+        ("{accepted: {status: open}}", "'status' in 'accepted' is 'open'; expected a list"),
+        ("{freshness: {day: 2}}", "'day' in 'freshness' is 2"),
+    ],
+)
+def test_a_value_that_is_wrong_is_one_problem(rule, message):
+    said = refused(rule)
+    assert message in said
+    assert said.count("a.yml:") == 1
+
+
 # --------------------------------------------------------------------------- inlets and outlets
 
 
