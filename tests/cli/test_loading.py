@@ -15,7 +15,7 @@ LOADED = (
 SPARK = {"pyspark", "py4j", "delta"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich"}
 PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
-COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
+COMPILING = PARSING | {"pydantic", "yaml", "jinja2"}
 COMPILING |= {"sparkassets.core.spec.load", "sparkassets.core.selects"}
 SLOW = {"asyncio", "concurrent.futures", "decimal", "difflib", "email", "random", "secrets", "socket", "tempfile"}
 """Of the standard library, what takes milliseconds and a look has no use for."""
@@ -58,7 +58,7 @@ def test_what_is_compiled_is_not_compiled_again(command, shop):
     file.write_text(f"{file.read_text()}\nowner: ${{HOME}}\n")
     for landed in (shop / "landing/orders").iterdir():
         landed.unlink()
-    assert loaded("run", cwd=shop.parent) > COMPILING - {"croniter"}
+    assert loaded("run", cwd=shop.parent) > COMPILING
     needless = (COMPILING | SLOW | HEAVY) & loaded(command, cwd=shop.parent)
     assert not needless
 
@@ -82,7 +82,7 @@ def test_a_run_with_nothing_due_loads_no_spark(shop):
 
 def test_help_loads_no_project(tmp_path):
     names = loaded("--help", cwd=tmp_path)
-    assert not names & (HEAVY | {"pydantic", "deltalake", "jinja2", "yaml", "croniter", "tenacity"})
+    assert not names & (HEAVY | {"pydantic", "deltalake", "jinja2", "yaml", "tenacity"})
 
 
 def test_the_package_itself_loads_next_to_nothing(tmp_path):

@@ -108,6 +108,9 @@ def test_plain_crons_match_as_in_croniter(cron, start):
         # day of the month or weekday, also where croniter would drop one of the two
         ("0 0 1 * 5#2", ["2025-01-01", "2025-01-10", "2025-02-01", "2025-02-14"]),
         ("0 0 15W * MON#1", ["2025-01-06", "2025-01-15", "2025-02-03", "2025-02-14"]),
+        # days with the last one, and the nth of each weekday, which croniter counts together and takes for all days
+        ("0 0 2-31,L * *", ["2025-01-02", "2025-01-03", "2025-01-04", "2025-01-05"]),
+        ("0 0 * * SUN-SAT#4", ["2025-01-22", "2025-01-23", "2025-01-24", "2025-01-25"]),
         # a fifth Monday in February takes a leap year that begins on the right day
         ("0 0 * 2 1#5", ["2044-02-29", "2072-02-29", "2112-02-29", "2140-02-29"]),
     ],
@@ -150,6 +153,7 @@ NO_MIXING = "# and L cannot be mixed with plain weekdays"
         ("0 24 * * *", "hour", "24", ""),
         ("0 L * * *", "hour", "L", ""),
         ("0 0 0 * *", "day-of-month", "0", ""),
+        ("0 0 5-0 * *", "day-of-month", "5-0", ""),
         ("0 0 L-3 * *", "day-of-month", "L-3", ""),
         ("0 0 1W,15 * *", "day-of-month", "1W,15", ""),
         ("0 0 * 13 *", "month", "13", ""),
@@ -176,6 +180,7 @@ NO_MIXING = "# and L cannot be mixed with plain weekdays"
                 ("0 0 * * MON,*/7", "day-of-week", "MON,*/7", "*/7"),
             ]
         ),
+        ("0 0 31-L * *", "day-of-month", "31-L", "'31-L' begins where it ends; write one value, or * for all"),
         ("0 0 * JAN-1 *", "month", "JAN-1", "'JAN-1' begins where it ends; write one value, or * for all"),
     ],
 )
