@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import instant, zone
@@ -64,12 +64,21 @@ class Blocks:
         first = strangers.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
         found = first.limit(_SHOWN + 1).collect()
         shown = (", " if len(values) == 1 else "; ").join(map(self._shown, found[:_SHOWN]))
-        names = ", ".join(column.name for column in self.columns)
+        names, nulls = ", ".join(column.name for column in self.columns), self._nulls(strangers)
+        told = [f"{names} is {shown}{', …' if len(found) > _SHOWN else ''}"] if shown != _NULL or not nulls else []
+        told += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
         return RunError(
-            f"{self.asset}: rows outside the run's partitions {self.labels}: {names} is {shown}"
-            f"{', …' if len(found) > _SHOWN else ''}{self._nulls(strangers)}; nothing was written",
-            hint=self.hint,
+            f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(told)}; nothing was written",
+            hint=self._hint_of(nulls, only=all(any(value is None for value in row) for row in found)),
         )
+
+    def _hint_of(self, nulls: Mapping[str, int], *, only: bool) -> str:
+        """What to do about rows outside, some of which have no segment, or ``only`` these."""
+        if not nulls:
+            return self.hint
+        (name, *_) = nulls
+        hint = f"NULL is in no partition: leave these rows out, or give them a key, such as by coalesce({name}, …)"
+        return hint if only else f"{hint}; {self.hint}"
 
     @property
     def hint(self) -> str:
@@ -107,14 +116,13 @@ class Blocks:
             told.append(_NULL if value is None else _local(value, self.timezone) if local else value)
         return ", ".join(told)
 
-    def _nulls(self, strangers: DataFrame) -> str:
-        """How many rows have no segment, by column."""
+    def _nulls(self, strangers: DataFrame) -> dict[str, int]:
+        """How many rows have no segment, by column; only columns of which some have none."""
         names = [column.name for column in self.columns if column.is_segment]
         if not names:
-            return ""
+            return {}
         (counts,) = strangers.selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in names)).collect()
-        told = zip(names, counts, strict=True)
-        return "".join(f"; {name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in told if n)
+        return {name: n for name, n in zip(names, counts, strict=True) if n}
 
 
 def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:

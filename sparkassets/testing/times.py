@@ -38,7 +38,7 @@ def _step(rehearsal: Rehearsal, project: ProjectSpec, step: Step) -> Iterator[st
     summary = rehearsal.run(at=step.at, check=False)
     yield from (f"{name} cannot be looked at: {error}" for name, error in summary.faults)
     if step.runs is not None:
-        yield from _unlike(project, step, summary.runs)
+        yield from (f"{each}{_why(rehearsal, step, name)}" for name, each in _unlike(project, step, summary.runs))
     waiting = rehearsal.plan(at=step.at).waiting if step.waits else ()
     for name, text in step.waits.items():
         reasons = [each.reason for each in waiting if each.asset == name]
@@ -48,8 +48,15 @@ def _step(rehearsal: Rehearsal, project: ProjectSpec, step: Step) -> Iterator[st
             yield f"{name} waits for something else than {text!r}: {'; '.join(reasons)}"
 
 
-def _unlike(project: ProjectSpec, step: Step, runs: Sequence[RunResult]) -> Iterator[str]:
-    """In what the runs of a moment differ from those that were expected."""
+def _why(rehearsal: Rehearsal, step: Step, name: str) -> str:
+    """Why an asset does not run afterwards, for the end of a sentence; empty where ``name`` is, or nothing tells."""
+    waiting = rehearsal.plan(at=step.at).waiting if name else ()
+    reasons = dict.fromkeys(each.reason for each in waiting if each.asset == name)
+    return f" ({'; '.join(reasons)})" if reasons else ""
+
+
+def _unlike(project: ProjectSpec, step: Step, runs: Sequence[RunResult]) -> Iterator[tuple[str, str]]:
+    """In what the runs of a moment differ from those that were expected; with the asset that should have run."""
     expected = step.runs or {}
     ran: dict[str, list[RunResult]] = {}
     for run in runs:
@@ -57,20 +64,20 @@ def _unlike(project: ProjectSpec, step: Step, runs: Sequence[RunResult]) -> Iter
     for name, what in expected.items():
         own, asset = ran.pop(name, []), project.assets[name]
         if not own:
-            yield f"{name} does not run; expected {_told(asset, what)}"
+            yield name, f"{name} does not run; expected {_told(asset, what)}"
         elif isinstance(what, int) and len(own) != what:
-            yield f"{name} has {plural(len(own), 'run')}; expected {what}"
+            yield "", f"{name} has {plural(len(own), 'run')}; expected {what}"
         elif isinstance(what, PartitionSet):
             blocks = PartitionSet.union(each.blocks for each in own)
             if lacking := what - blocks:
-                yield f"{name} does not run for {_told(asset, lacking)}"
+                yield "", f"{name} does not run for {_told(asset, lacking)}"
             if more := blocks - what:
-                yield f"{name} runs for {_told(asset, more)} too"
+                yield "", f"{name} runs for {_told(asset, more)} too"
     for name, own in ran.items():
         blocks = PartitionSet.union(each.blocks for each in own)
-        yield f"{name} runs, which is not expected: {_told(project.assets[name], blocks)}"
+        yield "", f"{name} runs, which is not expected: {_told(project.assets[name], blocks)}"
     unexpected = (each for each in runs if each.status == "failed" and each.asset not in step.fails)
-    yield from (f"{each.asset} fails: {each.error}" for each in unexpected)
+    yield from (("", f"{each.asset} fails: {each.error}") for each in unexpected)
 
 
 def _told(asset: AssetSpec, what: PartitionSet | int | None) -> str:

@@ -36,7 +36,7 @@ def test_one_that_passes_and_one_that_does_not(said):
         "✗ wrong",
         "  conf/tests/a.yml:8:7",
         "  at 2025-03-02T06:00Z (conf/tests/a.yml:10:5):",
-        "    best_shops does not run; expected a run",
+        "    best_shops does not run; expected a run (waits for daily_revenue: nothing is there yet)",
         "2 tests, 1 failed",
     ]
 

@@ -147,7 +147,7 @@ def test_rows_of_no_segment_fail_a_run_of_everything(spark, folder):
         "partition: {segments: runtime, column: customer_id}\nsql: SELECT customer_id, kwh FROM {{ inlets.readings }}\n"
     )
     summary = Project.load(folder, env={}).run(spark, check=False)
-    assert "customer_id is NULL; customer_id is NULL in 1 row; nothing was written" in summary.runs[0].error
+    assert "partitions *: customer_id is NULL in 1 row; nothing was written" in summary.runs[0].error
 
 
 def test_a_function_adds_one_that_is_computed_next(spark, folder):

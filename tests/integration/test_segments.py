@@ -178,13 +178,17 @@ def test_rows_outside_the_blocks_are_told_by_all_columns_and_those_without_a_seg
         "spend: rows outside the run's partitions 2025-03-01T05,eng, 2025-03-01T06,mkt: hour, warehouse is "
         "2025-03-01 05:00:00, NULL; 2025-03-01 05:00:00, x; 2025-03-01 06:00:00, NULL; 2025-03-01 06:00:00, x; "
         "warehouse is NULL in 2 rows; nothing was written\n"
-        "  hint: filter them in the query, or join {{ partitions }}"
+        "  hint: NULL is in no partition: leave these rows out, or give them a key, such as by "
+        "coalesce(warehouse, …); filter them in the query, or join {{ partitions }}"
     )
     only = segmented(
         table("only", tmp_path, **sql("SELECT IF(id = 1, NULL, 'eng') AS warehouse FROM range(2)")), warehouse=["eng"]
     )
-    with pytest.raises(RunError, match=r"partitions eng: warehouse is NULL; warehouse is NULL in 1 row; nothing was"):
+    with pytest.raises(RunError, match=r"partitions eng: warehouse is NULL in 1 row; nothing was") as error:
         execute(engine, order(only, keys=["eng"]))
+    assert error.value.hint == (
+        "NULL is in no partition: leave these rows out, or give them a key, such as by coalesce(warehouse, …)"
+    )
 
 
 def test_a_segment_that_its_column_cannot_hold_is_refused_before_anything_is_computed(engine, tmp_path):

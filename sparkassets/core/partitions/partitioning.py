@@ -596,7 +596,8 @@ class Partitioning:
         if not meant and recorded:  # of a run of all, when none was known: it was of any
             return PartitionSet(span)
         if not meant:
-            raise PartitionError(f"'{text}' names no partition: no segment is known yet")
+            named = f"name it, as {','.join(expected)}"
+            raise PartitionError(f"'{text}' names no partition: no segment is known yet", hint=named)
         return PartitionSet(*of_all(span, meant, usual=_NEVER))
 
     def of_segments(self, texts: Iterable[str]) -> PartitionSet:

@@ -305,5 +305,6 @@ def test_what_a_commit_of_all_says_of_itself_is_any_segment_of_its_time():
     days = partitioning.parse("2025-01-01..2025-01-02,*", recorded=True)
     assert days.covers(partitioning.parse("2025-01-02,z", recorded=True))
     assert not days.overlaps(partitioning.parse("2025-01-03,z", recorded=True))
-    with pytest.raises(PartitionError, match="'2025-01-01' names no partition: no segment is known yet"):
+    with pytest.raises(PartitionError, match="'2025-01-01' names no partition: no segment is known yet") as error:
         partitioning.parse("2025-01-01")
+    assert str(error.value.hint).startswith("name it, as day,")
