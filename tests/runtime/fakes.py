@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
@@ -167,6 +168,11 @@ class FakeEngine:
         """The data commits of a table."""
         return [c for c in self.tables.get(name, []) if c.marker.kind == "data"]
 
+    def judgement(self, name: str, order: RunOrder) -> Judgement | None:
+        """What the rules of a table say of a run."""
+        del order
+        return self.judged.get(name)
+
     def hook(self, name: str, moment: str, order: RunOrder | None) -> None:
         if hook := self.hooks.get((name, moment)):
             hook(order)
@@ -209,7 +215,7 @@ class FakeTarget:
     def prepare(self, computation: Result, *, marker: CommitMarker) -> Judgement | None:
         self.stage(marker)
         self.engine.hook(self.name, "prepare", computation.order)
-        return None if marker.judgement is not None else self.engine.judged.get(self.name)
+        return None if marker.judgement is not None else self.engine.judgement(self.name, computation.order)
 
     def stage(self, marker: CommitMarker) -> None:
         """The attempt's files are there."""
@@ -362,15 +368,13 @@ class FakeClock:
 
 class FakeIds:
     def __init__(self) -> None:
-        self.count = 0
+        self._numbers = count(1)  # also of drivers in several threads no two have the same
 
     def invocation_id(self) -> str:
-        self.count += 1
-        return f"i{self.count}"
+        return f"i{next(self._numbers)}"
 
     def run_id(self, asset: str, at: datetime) -> str:
-        self.count += 1
-        return f"{asset}-{self.count}"
+        return f"{asset}-{next(self._numbers)}"
 
 
 class Recorder(Silent):

@@ -24,6 +24,7 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
+from sparkassets.core.validations import Judgement, Verdict
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Observation, RunOrder
 from sparkassets.runtime.work import Tick
@@ -101,6 +102,7 @@ class Lake(World):
         sources_at: Source to its contents at each version.
         codes: Asset to the number of its definition.
         bad: Blocks of an asset that cannot be computed now.
+        unfit: Blocks of a table that its rules withhold now; asked of tables with rules.
         changes: How often each block of a source was changed.
         rows: Run and attempt to what it computed.
         compares: Whether a block that came out as it was is told to be so.
@@ -109,6 +111,7 @@ class Lake(World):
     sources_at: dict[str, list[dict[Block, int]]] = field(default_factory=dict)
     codes: dict[str, int] = field(default_factory=dict)
     bad: set[tuple[str, Block]] = field(default_factory=set)
+    unfit: set[tuple[str, Block]] = field(default_factory=set)
     changes: Counter[tuple[str, Block]] = field(default_factory=Counter)
     rows: dict[tuple[str, int], Table] = field(default_factory=dict)
     compares: bool = False
@@ -162,7 +165,11 @@ class Lake(World):
         rows: dict[Block, int] = {}
         for commit in commits if version is None else commits[: version + 1]:
             if commit.order is not None:
-                rows |= self.rows[commit.marker.run, commit.marker.attempt]
+                computed = self.rows[commit.marker.run, commit.marker.attempt]
+                published = computed.keys()
+                if commit.marker.withheld:
+                    published &= set(inside(commit.order.asset.partitioning, commit.order.blocks))
+                rows |= {block: computed[block] for block in published}
         return rows
 
     def from_scratch(self, name: str) -> dict[Block, int]:
@@ -220,6 +227,13 @@ class LakeEngine(FakeEngine):
             raise error
         self.lake.rows[order.run, attempt] = rows
         return self._compared(made_by, rows) if self.lake.compares else made_by
+
+    def judgement(self, name: str, order: RunOrder) -> Judgement | None:
+        partitioning = order.asset.partitioning
+        unfit = (made(partitioning, block) for table, block in self.lake.unfit if table == name)
+        withheld = (PartitionSet.union(unfit) & order.blocks) - order.accepted
+        told = Verdict("unfit", "fail", "withheld", withheld, 1, 1)
+        return Judgement(withheld, (told,)) if withheld else Judgement()
 
     def _compared(self, result: Result, rows: Table) -> Result:
         """With the blocks that are in the table as they came out, as a target tells them with its commit."""

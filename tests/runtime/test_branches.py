@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 from threading import Event, Thread
@@ -12,8 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.app.branches import Begun, Branch, Journal
+from sparkassets.app.marking import Marking
+from sparkassets.core.branches.forking import base_uri
 from sparkassets.core.definitions import Definition
+from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.validations import NotNull, Rule
+from sparkassets.errors import InputError
 from sparkassets.ports import RunOrder
 from sparkassets.runtime.promoting import Promoting
 from sparkassets.runtime.work import Tick, Work
@@ -84,6 +92,16 @@ def coded(project: ProjectSpec, codes: dict[str, int]) -> ProjectSpec:
     return replace(project, assets=assets)
 
 
+def judged(project: ProjectSpec) -> ProjectSpec:
+    """The project with a rule for each table that it writes."""
+    rule = Rule("unfit", NotNull(("n",)))
+    assets = {
+        name: each if each.source or each.outlets else replace(each, rules=(rule,))
+        for name, each in project.assets.items()
+    }
+    return replace(project, assets=assets)
+
+
 class History:
     """What happens to a lake and a branch of it.
 
@@ -94,7 +112,7 @@ class History:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.lake = random.choice([random_lake, random_outlets])(random)
-        self.plain = self.lake.project
+        self.plain = judged(self.lake.project)
         self.codes = dict.fromkeys(random.sample(COMPUTED, random.randint(1, 2)), 1)
         self.stores: dict[str, MemoryStore] = {self.plain.state: self.lake.store}
         self.beside = Beside(self.plain, MemoryStore(), base=self.lake)
@@ -110,7 +128,7 @@ class History:
     def base_runs(self) -> None:
         self.lake.project = coded(self.plain, {})
         self.lake.codes = {}
-        assert self.lake.driver().run([Tick()]).ok
+        assert is_as_told(self.lake.driver().run([Tick()]))
 
     def branch(self) -> Branch:
         base = Journal(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
@@ -155,7 +173,8 @@ class History:
         """What was promoted is what a run of the base would have made of its tables as they are."""
         spec, tables = order.asset, {name: self.lake.table(name) for name in order.asset.inlets}
         ups = {name: self.lake.project.assets[name] for name in tables}
-        for block in inside(spec.partitioning, order.blocks):
+        unfit = {block for name, block in self.lake.unfit if name in {each.asset.name for each in order.written}}
+        for block in set(inside(spec.partitioning, order.blocks)) - unfit:
             values = {
                 name: [table.get(each) for each in needed(spec, ups[name], block)] for name, table in tables.items()
             }
@@ -185,6 +204,54 @@ class History:
         blocks = blocks_of(self.plain.assets[name].partitioning)
         self.beside.bad = {(name, block) for block in self.random.sample(blocks, min(2, len(blocks)))}
 
+    def withhold(self) -> None:
+        """The rules find some blocks of a table unfit, in base or branch, until this is called the next time."""
+        lake, name = self.random.choice([self.lake, self.beside]), self.random.choice(tables(self.plain))
+        blocks = blocks_of(self.plain.assets[name].partitioning)
+        lake.unfit = {
+            (name, block) for block in self.random.sample(blocks, self.random.randint(1, min(4, len(blocks))))
+        }
+
+    def accept(self) -> None:
+        """Somebody has all published that is withheld, in the base and in the branch."""
+        self.lake.project = coded(self.plain, {})
+        lakes = [self.lake, self.in_branch()[0]] if self.stores.get("/s/branches/b") else [self.lake]
+        for lake in lakes:
+            for name in {each.maker or name for name, each in lake.project.assets.items() if each.source is None}:
+                with suppress(InputError):  # of what is not withheld, or runs
+                    Marking(lake.project, lake.adapters()).accept(name, reason="looked at")
+
+    def both(self) -> None:
+        """Two drivers at once, which know of one another that they live: in the branch, or for its promotion."""
+        self.lake.alive = self.beside.alive = True
+        drivers = [self.random.choice([self.a_run, self.a_run, self.a_promotion])() for _ in range(2)]
+        with ThreadPoolExecutor(2) as threads:
+            for told in [threads.submit(each) for each in drivers]:
+                assert is_as_told(told.result(60))
+        self.lake.alive = self.beside.alive = False
+        own = {base_uri(name) for name in self.plain.assets}
+        events = [each.entry for each in self.branch().own.since(0, kinds=("event",))]
+        begun = [each.uri for each in events if isinstance(each, EventEntry) and each.uri in own]
+        assert len(begun) == len(set(begun))
+
+    def a_run(self) -> Callable[[], Summary]:
+        lake, work = self.in_branch()
+        driver = lake.driver(engine=LakeEngine(lake))
+        return lambda: driver.run([work])
+
+    def a_promotion(self) -> Callable[[], Summary]:
+        if self.branch().unknown():
+            return self.a_run()
+        work, engine = self.promoting(), PromotingEngine(self.lake, self.beside)
+        driver = self.lake.driver(engine=engine)
+
+        def promote() -> Summary:
+            summary = driver.run([work])
+            self.promoted += engine.promoted
+            return summary
+
+        return promote
+
     def step(self) -> None:
         moment = self.random.choice(MOMENTS)
         steps: list[Callable[[], None]] = [
@@ -192,6 +259,9 @@ class History:
             self.base_runs,
             self.code,
             self.spoil,
+            self.withhold,
+            self.accept,
+            self.both,
             self.run_branch,
             lambda: self.run_branch(moment),
             self.promote,
@@ -208,13 +278,18 @@ def tables(project: ProjectSpec) -> list[str]:
     return [name for name, each in project.assets.items() if each.source is None and not each.outlets]
 
 
+def is_as_told(summary: Summary) -> bool:
+    """Whether nothing failed but what had to."""
+    return not summary.faults and all(run.error == "a bad block" for run in summary.runs if run.status == "failed")
+
+
 def drive(
     lake: Lake, engine: LakeEngine, work: Work, random: Random, moment: str | None
 ) -> tuple[Event, Thread] | None:
     """Does the work, by a driver that stops at that moment of some table, if it comes to it; what has it go on."""
     if moment is None:
         summary = lake.driver(engine=engine).run([work])
-        assert summary.ok or all(run.error == "a bad block" for run in summary.runs if run.status != "success")
+        assert is_as_told(summary)
         return None
     reached, go_on = Event(), Event()
 
@@ -245,7 +320,13 @@ def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Ran
     for _ in range(steps):
         history.step()
     history.base_is_idle()
-    history.beside.bad.clear()
+    for each in (lake, history.beside):
+        each.bad.clear()
+        each.unfit.clear()
+    history.accept()
+    history.base_is_idle()
+    history.run_branch()
+    history.accept()
     history.run_branch()
     history.promote()
     history.wake()

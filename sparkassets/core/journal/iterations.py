@@ -73,7 +73,8 @@ def seen(iterations: Iterable[Iteration], version: int | None = None) -> tuple[I
 def whole(iterations: Iterable[Iteration], version: int | None) -> str:
     """The name of the iteration that is all that readers of the newest version see; empty where none is.
 
-    So it is not where the asset has partitions, or others changed the table since.
+    So it is not where the asset has partitions, or the table changed since: by others, or by a run that published an
+    iteration beside it. Then the version tells what readers see.
     """
     newest = next(iter(seen(iterations)), None)
     return newest.name if newest is not None and newest.takes.is_everything and newest.shown[-1] == version else ""

@@ -104,7 +104,10 @@ class World:
     def read(self) -> None:
         if self.model.now:
             pin = self.pin(self.state)
-            assert bool(pin.iteration) is not self.partitioned
+            known = self.state.assets["x"].iterations
+            named = [each for each in known if each.name == pin.iteration] or seen(known, pin.version)
+            assert {each.run for each in named} == set(self.model.now.values())
+            assert bool(pin.iteration) is (not self.partitioned and self.version in named[0].shown)
             self.model.readers[self.claim("r", pins={"x": pin})] = set(self.model.now.values())
 
     def pin(self, state: State) -> Pin:
@@ -163,6 +166,19 @@ def test_nobody_reads_what_is_removed_and_the_newest_stay(partitioned, keep, ste
             world.remove()
             left = {each.run for each in world.state.assets["x"].iterations}
             assert left <= set(model.order[-keep:]) | set(model.now.values())
+
+
+def test_a_reader_is_pinned_to_the_version_where_something_was_published_beside_what_it_sees():
+    world = World(partitioned=False, keep=1)
+    world.publish("all", beside=False)
+    world.read()
+    world.publish("all", beside=True)
+    world.read()
+    first, second = (link.entry.request.pins["x"] for link in world.state.assets["r"].chain)
+    shown = world.state.assets["x"].iterations[0]
+    assert (first.iteration, first.version) == (shown.name, 1)
+    assert (second.iteration, second.version) == ("", 2)
+    assert seen(world.state.assets["x"].iterations, second.version) == (shown,)
 
 
 def test_what_is_published_beside_the_newest_is_no_event():
