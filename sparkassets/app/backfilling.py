@@ -163,6 +163,15 @@ def named_blocks(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
     return PartitionSet.union(blocks_of(asset, each) for each in keys) if keys else EVERYTHING
 
 
+def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
+    """Whether the keys would be right if their segments were known."""
+    try:
+        asset.partitioning.parse(keys, recorded=True)
+    except PartitionError:
+        return False
+    return True
+
+
 def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
     """The blocks of the keys ``A..B`` or ``A``, inclusive.
 
@@ -174,7 +183,7 @@ def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
     try:
         return asset.partitioning.parse(keys)
     except PartitionError as error:
-        if not asset.partitioning.is_open:
+        if not asset.partitioning.is_open or not _lacks_a_segment(asset, keys):
             raise
         add = f"`sparkassets partitions {asset.name} add KEY` makes a segment known"
         raise PartitionError(str(error.args[0]), hint=f"{error.hint}; {add}" if error.hint else add) from None
