@@ -50,18 +50,19 @@ def changed(
         partitioning: Tells by which column a row is of a partition.
         schema: Of the table, as its log has it in JSON.
     """
+    slices = _Slices.of(partitioning.knowing(blocks), schema)
     try:
-        hashes = [_hash(old.schema, salt) for salt in _SALTS]
+        told = slices.differing(old, new).collect()
     except _NoHashError:
         return blocks
-    slices = _Slices.of(partitioning.knowing(blocks), schema)
-    columns = [sqltext.name(name) for name in old.columns]
-    rows = [_signed(old, hashes, slices, sign=-1), _signed(new.select(*columns), hashes, slices, sign=1)]
-    sums = [f"sum(sign * ({half.format(hash=name)}))" for name in ("h1", "h2") for half in _HALVES]
-    differs = " OR ".join(f"{each} <> 0" for each in ("sum(sign)", *sums))
-    found = rows[0].unionAll(rows[1]).groupBy(*slices.keys)
-    told = found.agg(*slices.told(differs)).filter("differs").collect()
     return NOTHING if not told else slices.parts(told, blocks)
+
+
+def compared_plan(
+    old: DataFrame, new: DataFrame, blocks: PartitionSet, *, partitioning: Partitioning, schema: str
+) -> DataFrame:
+    """The aggregation that `changed` collects, as of it: a row for each slice that differs."""
+    return _Slices.of(partitioning.knowing(blocks), schema).differing(old, new)
 
 
 @frozen
@@ -99,19 +100,38 @@ class _Slices:
         """Columns that rows are grouped by."""
         return [f"k{number}" for number in range(len(self.columns))]
 
+    def differing(self, old: DataFrame, new: DataFrame) -> DataFrame:
+        """What is told of each slice in which the rows are not the same.
+
+        Raises:
+            _NoHashError: Spark has no hash of some value.
+        """
+        hashes = [_hash(old.schema, salt) for salt in _SALTS]
+        columns = [sqltext.name(name) for name in old.columns]
+        rows = [_signed(old, hashes, self, sign=-1), _signed(new.select(*columns), hashes, self, sign=1)]
+        sums = [f"sum(sign * ({half.format(hash=name)}))" for name in ("h1", "h2") for half in _HALVES]
+        differs = " OR ".join(f"{each} <> 0" for each in ("sum(sign)", *sums))
+        return rows[0].unionAll(rows[1]).groupBy(*self.keys).agg(*self.told(differs)).filter("differs")
+
     def values(self) -> Iterator[str]:
-        """Of a row what it is grouped by, and the value itself as text."""
+        """Of a row what it is grouped by, and of an instant the value itself."""
         for number, (name, is_instant) in enumerate(self.columns):
-            column, text = sqltext.name(name), f"CAST({sqltext.name(name)} AS STRING)"
-            key = f"unix_seconds(CAST({column} AS TIMESTAMP)) DIV {self._step}" if is_instant else text
-            yield f"{key} AS k{number}"
-            yield f"{text} AS v{number}"
+            column = sqltext.name(name)
+            if is_instant:
+                yield f"unix_seconds(CAST({column} AS TIMESTAMP)) DIV {self._step} AS k{number}"
+                yield f"{column} AS v{number}"
+            else:
+                yield f"CAST({column} AS STRING) AS k{number}"
 
     def told(self, differs: str) -> Sequence[Column]:
-        """What is told of each slice."""
+        """What is told of each slice beside its keys.
+
+        The least and the greatest text were found by sorting all rows; those of instants are not.
+        """
         from pyspark.sql import functions as sql
 
-        bounds = [f"{f}(v{number}) AS {f}{number}" for number in range(len(self.columns)) for f in ("min", "max")]
+        instants = [number for number, (_, is_instant) in enumerate(self.columns) if is_instant]
+        bounds = [f"CAST({f}(v{number}) AS STRING) AS {f}{number}" for number in instants for f in ("min", "max")]
         return [sql.expr(each) for each in (f"{differs} AS differs", *bounds)]
 
     def parts(self, slices: Sequence[Sequence[str | None]], blocks: PartitionSet) -> PartitionSet:
@@ -123,14 +143,10 @@ class _Slices:
 
     def _part(self, row: Sequence[str | None], files: FileParts, blocks: PartitionSet) -> PartitionSet:
         """Those of the blocks that hold something of a slice; nothing where it tells of none."""
-        bounds = row[len(self.columns) + 1 :]
-        lows, highs = bounds[::2], bounds[1::2]
-        exact = {name: low for (name, is_instant), low in zip(self.columns, lows, strict=True) if not is_instant}
-        instants = [
-            (name, low, high)
-            for (name, is_instant), low, high in zip(self.columns, lows, highs, strict=True)
-            if is_instant
-        ]
+        keys, bounds = row[: len(self.columns)], row[len(self.columns) + 1 :]
+        exact = {name: key for (name, is_instant), key in zip(self.columns, keys, strict=True) if not is_instant}
+        names = [name for name, is_instant in self.columns if is_instant]
+        instants = list(zip(names, bounds[::2], bounds[1::2], strict=True))
         stats = {
             "numRecords": 1,
             "minValues": {name: low for name, low, _ in instants},

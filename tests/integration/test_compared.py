@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning
-from sparkassets.spark.compared import changed
+from sparkassets.spark.compared import changed, compared_plan
 from tests.builders import days, partitioned
 
 pytestmark = pytest.mark.spark
@@ -97,6 +97,15 @@ def test_the_blocks_are_told_by_each_type_of_column(spark, kind):
     assert differ(spark, old, ROWS % (day, 7), parts=MONTH, partitioning=DAYS) == days(
         "2025-01-08", "2025-01-18", "2025-01-28"
     )
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "STRING"])
+def test_no_row_is_sorted_to_compare(spark, kind):
+    frame = spark.sql(ROWS % (f"CAST({DATE} AS {kind})", 11))
+    schema = frame.schema.json()
+    plan = compared_plan(frame, frame, MONTH, partitioning=DAYS, schema=schema)._jdf.queryExecution().toString()
+    assert "HashAggregate(" in plan
+    assert "Sort" not in plan.partition("== Physical Plan ==")[2]
 
 
 def test_hours_of_a_zone_with_a_clock_of_its_own(spark):
