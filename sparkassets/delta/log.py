@@ -8,12 +8,32 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sparkassets.errors import SourceError
 from sparkassets.files.reach import for_deltalake
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from deltalake._internal import DeltaFileSystemHandler
+
+_LOG: Final = "_delta_log"
+_CHECKPOINT_HINT: Final = "_last_checkpoint"
+
+_NEARBY: Final = 64
+"""Versions before and after one that was asked for whose entries in an object store may be asked for too."""
+
+_AT_ONCE_BYTES: Final = 2**26
+"""Of an entry in an object store that is read by one request; one that is larger is looked at before."""
+
+_TOKEN_BYTES: Final = 4096
+"""Of an entry that tell it from all others: when and by whom it was made, or the names of its files."""
+
+_NO_SUCH_PART: Final = ("Range Not Satisfiable", "range was invalid")
+"""What is said where a part is asked for of a file without bytes."""
 
 
 @frozen
@@ -87,14 +107,22 @@ class Files(Protocol):
 
 
 class DeltaLog:
-    """The log of the table at ``path``, an absolute local path or an object-store URI."""
+    """The log of a table.
 
-    def __init__(self, path: str) -> None:
+    Args:
+        path: Its absolute local path, or its URI in an object store.
+        near: A version that is going to be asked for; those near it then take one request each in an object store.
+    """
+
+    def __init__(self, path: str, *, near: int = 0) -> None:
         self.path = path
-        self._files: Files = _StoreFiles(path) if "://" in path else _LocalFiles(path)
+        self._files: Files = _StoreFiles(path, near) if "://" in path else _LocalFiles(path)
 
     def token(self, version: int) -> str | None:
-        """Size and time of that version's commit file: equal only while it is the same table, not one made anew."""
+        """What tells that version's commit file from others: equal only while it is the same table, not one made anew.
+
+        On a disk its size and time, in an object store a digest of how it begins.
+        """
         return self._files.token(_name(version))
 
     def after(self, version: int) -> list[Commit]:
@@ -138,7 +166,7 @@ class DeltaLog:
 
     def checkpoint(self) -> int:
         """The version of the last checkpoint, -1 without one."""
-        data = self._files.read("_last_checkpoint")
+        data = self._files.read(_CHECKPOINT_HINT)
         try:
             return int(json.loads(data)["version"]) if data else -1
         except (ValueError, KeyError, TypeError):  # only a hint by the protocol: without it the log itself counts
@@ -165,7 +193,7 @@ class DeltaLog:
     def _checkpointed(self, version: int) -> Mapping[str, Any] | None:
         """The metadata that a checkpoint of one file has; None where there is none of that version."""
         name = f"{version:020d}.checkpoint.parquet"
-        if self._files.token(name) is None:
+        if not self._files.holds(f"{_LOG}/{name}"):
             return None
         import pyarrow as pa
         from pyarrow import parquet
@@ -223,14 +251,14 @@ class _LocalFiles:
 
     def token(self, name: str) -> str | None:
         try:
-            stat = Path(self._path, "_delta_log", name).stat()
+            stat = Path(self._path, _LOG, name).stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
         return f"{stat.st_size}:{stat.st_mtime_ns}"
 
     def read(self, name: str) -> bytes | None:
         try:  # of every table at every start
-            with open(f"{self._path}/_delta_log/{name}", "rb", buffering=0) as file:  # noqa: PTH123  at half pathlib's time
+            with open(f"{self._path}/{_LOG}/{name}", "rb", buffering=0) as file:  # noqa: PTH123  at half pathlib's time
                 return file.readall()
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -239,32 +267,64 @@ class _LocalFiles:
         return Path(self._path, place).is_file()
 
     def open(self, name: str) -> Any:  # noqa: ANN401
-        return Path(self._path, "_delta_log", name).open("rb")
+        return Path(self._path, _LOG, name).open("rb")
 
 
 class _StoreFiles:
-    def __init__(self, path: str) -> None:
-        from deltalake.fs import DeltaStorageHandler
+    """In an object store, where each request is a way to far away: an entry is asked for without a look for it before.
 
-        self._store = DeltaStorageHandler(path, for_deltalake(path))
+    deltalake asks for a file's size, unless it is told one; of a range beyond the end a store gives what there is.
+    """
+
+    def __init__(self, path: str, near: int) -> None:
+        from deltalake._internal import DeltaFileSystemHandler
+
+        self._path = path
+        names = [_CHECKPOINT_HINT, *map(_name, range(max(0, near - _NEARBY), near + _NEARBY))]
+        sizes = {f"{_LOG}/{name}": _AT_ONCE_BYTES for name in names}
+        self._store = DeltaFileSystemHandler(path, for_deltalake(path), sizes)
 
     def token(self, name: str) -> str | None:
-        (info,) = self._store.get_file_info([f"_delta_log/{name}"])
-        return f"{info.size}:{info.mtime_ns}" if info.is_file else None
-
-    def holds(self, place: str) -> bool:
-        (info,) = self._store.get_file_info([place])
-        return bool(info.is_file)
-
-    def open(self, name: str) -> Any:  # noqa: ANN401
-        return self._store.open_input_file(f"_delta_log/{name}")
+        start = self._read(name, _TOKEN_BYTES)
+        return None if start is None else f"start:{blake2b(start, digest_size=16).hexdigest()}"
 
     def read(self, name: str) -> bytes | None:
+        return self._read(name, _AT_ONCE_BYTES)
+
+    def holds(self, place: str) -> bool:
         try:
-            with self._store.open_input_file(f"_delta_log/{name}") as file:
-                return bytes(file.read())
+            self._looking.open_input_file(place)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def open(self, name: str) -> Any:  # noqa: ANN401
+        from pyarrow import PythonFile
+
+        return PythonFile(self._looking.open_input_file(f"{_LOG}/{name}"), mode="r")
+
+    def _read(self, name: str, most: int) -> bytes | None:
+        """So much of the beginning of a file; all of one that is read as a whole."""
+        try:
+            found = bytes(self._store.open_input_file(f"{_LOG}/{name}").read(most))
+            return found if len(found) < _AT_ONCE_BYTES else self._whole(name)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            if not any(said in str(error) for said in _NO_SUCH_PART):
+                raise
+            return self._whole(name)
+
+    def _whole(self, name: str) -> bytes:
+        file = self._looking.open_input_file(f"{_LOG}/{name}")
+        return bytes(file.read(file.size()))
+
+    @cached_property
+    def _looking(self) -> DeltaFileSystemHandler:
+        """The same store, asked for the sizes of files."""
+        from deltalake._internal import DeltaFileSystemHandler
+
+        return DeltaFileSystemHandler(self._path, for_deltalake(self._path))
 
 
 def transactions(content: bytes) -> dict[str, int]:

@@ -223,7 +223,7 @@ class _Look:
             whole=reason is not None or parts is None,
             table_id=_id(table),
             version=table.version(),
-            cursor=self._cursor(DeltaLog(self.path), table.version(), columns, left),
+            cursor=self._cursor(DeltaLog(self.path, near=table.version()), table.version(), columns, left),
             extra=extra | _read_of(parts),
             notes=self._notes(left),
         )
@@ -332,7 +332,7 @@ class _Look:
         from deltalake.exceptions import DeltaError
 
         try:
-            return DeltaLog(self.path)
+            return DeltaLog(self.path, near=self.version or 0)
         except DeltaError:  # a folder that is not there
             self._exists()
             raise

@@ -111,7 +111,7 @@ class DeltaTargets:
         if asset.storage is None:
             return None
         try:
-            return _Look(asset, known, "", DeltaLog(asset.storage.path)).found()
+            return _Look(asset, known, "", DeltaLog(asset.storage.path, near=known.seen)).found()
         except SourceError as error:
             raise _torn(asset.storage.path) or error from error
         except OSError as error:

@@ -18,6 +18,7 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.delta import durable
+from sparkassets.delta.log import transactions
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.columns import Columns, delta_schema
@@ -90,10 +91,13 @@ class NumberedTable:
             StateError: It is not ours, newer, damaged or out of reach.
         """
         with self.lock:
-            self._table, self._facts_of = self._load(), -1
-            if self._table is None:
+            table, self._table = self._load(), None
+            if table is None:
                 return False
-            self._loaded = self._table.version()
+            number = self._number_of(table)
+            self._check_entries(table, number)
+            self._table, self._loaded, self._facts_of = table, table.version(), -1
+            self._note("number", number)
             self.watched_from = self._loaded if self.watched_from is None else self.watched_from
             return True
 
@@ -132,7 +136,7 @@ class NumberedTable:
     @property
     def number(self) -> int:
         """The number of the last commit, 0 before the first."""
-        return self._fact("number", lambda table: table.transaction_version(self.app_id) or 0)
+        return self._fact("number", self._number_of)
 
     @property
     def last_seq(self) -> int:
@@ -267,6 +271,8 @@ class NumberedTable:
             paths = [*(add.path for add in adds), *(remove.path for remove in removes)]
             if not (stands or self._is_in(before + 1, paths, returned=failure is None)):
                 return False
+            if self.version == before + 1:
+                self._note("number", number)
             self._settle(before + 1)
             return True
 
@@ -329,11 +335,20 @@ class NumberedTable:
         """Looks once a version: deltalake takes a third of a millisecond for each such question."""
         with self.lock:
             table = self._opened
-            if self._facts_of != table.version():
-                self._facts, self._facts_of = {}, table.version()
-            if name not in self._facts:
-                self._facts[name] = find(table)
+            if self._facts_of != table.version() or name not in self._facts:
+                self._note(name, find(table))
             return self._facts[name]
+
+    def _note(self, name: str, fact: int) -> None:
+        """Keeps what is known of the loaded version."""
+        if self._facts_of != self.version:
+            self._facts, self._facts_of = {}, self.version
+        self._facts[name] = fact
+
+    def _number_of(self, table: DeltaTable) -> int:
+        """By the newest entry, which tells it as a rule: deltalake reads all since the last checkpoint for it."""
+        told = transactions(self._log_entry(table.version()) or b"")
+        return told[self.app_id] if self.app_id in told else table.transaction_version(self.app_id) or 0
 
     def _load(self) -> DeltaTable | None:
         try:
@@ -346,7 +361,6 @@ class NumberedTable:
             raise refusals.unreadable(self.uri, error, repair=self._repair) from error
         refusals.check_format(self.uri, table.metadata().configuration)
         refusals.check_columns(self.uri, (field.name for field in table.schema().fields), self.columns)
-        self._check_entries(table)
         return table
 
     def _is_in(self, version: int, paths: Sequence[str], *, returned: bool) -> bool:
@@ -372,12 +386,12 @@ class NumberedTable:
         except OSError as error:
             raise refusals.unreadable(self.uri, error, repair=self._repair) from error
 
-    def _check_entries(self, table: DeltaTable) -> None:
+    def _check_entries(self, table: DeltaTable, number: int) -> None:
         """Refuses a log whose newest entries are empty files, which a lost power supply leaves; Delta reads past them.
 
         Every commit of ours moves the version and the number by one, so only where they differ a look is needed.
         """
-        behind = table.version() - (table.transaction_version(self.app_id) or 0)
+        behind = table.version() - number
         for version in range(table.version(), max(-1, table.version() - min(behind, RELOAD_EVERY)), -1):
             if self._log_entry(version) == b"":
                 raise refusals.torn(self.uri, f"{version:020d}.json")

@@ -112,6 +112,18 @@ def test_and_when_it_was_merged_meanwhile(state, store):
     assert runs(state) == ["ours", "ours", *["theirs"] * 30]
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_newest_commit_that_tells_no_number_has_that_of_the_one_before(state, store, times):
+    for _ in range(times):
+        touched(state)()
+    later = DeltaStore(str(state))
+    assert (later.read_after(1), store.read_after(1)) == ((1, ()), (1, ()))
+    later.append([row(2, "theirs")], after=1)
+    store.append([row(3)], after=2)
+    assert later.read_after(2)[0] == 3
+    assert runs(state) == ["ours", "theirs", "ours"]
+
+
 def test_who_comes_second_leaves_no_file(state, store):
     disturb(store, before=other(state))
     with pytest.raises(JournalConflictError, match="at commit 2, not at 1"):
