@@ -379,3 +379,27 @@ def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten(
     reason = next(wait.reason for wait in summary.waiting if wait.asset == "one")
     assert reason.startswith("other code than the branch's has made it since the branch began, in one-")
     assert {wait.asset for wait in summary.waiting if wait.stuck} == {"one"}
+
+
+def test_what_a_branch_withholds_is_not_promoted_until_somebody_accepts_it() -> None:
+    history = History(Random(1))  # noqa: S311  a history
+    history.codes = {"one": 1}
+    name = history.plain.assets["one"].written[0]
+    blocks = blocks_of(history.plain.assets["one"].partitioning)
+
+    def changed(value: int) -> None:
+        for each in "st":
+            history.lake.change(each, dict.fromkeys(blocks_of(history.plain.assets[each].partitioning), value))
+        history.base_runs()
+        history.run_branch()
+
+    changed(1)
+    history.beside.unfit = {(name, block) for block in blocks}
+    changed(2)
+    history.promote()
+    assert "one" not in {order.asset.name for order in history.promoted}
+    history.accept()
+    history.base_runs()
+    history.run_branch()
+    history.promote()
+    assert "one" in {order.asset.name for order in history.promoted}
