@@ -107,11 +107,10 @@ _FIRST = 50
 class _Unwritten:
     """Stands for ``__init__`` until it is written: assigns the fields of the first values one by one."""
 
-    __slots__ = ("_layout", "_left", "_made")
+    __slots__ = ("_left", "_made")
 
     def __set_name__(self, made: type, name: str) -> None:
         self._made, self._left = made, _FIRST
-        self._layout: tuple[_Assigned, ...] | None = None
 
     def __get__(self, instance: object, owner: type) -> object:
         if instance is not None and self._left > 0:
@@ -125,7 +124,7 @@ class _Unwritten:
         return written
 
     def _assign(self, instance: Any, /, *args: object, **named: object) -> None:  # noqa: ANN401  of any class
-        layout = self._layout = self._layout or _layout(self._made)
+        layout = _layout(self._made)
         left = len(named)
         for (_, assign, _), value in zip(layout, args, strict=False):
             assign(instance, value)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from sparkassets.core.cases import Step, TimeCase
 from sparkassets.core.instants import zoned
 from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -37,22 +38,23 @@ def _step(rehearsal: Rehearsal, project: ProjectSpec, step: Step) -> Iterator[st
         rehearsal.add_events(step.events, name=str(step.location))
     summary = rehearsal.run(at=step.at, check=False)
     yield from (f"{name} cannot be looked at: {error}" for name, error in summary.faults)
-    if step.runs is not None:
-        yield from (f"{each}{_why(rehearsal, step, name)}" for name, each in _unlike(project, step, summary.runs))
-    waiting = rehearsal.plan(at=step.at).waiting if step.waits else ()
+    unlike = [] if step.runs is None else list(_unlike(project, step, summary.runs))
+    asks = bool(step.waits) or any(name for name, _ in unlike)
+    waiting = rehearsal.plan(at=step.at).waiting if asks else ()
+    for name, told in unlike:
+        reasons = _reasons(waiting, name)
+        yield f"{told} ({'; '.join(reasons)})" if reasons else told
     for name, text in step.waits.items():
-        reasons = [each.reason for each in waiting if each.asset == name]
+        reasons = _reasons(waiting, name)
         if not reasons:
             yield f"{name} does not wait; expected it to, for {text!r}"
         elif not any(text in reason for reason in reasons):
             yield f"{name} waits for something else than {text!r}: {'; '.join(reasons)}"
 
 
-def _why(rehearsal: Rehearsal, step: Step, name: str) -> str:
-    """Why an asset does not run afterwards, for the end of a sentence; empty where ``name`` is, or nothing tells."""
-    waiting = rehearsal.plan(at=step.at).waiting if name else ()
-    reasons = dict.fromkeys(each.reason for each in waiting if each.asset == name)
-    return f" ({'; '.join(reasons)})" if reasons else ""
+def _reasons(waiting: Iterable[Waiting], name: str) -> list[str]:
+    """Why an asset waits, each reason once; none where ``name`` is empty."""
+    return list(dict.fromkeys(each.reason for each in waiting if each.asset == name))
 
 
 def _unlike(project: ProjectSpec, step: Step, runs: Sequence[RunResult]) -> Iterator[tuple[str, str]]:

@@ -83,7 +83,7 @@ class Mark:
     @property
     def text(self) -> str:
         """What was said, by whom and why, for a sentence."""
-        return f"marked as {WORDS[self.kind]} by {self.by}: {self.reason}"
+        return _text(self.kind, self.by, self.reason)
 
 
 @frozen
@@ -108,7 +108,7 @@ class InstanceMark:
     @property
     def text(self) -> str:
         """What was said, by whom and why, for a sentence."""
-        return f"marked as {WORDS[self.kind]} by {self.by}: {self.reason}"
+        return _text(self.kind, self.by, self.reason)
 
     def is_ahead(self, cursor: tuple[int, int] | None) -> bool:
         """Whether its tick comes after the newest one that ran, so that the mark alone keeps it from running."""
@@ -134,6 +134,10 @@ class Marked:
     unchanged: PartitionSet
     settled: tuple[str, ...] = ()
     instance: tuple[int, int] | None = None
+
+
+def _text(kind: MarkKind, by: str, reason: str) -> str:
+    return f"marked as {WORDS[kind]} by {by}: {reason}"
 
 
 def after_instance(

@@ -30,7 +30,6 @@ _OF_WRITERS: Final = (
     "timeout",
     "lease",
 )
-_FILES: Final = frozenset({"csv", "json", "parquet"})
 _PATTERN_MARKS: Final = "{*?["
 
 
@@ -104,7 +103,7 @@ def plain_text(value: str | float) -> str:
 
 def path_columns(asset: AssetSpec) -> dict[str, str]:
     """The columns that the fields of a file source's path are, with their types, that of time first; else none."""
-    if asset.storage is None or asset.source is None or asset.source.kind not in _FILES:
+    if asset.storage is None or asset.source is None or asset.source.kind not in FILE_KINDS:
         return {}
     partitioning = asset.layout
     pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)

@@ -115,6 +115,14 @@ class Asked:
             terms.append(stays if own is None else stays | own)
         return None if not terms else terms[0] if len(terms) == 1 else terms[0] & terms[1]
 
+    def column(self, rule: Rule, frame: DataFrame, name: str) -> tuple[str, str]:
+        """How a column that the rule names is spelt, and its type.
+
+        Raises:
+            RunError: It is not there.
+        """
+        return column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
+
     def _failing(self, rule: Rule, frame: DataFrame) -> Column:
         from pyspark.sql import functions as sql
 
@@ -122,7 +130,7 @@ class Asked:
 
         def column(name: str) -> tuple[str, str]:
             """The column as SQL, and its type."""
-            spelt, kind = column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
+            spelt, kind = self.column(rule, frame, name)
             return sqltext.name(spelt), kind
 
         match check:
@@ -155,9 +163,8 @@ class Asked:
         other = self.others[check.asset]
         keys = [sql.col(sqltext.name(name)).alias(f"{_known(check)} {n}") for n, name in enumerate(check.to)]
         known = other.select(*keys).distinct().withColumn(_known(check), sql.lit(True))  # noqa: FBT003
-        owner = f"{rule.name}: {self.owner}"
         on = [
-            frame[sqltext.name(column_type(frame.schema, name, owner=owner)[0])] == known[f"`{_known(check)} {n}`"]
+            frame[sqltext.name(self.column(rule, frame, name)[0])] == known[f"`{_known(check)} {n}`"]
             for n, name in enumerate(check.columns)
         ]
         joined = frame.join(known, on, "left")

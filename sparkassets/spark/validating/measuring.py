@@ -33,7 +33,6 @@ from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.schemas import column_type
 from sparkassets.spark.validating.blocks import BlockKeys
 from sparkassets.spark.validating.failing import TAKEN, Asked, as_column, rule_error
 
@@ -185,7 +184,7 @@ class _Measuring:
         """A date or a time as microseconds since 1970."""
         from pyspark.sql import functions as sql
 
-        name, kind = column_type(self._frame.schema, column, owner=f"{rule.name}: {self._asked.owner}")
+        name, kind = self._asked.column(rule, self._frame, column)
         time = f"CAST({sqltext.name(name)} AS TIMESTAMP)"
         if kind != "timestamp":
             time = f"to_utc_timestamp({time}, {sqltext.text(self._asked.timezone)})"
@@ -265,8 +264,7 @@ class _Measuring:
         from pyspark.sql import functions as sql
 
         frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
-        owner = f"{rule.name}: {self._asked.owner}"
-        columns = [column_type(frame.schema, name, owner=owner)[0] for name in check.columns]
+        columns = [self._asked.column(rule, frame, name)[0] for name in check.columns]
         values = [sql.col(sqltext.name(name)).alias(f"v{number}") for number, name in enumerate(columns)]
         known = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
         told = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
@@ -333,8 +331,7 @@ class _Measuring:
     def _shared_values(self, rule: Rule, check: Unique) -> Mapping[PartitionSet, Sequence[Sample]]:
         keys = self._keys.keys if check.scope == "block" else ()
         plan = _Plan("", [], looks=self._asked.looks(rule, has_taken=self._has_taken))
-        owner = f"{rule.name}: {self._asked.owner}"
-        names = [column_type(self._frame.schema, name, owner=owner)[0] for name in check.columns]
+        names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]
         told = [f"k{number}" for number in range(len(keys))]
         values = [self._shown(name, of=f"v{number}") for number, name in enumerate(names)]
         found = _few_of_each(self._repeated(rule, check, plan, keys).select(*told, *values), told)
