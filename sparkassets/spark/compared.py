@@ -58,13 +58,6 @@ def changed(
     return NOTHING if not told else slices.parts(told, blocks)
 
 
-def compared_plan(
-    old: DataFrame, new: DataFrame, blocks: PartitionSet, *, partitioning: Partitioning, schema: str
-) -> DataFrame:
-    """The aggregation that `changed` collects, as of it: a row for each slice that differs."""
-    return _Slices.of(partitioning.knowing(blocks), schema).differing(old, new)
-
-
 @frozen
 class _Slices:
     """By what rows are told apart: segments and a stretch of time, where each is of one block alone as a rule.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning
-from sparkassets.spark.compared import changed, compared_plan
+from sparkassets.spark.compared import changed
 from tests.builders import days, partitioned
+from tests.integration.queries import queries
 
 pytestmark = pytest.mark.spark
 
@@ -101,11 +102,11 @@ def test_the_blocks_are_told_by_each_type_of_column(spark, kind):
 
 @pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "STRING"])
 def test_no_row_is_sorted_to_compare(spark, kind):
-    frame = spark.sql(ROWS % (f"CAST({DATE} AS {kind})", 11))
-    schema = frame.schema.json()
-    plan = compared_plan(frame, frame, MONTH, partitioning=DAYS, schema=schema)._jdf.queryExecution().toString()
-    assert "HashAggregate(" in plan
-    assert "Sort" not in plan.partition("== Physical Plan ==")[2]
+    rows, before = ROWS % (f"CAST({DATE} AS {kind})", 11), queries(spark)
+    differ(spark, rows, rows, parts=MONTH, partitioning=DAYS)
+    (plan,) = (plan for number, plan in queries(spark).items() if number not in before)
+    assert "HashAggregate (" in plan
+    assert "Sort" not in plan
 
 
 def test_hours_of_a_zone_with_a_clock_of_its_own(spark):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.state import DeltaStore
-from tests.integration.lossy import LOG_ENTRY, Lossy, before
+from tests.integration.lossy import LOG_ENTRY
 
 pytestmark = pytest.mark.deep
 
@@ -24,21 +22,6 @@ ANY_PUT = r"PUT .*"
 STALLED = "  hint: the store does not answer; start again when it does: what was recorded is found"
 COMMITS = 17
 """As many as are merged once."""
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Lossy]:
-    """What becomes of requests to an S3 API, whose address the environment has."""
-    pytest.importorskip("boto3")
-    from tests.integration.on_s3 import serving
-
-    known = dict(os.environ)
-    with serving() as address, before(address) as lossy:
-        os.environ["AWS_ENDPOINT_URL"] = lossy.address
-        yield lossy
-    for name in {*os.environ} - {*known}:
-        del os.environ[name]
-    os.environ.update(known)
 
 
 @pytest.fixture

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
 from sparkassets import Project
 from tests.benchmark.bench_s3 import fill, write
 from tests.crash.driver import PlainProject
-from tests.integration.lossy import Lossy, before
 
 SIZE = 2
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Lossy]:
-    """An S3 API that tells what it was asked for."""
-    pytest.importorskip("boto3")
-    from tests.integration.on_s3 import serving
-
-    known = dict(os.environ)
-    with serving() as address, before(address) as lossy:
-        os.environ["AWS_ENDPOINT_URL"] = lossy.address
-        yield lossy
-    for name in {*os.environ} - {*known}:
-        del os.environ[name]
-    os.environ.update(known)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ Without a JVM: rows by pyarrow, staged and committed by the driver's own code.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,6 @@ import pytest
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec, StoreOptions
 from sparkassets.errors import SparkAssetsError
-from sparkassets.files.reach import reach
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.host import SystemClock
@@ -27,7 +25,7 @@ from tests.crash.lake import BlockEngine, StoredLake, stored
 from tests.crash.processes import Server, Started
 from tests.depth import examples
 from tests.e2e.projects import stamps
-from tests.integration.lossy import LOG_ENTRY, Lossy, What, before
+from tests.integration.lossy import LOG_ENTRY, Lossy, What
 from tests.runtime.lake import inside, some_values
 from tests.runtime.test_lake import computable
 
@@ -41,22 +39,6 @@ LEASE_SECONDS = 2
 STOPPED_AT = ("fence:ready", "read:done", "write:half", "commit:ready", "commit:in", "record:ready", "record:staged")
 SECONDS = {"stall": 1}
 """That a request may take, which is less than a stall; else ten."""
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[Lossy]:
-    """What becomes of requests to an S3 API, whose address the environment has."""
-    pytest.importorskip("boto3")
-    from tests.integration.on_s3 import serving
-
-    known = dict(os.environ)
-    with serving() as address, before(address) as lossy:
-        os.environ["AWS_ENDPOINT_URL"] = lossy.address
-        yield lossy
-    for name in {*os.environ} - {*known}:
-        del os.environ[name]
-    os.environ.update(known)
-    reach(())
 
 
 def lake_of(home: str, seed: int, *, seconds: int) -> PlainProject:

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,6 +9,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
 from tests.e2e.projects import write
+from tests.integration.queries import queries
 
 pytestmark = pytest.mark.spark
 
@@ -51,15 +51,6 @@ def ids(root: Path, asset: str) -> list[int]:
     return sorted(row["id"] for row in pa.table(DeltaTable(root / f"warehouse/{asset}").scan()).to_pylist())
 
 
-def queries(spark: Any) -> list[tuple[int, str]]:
-    """The newest queries of Spark's in this JVM, which remembers a thousand: their numbers and plans."""
-    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    store = spark._jsparkSession.sharedState().statusStore()
-    found = store.executionsList(max(0, store.executionsCount() - 50), 50)
-    each = (found.apply(place) for place in range(found.size()))
-    return [(one.executionId(), one.physicalPlanDescription()) for one in each]
-
-
 def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_path):
     asset = (
         "asset: copied\npartition: {by: day, column: day}\nretry_delay: 0s\n"
@@ -87,9 +78,9 @@ def test_what_is_asked_of_an_inlet_reads_the_columns_that_it_names_and_no_others
     files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/copied.yml": asset, "assets/copied.sql": READ}
     root = write(tmp_path, files)
     land(root, ("2025-01-01", 1, "a"), ("2025-01-02", 2, "a"))
-    before = {number for number, _ in queries(spark)}
+    before = queries(spark)
     Project.load(root).run(spark)
-    plans = [plan for number, plan in queries(spark) if number not in before]
+    plans = [plan for number, plan in queries(spark).items() if number not in before]
     scans = [
         set(re.findall(r"(\w+):", read)) for plan in plans for read in re.findall(r"ReadSchema: struct<(.*)>", plan)
     ]

@@ -38,6 +38,7 @@ from sparkassets.spark.scratch import Scratch
 from tests.depth import deep, examples
 from tests.integration import orders
 from tests.integration.orders import marker, sql, table, target
+from tests.integration.queries import queries
 
 pytestmark = pytest.mark.spark
 
@@ -347,14 +348,6 @@ def test_columns_and_freshness_are_judged(engine, tmp_path):
 
 
 # --------------------------------------------------------------------------- in how many passes
-
-
-def queries(spark: Any, *, most: int = 50) -> list[int]:
-    """The numbers of the newest queries of Spark's in this JVM, which remembers so many of them and no more."""
-    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    store = spark._jsparkSession.sharedState().statusStore()
-    found = store.executionsList(max(0, store.executionsCount() - most), most)
-    return [found.apply(place).executionId() for place in range(found.size())]
 
 
 def passes(spark: Any, engine: SparkEngine, asset: AssetSpec, lines: Sequence[Line], **more: Any) -> int:
