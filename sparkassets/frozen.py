@@ -105,7 +105,10 @@ _FIRST = 50
 
 
 class _Unwritten:
-    """Stands for ``__init__`` until it is written: assigns the fields of the first values one by one."""
+    """Stands for ``__init__`` until it is written: assigns the fields of the first values one by one.
+
+    Newer Pythons bind it to the class itself to tell its signature.
+    """
 
     __slots__ = ("_left", "_made")
 
@@ -113,7 +116,7 @@ class _Unwritten:
         self._made, self._left = made, _FIRST
 
     def __get__(self, instance: object, owner: type) -> object:
-        if instance is not None and self._left > 0:
+        if instance is not None and self._left > 0 and not isinstance(instance, type):
             self._left -= 1
             return partial(self._assign, instance)
         return self._written().__get__(instance, owner)

@@ -51,18 +51,24 @@ def json_of(extra: Mapping[str, Any]) -> str:
         ) from None
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"the extra cannot be written as JSON: {error}", hint="make it text, numbers, lists and dicts of these"
+            f"the extra cannot be written as JSON: {_said(error)}",
+            hint="make it text, numbers, lists and dicts of these",
         ) from None
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
     if size > EXTRA_BYTES:
         raise InputError(
             f"the extra is {size:,} bytes of JSON; expected at most {EXTRA_BYTES:,}",
             hint="put what is large into a file or a table, and its place into the extra",
         )
     if _depth(extra) > EXTRA_DEPTH:
-        raise _too_deep()
+        raise too_deep()
     return text
+
+
+def _said(error: TypeError | ValueError) -> str:
+    """What JSON says of a value; newer Pythons add the value to some, others do not."""
+    return str(error).partition(": ")[0]
 
 
 def _depth(value: object) -> int:
@@ -74,5 +80,6 @@ def _depth(value: object) -> int:
     return depth
 
 
-def _too_deep() -> InputError:
+def too_deep() -> InputError:
+    """Of objects and lists that are nested deeper than `EXTRA_DEPTH`, or than can be read."""
     return InputError(f"the extra is nested too deep; expected at most {EXTRA_DEPTH} objects and lists in each other")

@@ -18,6 +18,7 @@ from sparkassets.cli.options import json_option, last_option, open_project, proj
 from sparkassets.cli.tables import Column, Row, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.events import event_document
+from sparkassets.core.extras import too_deep
 from sparkassets.core.instants import zoned
 from sparkassets.core.journal.announce import no_number, partition_of
 from sparkassets.core.journal.specs import fold_spec
@@ -184,7 +185,7 @@ def _value(text: str) -> object:
     except ValueError:
         return text
     except RecursionError:
-        raise InputError("--extra: JSON that cannot be read: it is nested too deep") from None
+        raise too_deep() from None
     return value
 
 

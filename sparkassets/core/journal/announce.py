@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.extras import check_extra
+from sparkassets.core.extras import check_extra, too_deep
 from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
@@ -177,7 +177,7 @@ def _parsed(line: str) -> object:
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from None
     except RecursionError:
-        raise InputError("not JSON that can be read: it is nested too deep") from None
+        raise too_deep() from None
     return value
 
 

@@ -175,7 +175,7 @@ def test_every_bad_line_is_told():
         '{"asset": "plain", "at": "yesterday"}',
         5,
         b"{}",
-        "[" * 5000,
+        '{"asset": "plain", "extra": {"x": ' + "[" * 5000 + "]" * 5000 + "}}",
     ]
     first, *rest = said(announced_lines, PROJECT, lines, name="new.jsonl").split("\n")
     assert first == "15 of 16 lines cannot be taken, so nothing was recorded"
@@ -194,7 +194,9 @@ def test_every_bad_line_is_told():
     assert "yesterday" in rest[11]
     assert rest[12] == "new.jsonl:14: expected a JSON object, found 5"
     assert rest[13] == "new.jsonl:15: expected a JSON object, found b'{}'"
-    assert rest[14] == "new.jsonl:16: not JSON that can be read: it is nested too deep"
+    assert rest[14] == (
+        "new.jsonl:16: the extra is nested too deep; expected at most 100 objects and lists in each other"
+    )
 
 
 def test_quiet_is_counted_from_when_an_event_came_not_from_when_it_happened():
