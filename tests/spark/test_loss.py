@@ -91,9 +91,14 @@ def test_where_another_started_the_jvm_nothing_is_said_of_it(monkeypatch):
 def test_what_py4j_logs_of_its_connections_is_dropped_and_nothing_else(caplog, monkeypatch):
     root = logging.getLogger()
     monkeypatch.setattr(root, "filters", [])
+    py4j = logging.getLogger("py4j")
+    monkeypatch.setattr(py4j, "level", logging.NOTSET)
     loss.keep_quiet()
+    assert py4j.level == logging.WARNING
+    py4j.level = logging.DEBUG  # somebody looks for something
     loss.keep_quiet()
     assert len(root.filters) == 1
+    assert py4j.level == logging.DEBUG
     told = logging.LogRecord("root", logging.ERROR, "/x/site-packages/py4j/java_gateway.py", 1, "noise", None, None)
     own = logging.LogRecord("root", logging.ERROR, "/x/jobs/etl.py", 1, "mine", None, None)
     assert [bool(root.filter(record)) for record in (told, own)] == [False, True]
