@@ -37,7 +37,7 @@ def answer(program: click.Command, instruction: str) -> int:
     return shell_complete(program, {}, PROGRAM, VARIABLE, instruction)
 
 
-class AssetName(click.ParamType[str]):
+class AssetName(click.ParamType):  # type: ignore[type-arg]  # that of older clicks takes no argument
     """The name of an asset; what is wrong with it is told when it is looked up."""
 
     name = "asset"

@@ -126,6 +126,20 @@ def test_old_rows_stay_and_the_consumer_keeps_what_it_made_of_them():
     assert [item.asset for item in planned(w).waiting if not item.quiet] == ["a", "b"]
 
 
+def test_what_was_there_and_is_withheld_since_is_tried_again_when_an_inlet_changes_that_makes_nothing_stale():
+    made = asset("a", "s", rules=(RULE,))
+    ignoring = {"s": replace(made.inlets["s"], on_update="ignore")}
+    w = World(project(source("s"), replace(made, inlets=ignoring)), MemoryStore())
+    w.tell("s", "2025-01-01", "2025-01-02")
+    run(w)
+    w.engine.judged["a"] = bad(SECOND)
+    w.driver().run([Backfill(w.project.assets["a"], SECOND, force=True)])
+    assert not planned(w).runs
+    w.tell("s", "2025-01-02")
+    assert [(result.blocks, result.withheld) for result in run(w).runs] == [(SECOND, SECOND)]
+    assert '"1 withheld before"' in w.store.history(kinds=["claim"])[-1].body
+
+
 def test_a_forced_backfill_tries_it_again_and_a_plain_one_says_what_would():
     w = world()
     w.engine.judged["a"] = bad(SECOND)

@@ -150,8 +150,8 @@ def _reason(case: Case, found: Pending, candidate: Candidate, blocks: PartitionS
     parts, count = [*filter(None, [takes_over(case.state.chain)])], case.asset.partitioning.count
     if missing := count(blocks & found.missing):
         parts.append(f"{plural(missing, 'partition')} missing")
-    if stale := blocks & found.all_stale:
-        parts.append(f"{count(stale)} stale: {listing(causes_of(found, blocks))} changed")
+    if changed := blocks & found.changed:
+        parts.append(f"{count(changed)} stale: {listing(causes_of(found, blocks))} changed")
     parts += [f"{count(again)} {text}" for text, again in redone(case.asset, case.state, blocks)]
     if (again := count(blocks - found.due)) and not case.state.chain:
         parts.append(

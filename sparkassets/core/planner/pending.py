@@ -29,7 +29,8 @@ class Pending:
         ahead: Not wanted before more comes than is there.
         stale: Per inlet, computed from something that changed since.
         redefined: Computed by older code, which `on_code_change` makes stale.
-        all_stale: Stale for any reason.
+        all_stale: Stale for any reason, which is one of these two or that what took its place is withheld and tried
+            again.
         skipped: Not wanted, as somebody said so, of it or of all that it is made of.
         failed: Failed in this invocation, without a new cause since, and is not tried in parts.
         suspects: Failed of its data, without a new cause since, and is tried again.
@@ -49,6 +50,11 @@ class Pending:
     redefined: PartitionSet = NOTHING
     skipped: PartitionSet = NOTHING
     held: Held = WITHHELD_NONE
+
+    @property
+    def changed(self) -> PartitionSet:
+        """Stale as an inlet or the code changed, and not only as it was withheld since."""
+        return PartitionSet.union([*self.stale.values(), self.redefined])
 
     @property
     def due(self) -> PartitionSet:
