@@ -92,7 +92,9 @@ class Trigger:
             self.point, self.hit = "", None
             if self.log is not None:
                 self.log.write_text(point)
-            os.kill(os.getpid(), signal.SIGKILL if self.act == "kill" else signal.SIGSTOP)
+            if self.act == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # sent to the process it may stop us later
 
 
 TRIGGER = Trigger()
