@@ -349,7 +349,7 @@ def test_refused(written, path, message):
         ),
         (
             {"timetable": "no_type"},
-            "the parameters of timetable 'no_type' cannot be told: ",  # the kind of warning differs by version of pydantic
+            "the parameters of timetable 'no_type' cannot be told: ",  # what follows differs by pydantic
         ),
         (
             {"timetable": "builtin"},
