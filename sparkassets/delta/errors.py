@@ -9,6 +9,8 @@ from sparkassets.errors import SessionNeededError, SourceError
 
 _LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
 _COLOUR = r"\x1b\[\d*m"
+_BODY = r":?\s*<(?:\?xml|[Ee]rror).*"
+_CODE = r"<Code>([^<]+)</Code>"
 _LONGEST = 500
 _UNKNOWN: Final = r"Feature '([^']+)' is not supported"
 _MANAGED: Final = "catalog-managed"
@@ -19,12 +21,17 @@ def reason(error: BaseException) -> str:
 
     >>> reason(OSError("Kernel error: cannot write\n  ↳ No space left on device\n  0: at commit.rs"))
     'cannot write: No space left on device'
+    >>> reason(OSError("404 Not Found: <?xml version='1.0'?>\n<Error><Code>NoSuchBucket</Code></Error>"))
+    '404 Not Found: NoSuchBucket'
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     causes = [re.sub(_COLOUR, "", line).strip() for line in lines[1:]]
     text = ": ".join(
         [re.sub(_LAYERS, "", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
     )
+    if (body := re.search(_BODY, text)) is not None:
+        code = re.search(_CODE, str(error))
+        text = text[: body.start()] + (f": {code[1]}" if code is not None else "")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

@@ -30,8 +30,14 @@ _OUT_OF_REACH = (
     "internal server error",
     "bad gateway",
     "gateway timeout",
+    "error performing list request",
+    "invalid access key",
+    "account must be specified",
 )
-"""Parts of what object stores and file systems say when the table may well be whole."""
+"""Parts of what object stores and file systems say when the table may well be whole.
+
+What cannot be listed is a bucket or a container that is not there.
+"""
 _WRITABLE = f"the state must be writable for whoever runs the project; {_UNTOUCHED}"
 _TO_WRITE = (
     (("no space left", "file too large", "quota"), f"make room, and start again; {_UNTOUCHED}"),

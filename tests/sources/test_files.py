@@ -503,7 +503,7 @@ def test_a_store_that_is_not_known_is_an_error():
         Source("ftp://host/landing/{day}.csv").look()
     assert str(error.value) == (
         "cannot look at 'ftp://host/landing': no store of files is known for 'ftp://'\n"
-        "  hint: known are paths on a disk, file://, s3:// and s3a://, gs://, abfs:// and abfss://, hdfs://"
+        "  hint: known are paths on a disk, file://, s3:// and s3a://, gs://, abfss:// and az://, hdfs://"
     )
 
 
@@ -513,14 +513,27 @@ def test_a_store_that_is_not_known_is_an_error():
         ("s3a://bucket/my files/100%", "s3", "bucket/my files/100%"),
         ("s3://bucket/landing", "s3", "bucket/landing"),
         ("abfss://container@account.dfs.core.windows.net/landing", "abfs", "container/landing"),
+        ("az://container/100%", "abfs", "container/100%"),
+        ("abfs://container@account.dfs.core.chinacloudapi.cn/", "abfs", "container"),
         ("gs://bucket/landing", "gcs", "bucket/landing"),
     ],
 )
 def test_hadoops_names_of_a_store_are_known(monkeypatch, uri, store, path):
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:1")  # else the bucket is asked for its region
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
     opened, found = open_store(uri)
     assert (opened.type_name, found) == (store, path)
+
+
+def test_a_container_of_no_account_is_told_how_to_name_it(monkeypatch):
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(SourceError) as error:
+        open_store("az://lake/landing")
+    assert str(error.value) == (
+        "cannot look at 'az://lake/landing': nothing says of which account the container is\n"
+        "  hint: write abfss://lake@<account>.dfs.core.windows.net/…, or set AZURE_STORAGE_ACCOUNT_NAME"
+    )
 
 
 def test_spaces_and_percent_signs_in_a_folder_are_just_characters(tmp_path):

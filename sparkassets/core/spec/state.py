@@ -14,6 +14,11 @@ from sparkassets.core.table_names import written
 
 USUAL: Final = "./state"
 """Where the state is unless its file says so."""
+_ONLY_AS: Final = {
+    "gcs": "gs://<bucket>/…",
+    **dict.fromkeys(("wasb", "wasbs"), "abfss://<container>@<account>.dfs.core.windows.net/…"),
+}
+"""What deltalake opens by another client with other credentials, or not at all, and the spelling that it knows."""
 
 
 def state_place(state: str | StateMap, *, root: str) -> str:
@@ -57,6 +62,7 @@ def check_states(at: At, keys: ProjectFile) -> None:
 
 def _check(at: At, state: str | StateMap) -> None:
     if isinstance(state, str):
+        _check_scheme(at, state)
         return
     named = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
     if (path := _path(state)) is not None:
@@ -67,12 +73,21 @@ def _check(at: At, state: str | StateMap) -> None:
                 "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
                 hint="leave 'commit' out",
             )
+        if state.commit != "spark":
+            _check_scheme(at / "path", path)
         return
     for key in ("catalog", "schema"):
         if key not in named:
             at.problem(f"the state has no {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
         elif not _is_name(named[key]):
             (at / key).problem(f"{named[key]!r} is no name of a {key}")
+
+
+def _check_scheme(at: At, path: str) -> None:
+    """Refuses spellings by which the driver has no safe way to a store that it has one to."""
+    scheme, found, _ = path.partition("://")
+    if found and (other := _ONLY_AS.get(scheme.lower())) is not None:
+        at.problem(f"the driver keeps no state at '{scheme}://'; expected {other}")
 
 
 def says_retention(state: str | StateMap) -> bool:

@@ -17,7 +17,11 @@ from sparkassets.core.table_names import parse_table
 from sparkassets.core.table_names import written as named
 from sparkassets.frozen import frozen
 
-_SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "az", "abfss": "az", "azure": "az", "adl": "az"}
+_SCHEMES: Final = {
+    **dict.fromkeys(("s3a", "s3n"), "s3"),
+    "gcs": "gs",
+    **dict.fromkeys(("abfs", "abfss", "azure", "adl", "wasb", "wasbs"), "az"),
+}
 """Schemes of one store that different libraries call differently."""
 NAMED: Final = "table://"
 """What the place of a table begins with that a catalog knows by name; the name follows."""

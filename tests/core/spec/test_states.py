@@ -31,6 +31,7 @@ def refused(state, **files):
         ("{path: s3://lake/state/}", ("s3://lake/state", False)),
         ("{path: abfss://c@a.dfs.net/state, commit: spark}", ("abfss://c@a.dfs.net/state", True)),
         ("s3://lake/state", ("s3://lake/state", False)),
+        ("{path: wasbs://c@a.blob.core.windows.net/s, commit: spark}", ("wasbs://c@a.blob.core.windows.net/s", True)),
     ],
 )
 def test_where_it_is(state, expected):
@@ -54,6 +55,11 @@ def test_a_path_in_a_map_is_that_of_the_text():
         (
             "{path: st, commit: spark}",
             "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
+        ),
+        ("gcs://lake/state", "the driver keeps no state at 'gcs://'; expected gs://<bucket>/…"),
+        (
+            "{path: wasbs://c@a.blob.core.windows.net/state}",
+            "the driver keeps no state at 'wasbs://'; expected abfss://<container>@<account>.dfs.core.windows.net/…",
         ),
         ("{path: 's3://k:secretsecret@lake/x'}", "'state' holds a password; events and messages are clear text"),
     ],

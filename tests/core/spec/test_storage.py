@@ -160,6 +160,8 @@ def test_what_does_no_harm_is_allowed(files):
         ("gs://b/x", "s3://b/x", False),
         ("abfss://c@a.dfs.core.windows.net/x", "abfs://c@a.blob.core.windows.net/x/y", True),
         ("abfss://c@a.dfs.core.windows.net/x", "az://c/x", True),
+        ("abfss://c@a.dfs.core.windows.net/x", "wasbs://c@a.blob.core.windows.net/x", True),
+        ("wasb://c@a.blob.core.windows.net/x", "wasbs://c@b.blob.core.windows.net/x", False),
         ("file:///data/x", "/data/x/y", True),
         ("file://localhost/data", "/data/x", True),
         ("/data/x", "/data/xy", False),
