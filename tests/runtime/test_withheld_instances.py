@@ -18,6 +18,7 @@ from sparkassets.app.marking import Marking
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.status import status_document
 from sparkassets.core.instants import unix
+from sparkassets.core.journal.marks import MarkKind
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly
@@ -77,6 +78,12 @@ def published(w: World) -> list[int]:
 
 def accept(w: World, **named):
     return Marking(w.project, w.adapters()).accept("a", **named, reason="looked at")
+
+
+def mark(w: World, kind: MarkKind, day: int):
+    begins = datetime(2024, 12, 31, tzinfo=UTC) + timedelta(days=day)
+    interval = f"{begins:%Y-%m-%d}..{begins + timedelta(days=1):%Y-%m-%d}"
+    return Marking(w.project, w.adapters()).mark("a", kind, interval=interval, reason="as told")
 
 
 def said(w: World, name: str = "a") -> list[str]:
@@ -315,6 +322,7 @@ def test_an_acceptance_that_cannot_be_published_holds_nothing_up():
 # ------------------------------------------------------------------ whatever happens
 
 
+MARKS: tuple[MarkKind, ...] = ("done", "skip", "missing")
 MOMENTS = ["compute", "prepare", "write", "written", "committed"]
 
 
@@ -324,6 +332,7 @@ class Fate:
     Attributes:
         bad: The days whose rows are bad, counted from the first of January.
         accepted: Those that somebody accepted.
+        marked: Those of which somebody says that they need no run.
         today: The day that is not over.
     """
 
@@ -331,7 +340,7 @@ class Fate:
         self.random = random
         write = random.choice([Append(), Publish(500), Upsert(("id",), newest_by=("n",))])
         self.world = world(until="2025-01-29", write=write)
-        self.bad, self.accepted, self.today, self.code = {28}, set[int](), 29, 0
+        self.bad, self.accepted, self.marked, self.today, self.code = {28}, set[int](), set[int](), 29, 0
         judging(self.world, self.bad)
 
     def day(self) -> None:
@@ -362,6 +371,15 @@ class Fate:
                 accept(self.world, run=one.run)
                 self.accepted.add(day_of(one.interval[0]))
 
+    def mark(self) -> None:
+        """Somebody says of a day that it is done, or not wanted, or takes that back."""
+        day, kind = self.random.randint(28, self.today + 2), self.random.choice(MARKS)
+        before = {*published(self.world)}
+        with suppress(InputError):  # of what runs, or has run, or is not marked
+            mark(self.world, kind, day)
+            assert day not in before
+            self.marked = self.marked - {day} if kind == "missing" else self.marked | {day}
+
     def rules(self) -> None:
         """The rules are others, and find less."""
         self.code += 1
@@ -384,18 +402,19 @@ class Fate:
 @histories(40)
 @given(st.randoms(use_true_random=False), st.integers(3, 25))
 def test_each_instance_is_published_once_or_withheld_whatever_comes_and_whoever_dies(random: Random, steps: int):
-    """Rows of an interval are there once, if they are good or accepted; all other intervals are withheld."""
+    """Rows of an interval are there once, if they are good or accepted; others are withheld, or marked by a person."""
     fate = Fate(random)
     for _ in range(steps):
         judging(fate.world, fate.bad)
-        random.choice([fate.day, fate.run, fate.run, fate.kill, fate.accept, fate.rules, fate.backfill])()
+        acts = [fate.day, fate.run, fate.run, fate.kill, fate.accept, fate.mark, fate.mark, fate.rules, fate.backfill]
+        random.choice(acts)()
     judging(fate.world, fate.bad)
     for _ in range(3):
         run(fate.world)
     assert not planned(fate.world).runs
     known = state(fate.world, "a")
     held, there = [day_of(each.interval[0]) for each in known.withheld], published(fate.world)
-    assert sorted([*there, *held]) == list(range(28, fate.today))
+    assert sorted([*there, *held, *(each for each in fate.marked if each < fate.today)]) == list(range(28, fate.today))
     assert set(held) <= fate.bad
     assert {each for each in there if each in fate.bad} <= fate.accepted
     assert known == decoded(fate.world)
