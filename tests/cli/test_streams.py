@@ -1,6 +1,7 @@
 """Where output goes, in real shells: a reader that leaves, a full disk, a closed stream."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ def typed(shop):
     """What a line comes to that begins with the program: (exit code, stdout, stderr)."""
 
     def line(arguments):
-        text = f"set -o pipefail; {sys.executable} -m sparkassets {arguments}"
+        text = f"set -o pipefail; {shlex.quote(sys.executable)} -m sparkassets {arguments}"
         done = subprocess.run(
             ["bash", "-c", text], cwd=shop.parent, env=dict(os.environ), capture_output=True, text=True, check=False
         )
