@@ -145,9 +145,7 @@ def refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int
         raise _conflict(change.owner, "moved the rows that are replaced to other files")
 
 
-def create(
-    path: str, change: Change, *, layout: Sequence[str], properties: Mapping[str, str | None] | None = None
-) -> None:
+def create(path: str, change: Change, *, layout: Sequence[str], properties: Mapping[str, str] | None = None) -> None:
     """Makes a table with the change's schema and files as its first version, and these properties.
 
     Raises:

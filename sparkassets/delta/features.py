@@ -16,16 +16,16 @@ from urllib.parse import quote, unquote
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_READER, _WRITER = 1, 2
-"""The newest versions of the protocol before it lists features by name, at which nothing is asked of a writer."""
+_READER, _WRITER = 1, 4
+"""The newest versions of the protocol, before it lists features by name, that ask for none but harmless ones."""
 _BY_NAME = (3, 7)
 _HARMLESS: Final = frozenset(
     {"appendOnly", "invariants", "timestampNtz", "checkConstraints", "generatedColumns", "changeDataFeed"}
 )
-"""Features whose use shows in a property or in a column's metadata, where it is looked for; and one that is a type."""
+"""Features whose use shows in a property or in a column's metadata, where it is looked for; one that is a type; and the
+change feed, of which files that only come and go are all: who copies rows of a file that goes has to tell which."""
 _PROPERTIES: Final[Mapping[str, str]] = {
     "delta.appendOnly": "it is append-only",
-    "delta.enableChangeDataFeed": "it keeps a change feed",
     "delta.enableDeletionVectors": "it has deletion vectors",
     "delta.autoOptimize": "Spark optimises each write to it",
     "delta.autoOptimize.autoCompact": "Spark compacts it after each write",

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote
 
 from sparkassets.core.runs import ChangesTold, Position
 from sparkassets.delta.log import Commit, DeltaLog, FileAction
+from sparkassets.delta.properties import keeps_feed
 from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
-
-FEED: Final = "delta.enableChangeDataFeed"
-"""The table's property that has its writers keep a change feed."""
 
 
 @frozen
@@ -114,7 +112,7 @@ class _Walk:
                 return lost
             if not commit.files and not commit.changes:
                 continue
-            if _is_on(self.properties):
+            if keeps_feed(self.properties):
                 self._feed(commit)
             elif _only_adds(commit):
                 self.appended.append(commit)
@@ -125,7 +123,7 @@ class _Walk:
             read = tuple(file for commit in self.commits for file in _read_of(commit))
             return TableChanges(ChangesTold(), tuple(self.fed), tuple(self.appended), only_inserts=only, files=read)
         which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
-        if _is_on(self.properties):
+        if keeps_feed(self.properties):
             return _lost(f"{which} changed rows before its change feed was on")
         return TableChanges(ChangesTold("untold", f"{which} changed or removed rows"))
 
@@ -154,10 +152,6 @@ class _Walk:
 
 def _lost(why: str) -> TableChanges:
     return TableChanges(ChangesTold("lost", why))
-
-
-def _is_on(properties: Mapping[str, Any]) -> bool:
-    return str(properties.get(FEED) or "").lower() == "true"
 
 
 def _only_adds(commit: Commit) -> bool:

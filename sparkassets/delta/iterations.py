@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.core.runs import ROWS, iteration_folder
@@ -21,10 +21,6 @@ from sparkassets.frozen import frozen
 if TYPE_CHECKING:
     from deltalake import Schema
     from deltalake.transaction import AddAction
-
-
-KEPT: Final[Mapping[str, str | None]] = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
-"""Properties of a table of iterations: Spark's ``VACUUM LITE`` goes by the log, to which older ones' files are dead."""
 
 
 @frozen

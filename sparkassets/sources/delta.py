@@ -18,10 +18,10 @@ from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
 from sparkassets.delta.errors import unreadable
-from sparkassets.delta.feed import FEED
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, DeltaLog
 from sparkassets.delta.parts import FileParts
+from sparkassets.delta.properties import FEED
 from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen

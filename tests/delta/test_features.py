@@ -156,7 +156,7 @@ def test_paths_that_deltalake_would_write_otherwise_are_told():
 REASONS = {
     "plain": None,
     "deletion vectors": "it has deletion vectors",
-    "change feed": "it keeps a change feed",
+    "change feed": None,
     "change feed that ended": None,
     "append-only": "it is append-only",
     "column mapping": "it has column mapping",
@@ -185,3 +185,9 @@ def test_tables_that_spark_made_tell_why_they_are_its_own(tmp_path, name):
     assert reason_for_spark(table) == REASONS[name]
     required = required_columns(json.loads(table.schema().to_json()))
     assert required == (["n", "s.a"] if name == "not null" else [])
+
+
+@pytest.mark.parametrize("configuration", [{"delta.enableChangeDataFeed": "true"}, {"delta.appendOnly": "false"}])
+def test_versions_of_the_protocol_that_ask_for_nothing_more_are_a_drivers(tmp_path, configuration):
+    table = made(tmp_path, **configuration)
+    assert reason_for_spark(table) is None

@@ -10,8 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.runs import ChangesTold, Position
-from sparkassets.delta.feed import FEED, Fed, TableChanges, table_changes
+from sparkassets.delta.feed import Fed, TableChanges, table_changes
 from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.properties import FEED
 from sparkassets.errors import SourceError
 
 ON = {FEED: "true"}

@@ -17,6 +17,7 @@ from sparkassets.errors import RunError, SourceChangedError
 from tests.depth import deep
 from tests.e2e.projects import rows as stored
 from tests.e2e.projects import write
+from tests.integration import catalogs
 from tests.integration.orders import computed, held, newest, order, sql, table
 from tests.integration.test_examples import example, ran
 
@@ -287,14 +288,12 @@ CHAIN = {
 
 
 def test_assets_of_the_project_are_read_by_their_changes(spark, tmp_path):
-    """One that appends by its files alone; one that replaces once its table keeps a feed, which Spark then writes."""
+    """One that appends by its files alone; one that replaces by the feed that its table keeps from the first run on."""
     folder = write(tmp_path, CHAIN)
     orders = Orders(spark, folder / "lake/orders")
     orders("INSERT INTO {orders} VALUES (1, 'a')")
     project = Project.load(folder, env={})
     assert {status for _, status in ran(project.run(spark))} == {"success"}
-    table_of_newest = Orders(spark, folder / "warehouse/newest", there=True)
-    table_of_newest("ALTER TABLE {orders} SET TBLPROPERTIES (" + ON + ")")
     for insert in ("INSERT INTO {orders} VALUES (2, 'a')", "INSERT INTO {orders} VALUES (3, 'a')"):
         orders(insert)
         assert {status for _, status in ran(project.run(spark))} == {"success"}
@@ -302,3 +301,63 @@ def test_assets_of_the_project_are_read_by_their_changes(spark, tmp_path):
     steps = [(1, "insert"), (1, "delete"), (2, "insert"), (2, "delete"), (3, "insert")]
     assert stored(folder / "warehouse/changed", "order_id", "was") == sorted(steps)
     assert project.run(spark).runs == ()
+
+
+DAYS = """asset: {name}
+{more}partition: {{by: day, column: day}}
+"""
+BY_DAY = {
+    "project.yml": "project: shop\nstate: state\nwarehouse: warehouse\nassets: [.]\ndefaults: {retries: 0}\n",
+    "raw.yml": DAYS.format(name="raw", more="source: delta\npath: lake/raw\n"),
+    "changed.yml": "asset: changed\ninlets: {daily: {read: changes}}\nwrite: append\n",
+    "changed.sql": "SELECT id, day, amount, _change_type AS was FROM {{ inlets.daily }}",
+    "daily.sql": "SELECT id, day, amount FROM {{ inlets.raw }}",
+}
+"""Days that are replaced, and what follows their changes."""
+
+
+@pytest.mark.parametrize("where", ["warehouse", deep("catalog"), deep("spark")])
+def test_a_table_whose_changes_are_read_keeps_its_feed_from_the_first_run_on(spark, tmp_path, where):
+    with catalogs.schema(spark, tmp_path) as schema:
+        named = f"table: {schema}.daily\n" if where == "catalog" else ""
+        more = named + ("commit: spark\n" if where == "spark" else "")
+        folder = write(tmp_path / "p", {**BY_DAY, "daily.yml": DAYS.format(name="daily", more=more)})
+        raw = Orders(spark, folder / "lake/raw", columns="id INT, day DATE, amount INT", feed=False)
+        raw("INSERT INTO {orders} VALUES (1, DATE'2025-01-01', 10), (2, DATE'2025-01-01', 20)")
+        raw("INSERT INTO {orders} VALUES (3, DATE'2025-01-02', 30)")
+        project = Project.load(folder, env={})
+        assert project.run(spark).ok
+        raw("UPDATE {orders} SET amount = 11 WHERE id = 1", "DELETE FROM {orders} WHERE id = 3")
+        assert project.run(spark).ok
+        first = [(1, 10, "insert"), (2, 20, "insert"), (3, 30, "insert")]
+        then = [(1, 10, "delete"), (1, 11, "insert"), (3, 30, "delete")]
+        assert stored(folder / "warehouse/changed", "id", "amount", "was") == sorted([*first, *then])
+        assert project.run(spark).runs == ()
+        if where == "warehouse":
+            engines = {
+                each["engineInfo"].partition(":")[0] for each in DeltaTable(folder / "warehouse/daily").history()
+            }
+            assert engines == {"delta-rs"}
+
+
+def test_rows_that_share_a_file_with_changed_ones_are_none_of_a_feed(spark, tmp_path):
+    """The driver would copy them, which is told of no row: Spark replaces them, and tells of each."""
+    folder = write(tmp_path, {**BY_DAY, "daily.yml": DAYS.format(name="daily", more="")})
+    raw = Orders(spark, folder / "lake/raw", columns="id INT, day DATE, amount INT", feed=False)
+    values = "VALUES (1, DATE'2025-01-01', 10), (2, DATE'2025-01-02', 20)"
+    raw(f"INSERT INTO {{orders}} {values}")
+    daily = Orders(spark, folder / "warehouse/daily", columns="id INT, day DATE, amount INT")
+    project = Project.load(folder, env={})
+    assert project.run(spark).ok
+    daily("OPTIMIZE {orders}")  # one file of both days
+    assert len(DeltaTable(daily.path).file_uris()) == 1
+    raw("UPDATE {orders} SET amount = 11 WHERE id = 1")
+    assert project.run(spark).ok
+    newest_commit = next(each for each in DeltaTable(daily.path).history() if each.get("operationMetrics"))
+    assert newest_commit["engineInfo"].startswith("Apache-Spark")
+    told = spark.read.format("delta").option("readChangeFeed", "true")
+    told = told.option("startingVersion", newest_commit["version"]).load(str(daily.path))
+    assert sorted((row.id, row.amount, row["_change_type"]) for row in told.collect()) == [
+        (1, 10, "delete"),
+        (1, 11, "insert"),
+    ]

@@ -90,7 +90,7 @@ def compile_project(
     bodies |= {name: outlets.joined(own) for name, own in _in_sql(files, bodies).items()}
     known = known_columns(drafts, bodies, tables)
     compiled = _compile_all(project, files, bodies, timetables, known, Code(project, modules, checks or {}))
-    assets = _with_views(compiled)
+    assets = _with_followers(_with_views(compiled))
     assets = _with_notify(project, files, assets, modules)
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
@@ -321,6 +321,15 @@ def _as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColumns:
     if inlet is None or not isinstance(inlet.read, ReadChanges):
         return known
     return replace(known, names=(*known.names, *CHANGE_COLUMNS))
+
+
+def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
+    """The assets, each with whether its change feed is read: what is only ever added is told without."""
+    read = {
+        each.name for asset in assets.values() for each in asset.inlets.values() if isinstance(each.read, ReadChanges)
+    }
+    fed = {name for name in read if (write := assets[name].write) is not None and not write.only_adds}
+    return {name: replace(asset, followed=name in fed) for name, asset in assets.items()}
 
 
 def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:

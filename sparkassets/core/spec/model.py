@@ -325,6 +325,7 @@ class AssetSpec:
         notify: Who is told of it.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
+        followed: Others read its changes, and these are not all new rows: a table that a run makes keeps a change feed.
         in_paths: Of files that are read by values, whose partitions are those: the ones that their paths tell.
         outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
         maker: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
@@ -368,6 +369,7 @@ class AssetSpec:
     timeout_seconds: int = 7200
     lease_seconds: int = 600
     views: Mapping[str, Partitioning] = field(default_factory=dict)
+    followed: bool = False
     in_paths: Partitioning | None = None
     outlets: tuple[str, ...] = ()
     maker: str = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.runs import ChangesTold, Pin, Position
 from sparkassets.core.spec.model import CHANGE_COLUMNS
-from sparkassets.delta.feed import FEED
+from sparkassets.delta.properties import keeps_feed
 from sparkassets.errors import SourceChangedError
 from sparkassets.spark import sqltext
 from sparkassets.spark.catalogs.commits import changes_rows, only_appends, since
@@ -47,12 +47,12 @@ def named_changes(session: SparkSession, table: NamedTable, pin: Pin, *, name: s
     only = all(only_appends(each) for each in commits)
     if not commits:
         return InletChanges(without_changes(frame), position, after.version, only_inserts=True)
-    rows = _fed if _keeps_feed(table) else _appended
+    rows = _fed if keeps_feed(table.properties) else _appended
     try:
         found = rows(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
         found.schema  # noqa: B018  Spark looks whether the feed was on only now
     except Exception as error:
-        if not only or not _keeps_feed(table):
+        if not only or not keeps_feed(table.properties):
             raise SourceChangedError(
                 f"the changes of {owner} cannot be told: {first_line(error)}", source=name
             ) from error
@@ -71,14 +71,10 @@ def told_changes(table: NamedTable, after: Position, version: int) -> tuple[Chan
         return ChangesTold("lost", f"its history no longer tells what came after version {after.version}"), ()
     commits = [each for each in later if each["version"] <= version and changes_rows(each)]
     other = next((each for each in commits if not only_appends(each)), None)
-    if other is not None and not _keeps_feed(table):
+    if other is not None and not keeps_feed(table.properties):
         which = f"version {other['version']} ({other['operation']})"
         return ChangesTold("untold", f"{which} changed or removed rows"), ()
     return ChangesTold(), commits
-
-
-def _keeps_feed(table: NamedTable) -> bool:
-    return table.properties.get(FEED, "").lower() == "true"
 
 
 def _fed(

@@ -127,7 +127,7 @@ class PathTarget:
         """What commits rows that no rule judges, of which blocks may be withheld all the same."""
         plan, told = self._held.enter_context(self._planned(session, made, table, marker))
         staged = None
-        if self._is_ours(plan, table) and by_driver.can_withhold(plan):
+        if self._is_ours(plan, table) and by_driver.can_withhold(plan, table):
             staged = by_driver.stage(made, plan, table, marker=told)
         if staged is not None:
             return partial(_publish, staged)
@@ -157,7 +157,7 @@ class PathTarget:
         staged = None
         if not mode_of(self._asset).by_spark:  # what it chooses of the rows is what is judged
             plan, told = self._held.enter_context(self._planned(session, made, table, marker))
-            if self._is_ours(plan, table) and by_driver.can_withhold(plan):
+            if self._is_ours(plan, table) and by_driver.can_withhold(plan, table):
                 staged = by_driver.stage(made, plan, table, marker=told, asked=asked)
         if staged is not None:
             rows, publish = by_driver.own_rows(staged), partial(_publish, staged)

@@ -19,9 +19,10 @@ from sparkassets.core.writes import Publish
 from sparkassets.delta.commit import Change, CommitConflictError, commit, create, is_in
 from sparkassets.delta.features import keeps_paths, reason_of_columns, required_columns
 from sparkassets.delta.footers import KEEPS_BOUNDS
-from sparkassets.delta.iterations import KEPT, IterationRows, make_readable
+from sparkassets.delta.iterations import IterationRows, make_readable
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
+from sparkassets.delta.properties import keeps_feed, made_by_driver
 from sparkassets.delta.slices import Slices, sliced, staged_slices, touching
 from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, discard_files, staged_files
 from sparkassets.delta.unchanged import Same
@@ -144,12 +145,17 @@ class Staged:
         return layout_of(self.work.asset, self.work.schema, self.work.table)
 
 
-def can_withhold(work: PlannedWrite) -> bool:
-    """Whether blocks of what is staged can be left out: files of an iteration hold no rows of others than its own."""
-    if not isinstance(work.asset.write, Publish):
+def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
+    """Whether blocks of what is staged can be left out where no row may be copied for it."""
+    if not _copies_none(work.asset, table):
         return True
     layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
     return layout.issuperset(name.lower() for name in work.asset.partitioning.columns)
+
+
+def _copies_none(asset: AssetSpec, table: DeltaTable | None) -> bool:
+    """Whether no file may hold copies of others' rows: they are no part of an iteration, and news in a change feed."""
+    return isinstance(asset.write, Publish) or (table is not None and keeps_feed(table.metadata().configuration))
 
 
 def stage(
@@ -172,8 +178,8 @@ def stage(
     if table is not None and is_in(table, app=marker.app_id, version=marker.version):
         return Staged(made, work, table)
     replaced, fields = _replaced(made.order, work, table), _fields(work, table)
-    if replaced.mixed and isinstance(work.asset.write, Publish):
-        return None  # rows of others are no part of an iteration
+    if replaced.mixed and _copies_none(work.asset, table):
+        return None
     taken = [*replaced.inside, *replaced.mixed]
     rows = _rows(work, fields, table, replaced.mixed, asked) if keeps_paths(file.path for file in taken) else None
     if rows is None:
@@ -295,7 +301,7 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
         beside=_beside(made, work, marker),
     )
     if table is None:
-        create(path, change, layout=layout)
+        create(path, change, layout=layout, properties=made_by_driver(work.asset))
     else:
         commit(path, table, change, since=made.read_version)
 
@@ -381,7 +387,7 @@ def _publish(staged: Staged, files: Sequence[StagedFile], *, marker: CommitMarke
     )
     make_readable(path, attempt_of(work.asset, marker), files, change, schema=schema, layout=layout)
     if table is None:
-        create(path, change, layout=layout, properties=KEPT)
+        create(path, change, layout=layout, properties=made_by_driver(work.asset))
     else:
         commit(path, table, change, since=made.read_version)
 
@@ -451,8 +457,7 @@ def make(asset: AssetSpec, schema: StructType, *, marker: CommitMarker) -> None:
     fields = _nullable(schema)
     change = Change(asset.name, marker.app_id, marker.version, describe(marker), schema=_schema(fields))
     try:
-        kept = KEPT if isinstance(asset.write, Publish) else None
-        create(path_of(asset), change, layout=layout_of(asset, schema, None), properties=kept)
+        create(path_of(asset), change, layout=layout_of(asset, schema, None), properties=made_by_driver(asset))
     except CommitConflictError as error:
         raise FenceConflictError(str(error)) from error
 

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.properties import made_by_spark
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError
 from sparkassets.spark.failures import condition, is_conflict, run_error
@@ -38,7 +39,7 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
         alter(session, landing.before, marker)
         relation_of(work.asset).save(
             landing.rows,
-            {**stamps(marker), **_options(work)},
+            {**stamps(marker), **_options(work), **(made_by_spark(work.asset) if work.table is None else {})},
             mode="append" if landing.replaces == "nothing" else "overwrite",
             layout=layout,
         )
@@ -78,7 +79,8 @@ def fence(
     try:
         with telling(session, marker) if made else nullcontext(session) as own:
             layout = layout_of(asset, schema, table)
-            relation.save(own.createDataFrame([], schema), stamps(marker), layout=layout, there=table is not None)
+            options = {**stamps(marker), **(made_by_spark(asset) if table is None else {})}
+            relation.save(own.createDataFrame([], schema), options, layout=layout, there=table is not None)
     except Exception as error:
         if is_conflict(error) or condition(error) in _MADE_MEANWHILE:
             raise FenceConflictError(f"{asset.name}: another writer was quicker: {condition(error)}") from error

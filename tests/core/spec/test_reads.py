@@ -36,6 +36,20 @@ def test_an_asset_of_the_project_has_changes_too():
     assert compiled(files).assets["a"].inlets["orders"].read == ReadChanges()
 
 
+@pytest.mark.parametrize(
+    ("read", "orders", "followed"),
+    [
+        ("changes", "write: replace", True),
+        ("changes", "strategy: every_instance\nwrite: {upsert: {keys: [id]}}", True),
+        ("changes", "strategy: every_instance\nwrite: append", False),
+        ("{after: id}", "write: replace", False),
+    ],
+)
+def test_an_asset_is_followed_whose_changes_are_not_all_of_them_new_rows(read, orders, followed):
+    assets = compiled(reading(read, orders=f"asset: orders\nsql: SELECT 1 AS id\nschedule: '@daily'\n{orders}")).assets
+    assert (assets["orders"].followed, assets["a"].followed) == (followed, False)
+
+
 def test_the_columns_of_changes_are_known():
     columns = f"{DELTA}\ncolumns: {{id: int}}"
     sql = "SELECT {{ inlets.orders['_change_type'] }}, {{ inlets.orders['_commit_version'] }} FROM {{ inlets.orders }}"
