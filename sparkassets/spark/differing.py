@@ -214,7 +214,8 @@ def _counted(found: DataFrame, layout: _Layout, tell: BlockKeys, samples: int, a
         shown = tuple(
             _sample(row.asDict(), layout, asset) for row in (other.limit(samples).collect() if samples else ())
         )
-        return Rows(layout.keys, doubled=False, blocks=tuple(blocks.items()), samples=shown)
+        in_order = sorted(blocks.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole[0]))
+        return Rows(layout.keys, doubled=False, blocks=tuple(in_order), samples=shown)
     finally:
         with contextlib.suppress(PySparkException):
             found.unpersist()

@@ -126,6 +126,8 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
     project.branch("rows").run(spark)
     clean, daily, total = project.diff("rows", spark)
     assert clean.columns.added == {"kind": "string"}
+    told = [block.extent for block, _ in clean.rows.blocks]
+    assert told == sorted(told)
     labels = {project.asset("clean").partitioning.labels(block)[0]: counts for block, counts in clean.rows.blocks}
     assert labels == {"2025-01-01": RowCounts(changed=1, same=1), "2025-01-02": RowCounts(added=1, same=1)}
     assert clean.rows.keys == ("shop",)

@@ -71,7 +71,7 @@ class Withheld:
     @property
     def text(self) -> str:
         """Which rules failed, for people."""
-        return told(self.verdicts)
+        return why(self.verdicts, self.blocks)
 
 
 MOST_RULES = 3
@@ -83,6 +83,12 @@ def told(verdicts: Sequence[Verdict]) -> str:
     texts = [verdict.text for verdict in verdicts[:MOST_RULES]]
     more = len(verdicts) - len(texts)
     return "; ".join([*texts, *([f"and {more} more"] if more else [])])
+
+
+def why(verdicts: Sequence[Verdict], blocks: PartitionSet) -> str:
+    """Why these blocks are withheld, for people: of those that fail no rule that others of their one commit do."""
+    beside = verdicts and not any(each.blocks.overlaps(blocks) for each in verdicts)
+    return f"in one commit with others, of which {told(verdicts)}" if beside else told(verdicts)
 
 
 def besides(verdicts: Sequence[Verdict], *, beside: str = "") -> list[str]:
@@ -190,7 +196,7 @@ def _outside(item: Withheld, blocks: PartitionSet) -> Withheld:
         return item
     left = item.blocks - blocks
     verdicts = tuple(each.within(left) for each in item.verdicts if each.blocks.overlaps(left))
-    return replace(item, blocks=left, caused=item.caused - blocks, verdicts=verdicts)
+    return replace(item, blocks=left, caused=item.caused - blocks, verdicts=verdicts or item.verdicts)
 
 
 def _newest(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:

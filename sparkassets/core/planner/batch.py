@@ -157,8 +157,8 @@ def _reason(case: Case, found: Pending, candidate: Candidate, blocks: PartitionS
         parts.append(
             f"{again} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(again, 'partition')}"
         )
-    if failed := case.state.failed_blocks & blocks:
-        parts.append(f"{count(failed)} failed before")
+    if failed := count(case.state.failed_blocks & blocks):  # none of it where the partitions are others by now
+        parts.append(f"{failed} failed before")
     parts += held_before(case.asset, found.held, blocks)
     tick = candidate.tick
     told = f"{case.asset.schedule.text} at {case.context.when(tick.run_after)}: " if tick else ""

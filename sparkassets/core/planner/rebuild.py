@@ -48,6 +48,7 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
         interval=asset.partitioning.interval(blocks),
         pins={**context.pins(asset, state, blocks), **shared[0].aligned.pins},
         rebuilds=True,
+        accepted=found.held.accepted & blocks,
     )
     left = tuple(wait for wait in gated.waiting if wait.blocks - blocks)
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state),), left)

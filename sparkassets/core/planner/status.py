@@ -9,8 +9,7 @@ from typing import Literal
 from sparkassets.core.conditions import Condition, alone
 from sparkassets.core.instants import instant, unix, zoned
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.journal.withheld import besides
-from sparkassets.core.journal.withheld import told as told_of
+from sparkassets.core.journal.withheld import besides, why
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
@@ -74,7 +73,7 @@ class Judged:
     @property
     def text(self) -> str:
         """Which rules failed, for people."""
-        return told_of(self.verdicts)
+        return why(self.verdicts, self.blocks)
 
 
 @frozen

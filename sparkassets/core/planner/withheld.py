@@ -145,7 +145,10 @@ def _by_rules(record: Withheld, parts: PartitionSet) -> list[tuple[Withheld, Par
         split = [((*failed, verdict), some & verdict.blocks) for failed, some in found]
         split += [(failed, some - verdict.blocks) for failed, some in found]
         found = [(failed, some) for failed, some in split if some]
-    return [(within(replace(record, verdicts=failed or record.verdicts), some), some) for failed, some in found]
+    return [
+        (within(replace(record, blocks=some, verdicts=failed), some) if failed else replace(record, blocks=some), some)
+        for failed, some in found
+    ]
 
 
 def judge_of(project: ProjectSpec, asset: AssetSpec) -> str:
@@ -181,7 +184,8 @@ def within(record: Withheld, parts: PartitionSet) -> Withheld:
     """The record, whose rules tell of these blocks alone."""
     if parts.is_everything:
         return record
-    return replace(record, verdicts=tuple(each.within(parts) for each in record.verdicts))
+    own = tuple(each.within(parts) for each in record.verdicts if each.blocks.overlaps(parts))
+    return replace(record, blocks=record.blocks & parts, verdicts=own or record.verdicts)
 
 
 def reason(context: PlanningContext, state: AssetState, record: Withheld, *, named: PartitionSet) -> str:

@@ -201,7 +201,7 @@ class _Inlet:
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
         timeless = up.time is None or need.goes_by_newest
         bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and timeless))
-        bare = bare and column is None and not is_alone(self.draft.keys, down)
+        bare = sure and bare and column is None and not is_alone(self.draft.keys, down)
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri if view is None else identity(self.other.name, view[0]),

@@ -203,3 +203,15 @@ def test_in_the_end_only_what_is_bad_is_not_there(random: Random):
     assert world.story.state.assets["report"].coverage == world.there
     for item in world.story.state.assets["sales"].failed:
         assert world.labels(item.blocks - world.there) == world.labels(item.blocks & world.bad - world.there)
+
+
+def test_what_failed_of_other_partitions_is_not_counted_among_those_of_today():
+    story = Story(project(source("s"), asset("a", "s")), now="2025-01-15")
+    story.observed("s", "2025-01-06..2025-01-07")
+    (run,) = story.plan().runs
+    story.fail("a", story.claim(run))
+    assert story.plan().runs[0].reason.endswith("2 failed before")
+    story.observed("s", "2025-01-08..2025-01-12")
+    story.change(source("s"), asset("a", "s", by="week"))
+    (run,) = story.plan().runs
+    assert run.reason == "1 partition missing"

@@ -2,9 +2,12 @@ from dataclasses import replace
 
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import NOTHING
+from sparkassets.core.planner.marking import Marking, accepted
 from sparkassets.core.planner.rebuild import plan_rebuild
+from sparkassets.core.planner.status import asset_status
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
+from sparkassets.core.validations import Verdict
 from tests.builders import Story, asset, days, project, source
 
 
@@ -75,3 +78,23 @@ def test_one_that_runs_is_waited_for():
     story.claim(story.plan().runs[0])
     (wait,) = rebuilt(story).waiting
     assert wait.reason.startswith("running: a-")
+
+
+def test_days_that_fail_nothing_themselves_say_that_another_of_the_rebuild_does_until_that_is_accepted():
+    story, bad = story_of("2025-01-01..2025-01-03"), days("2025-01-02")
+    story.run_all()
+    (run,) = rebuilt(story).runs
+    failed = Verdict("row_count", "fail", "withheld", bad, 3)
+    story.succeed("a", story.claim(run), withheld=run.blocks, verdicts=(failed,))
+    own, beside = "row_count: 3 rows", "in one commit with others, of which row_count: 3 rows"
+    status = asset_status(story.context(), story.project.assets["a"])
+    assert [each.text for each in status.judged] == [own, beside]
+    assert [wait.split("; ")[0].split(": ", 1)[1] for wait in story.waits("a")] == [own, beside]
+
+    spec = story.project.assets["a"]
+    entry = accepted(story.context(), Marking(spec, bad, "accept", "as told", "ann"))
+    assert entry is not None
+    story.add(entry)
+    assert rebuilt(story).runs[0].request.accepted == bad
+    assert story.run("a").blocks == bad
+    assert [wait.split("; ")[0].split(": ", 1)[1] for wait in story.waits("a")] == [beside]

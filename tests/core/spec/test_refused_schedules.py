@@ -768,3 +768,20 @@ def test_a_start_at_the_beginning_of_the_calendar(rule):
 def test_once_in_a_condition_is_the_time_of_its_start(text):
     (time,) = one("asset: a\n" + text).schedule.condition.times()
     assert time.timetable.first_after(instant(0)).run_after == parse_instant("2025-01-01", zone="UTC")
+
+
+def test_what_an_inlet_triggers_is_not_judged_while_its_partition_is_wrong():
+    text = """\
+asset: a
+partition: {by: day, column: day}
+inlets: [s]
+sql: SELECT DATE'2025-01-01' AS day
+---
+asset: s
+source: csv
+path: landing/{day}.csv
+partition: {by: daily, column: day}
+"""
+    assert [line for line in errors_of(text).splitlines() if line.startswith("a.yml")] == [
+        "a.yml:9:17: 'by' in 'partition' is 'daily'; expected hour, day, week, month, quarter, year, auto or a cron"
+    ]
