@@ -62,7 +62,11 @@ _SHARED: Final[tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...]] = (
 
 
 class _Running:
-    """The functions that run, each as whether it was given up, and the process as it was before the first of them."""
+    """The functions that run, each as whether it was given up, and the process as it was before the first of them.
+
+    Once that is set again nothing is kept of it: what changes after that was changed by who gave the functions up,
+    such as a notebook, as far as can be told, and stays.
+    """
 
     def __init__(self) -> None:
         self.given_up: list[Callable[[], bool]] = []
@@ -89,7 +93,8 @@ def undone(given_up: Callable[[], bool]) -> Iterator[None]:
         given_up: Tells whether nobody waits for the block any more.
     """
     with _LOCK:
-        if _RUNNING.is_none:
+        _undo()  # of one that was given up this very moment
+        if not _RUNNING.before:
             _RUNNING.before = [look() for look, _ in _SHARED]
         _RUNNING.given_up.append(given_up)
     try:
@@ -103,14 +108,14 @@ def undone(given_up: Callable[[], bool]) -> Iterator[None]:
 def undo() -> None:
     """Sets again what was changed, where somebody has just given up the last of those that run."""
     with _LOCK:
-        if _RUNNING.given_up:
-            _undo()
+        _undo()
 
 
 def _undo() -> None:
-    if not _RUNNING.is_none:
+    if not _RUNNING.is_none or not _RUNNING.before:
         return
     for (look, put), before in zip(_SHARED, _RUNNING.before, strict=True):
         with suppress(Exception):  # the folder may be gone; what else was changed is set all the same
             if look() != before:
                 put(before)
+    _RUNNING.before = []

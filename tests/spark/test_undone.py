@@ -107,6 +107,34 @@ def test_what_was_changed_beside_one_is_set_again_when_nobody_waits_for_that_any
     assert process() == before
 
 
+def test_what_the_process_itself_changes_beside_one_that_was_given_up_stays(tmp_path):
+    (tmp_path / "own").mkdir()
+    waits = True
+    over = undone(lambda: not waits)
+    over.__enter__()
+    misbehave()
+    waits = False
+    undo()
+    os.chdir(tmp_path / "own")
+    os.environ["CHANGED"] = "own"
+    over.__exit__(None, None, None)
+    assert (Path.cwd(), os.environ["CHANGED"]) == (tmp_path / "own", "own")
+
+
+def test_one_that_begins_as_another_is_given_up_finds_the_process_as_it_was():
+    before, waits = process(), True
+    over = undone(lambda: not waits)
+    over.__enter__()
+    misbehave()
+    waits = False
+    with undone(never):
+        assert process() == before
+        misbehave()
+    assert process() == before
+    over.__exit__(None, None, None)
+    assert process() == before
+
+
 def test_where_nothing_runs_nothing_is_undone():
     with undone(never):
         pass
