@@ -58,6 +58,7 @@ class AssetKeys(TypedDict, total=False):
     schema: str
     unchanged: str
     commit: str
+    properties: Mapping[str, Any]
     sql: str
     params: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     on_code_change: str

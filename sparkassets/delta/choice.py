@@ -31,6 +31,11 @@ def why_spark(asset: AssetSpec, table: DeltaTable | None) -> str | None:
     return None if table is None else reason_for_spark(table)
 
 
+def why_spark_makes(asset: AssetSpec) -> str | None:
+    """Why Spark makes the asset's table where there is none, as the end of a sentence; None where the driver does."""
+    return why_spark(asset, None) or ("the asset gives properties to its new table" if asset.properties else None)
+
+
 def _is_known(path: str) -> bool:
     """Whether files can be staged there that nobody renames or sees, and commits be made only where none is yet."""
     return local_path(path) is not None or path.partition("://")[0].lower() in ("s3", "s3a")

@@ -26,7 +26,7 @@ def keeps_feed(properties: Mapping[str, Any]) -> bool:
 
 def made_by_spark(asset: AssetSpec) -> dict[str, str]:
     """Those of a new table of the asset's that Spark makes."""
-    return dict(_FED) if asset.followed else {}
+    return {**(_FED if asset.followed else {}), **asset.properties}
 
 
 def made_by_driver(asset: AssetSpec) -> dict[str, str]:

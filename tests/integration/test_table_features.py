@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from sparkassets import Project
@@ -71,6 +73,13 @@ class Place:
 
     def sql(self, table: str, statement: str):
         return self.spark.sql(statement.format(self.name(table)))
+
+    def drop(self, table: str) -> None:
+        """It and its files."""
+        if self.schema:
+            self.spark.sql(f"DROP TABLE {self.name(table)}")
+        else:
+            shutil.rmtree(self.folder / "lake" / table)
 
     def add(self, table: str, *rows: tuple[int, str, int]) -> None:
         values = ", ".join(f"({number}, DATE'{day}', {amount})" for number, day, amount in rows)

@@ -568,6 +568,10 @@ class StrategyMap(_Map):
     )
 
 
+_PROPERTIES: Final = (
+    "Delta's own properties of its table, such as delta.logRetentionDuration: given when a run makes the table; one "
+    "that is there keeps what it has."
+)
 _TABLE: Final = (
     "In place of `path`: its name in a catalog of the Spark session, as `catalog.schema.name`, `schema.name` or `name`."
 )
@@ -586,6 +590,7 @@ class OutletMap(_Map):
     )
     description: Text = Field(default="", description="What it is, for people.")
     extra: dict[str, Any] = Field(default={}, description="Free facts about it; no credentials.")
+    properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
     validations: Annotated[_Rules, a_list("a list of maps such as {not_null: [id]}")] = Field(
         default=[], description="What its rows must be like; what one outlet withholds is withheld in all."
     )
@@ -835,6 +840,7 @@ class AssetFile(_Map):
         default="auto",
         description="Who commits to its table: the driver where the table lets it, which is quicker, or always Spark.",
     )
+    properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
     sql: Maybe[Text] = Field(
         default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
     )

@@ -33,6 +33,7 @@ from sparkassets.core.spec.model import (
 from sparkassets.core.spec.notify import compile_notify
 from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
+from sparkassets.core.spec.properties import compile_properties
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.secrets import secrets_of
@@ -160,7 +161,7 @@ def _compile(
     columns: Mapping[str, KnownColumns],
     code: Code,
 ) -> AssetSpec:
-    keys, own = draft.keys, draft.own
+    keys, own, partitioning = draft.keys, draft.own, draft.partitioning
     inlets: dict[str, InletSpec] = {}
     strategy = write = None
     schedule, fan = Schedule(), None
@@ -172,7 +173,6 @@ def _compile(
         _check_template(draft, body, inlets, schedule, files, columns)
         check_own(draft, body)
         check_upsert(draft, body, write)
-    partitioning = draft.partitioning
     within = partitioning.time or (Bounds(own.timezone) if partitioning.is_partitioned else own)
     return AssetSpec(
         name=draft.name,
@@ -195,6 +195,7 @@ def _compile(
         schema=keys.schema_change,
         unchanged="publish" if isinstance(write, Publish) else keys.unchanged,
         commit=keys.commit,
+        properties=compile_properties(draft),
         body=body.compiled,
         params=keys.params if isinstance(keys.params, dict) else {},
         fan=fan,

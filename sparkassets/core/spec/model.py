@@ -318,6 +318,7 @@ class AssetSpec:
         unchanged: Whether a block that came out the same is news to its consumers; None where nothing is written: it is
             none where that can be told for next to nothing.
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
+        properties: Delta's own, of the table that a run makes; one that is there keeps its own.
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
         budget: What one run may cost before it waits for a person.
@@ -352,6 +353,7 @@ class AssetSpec:
     schema: SchemaChange = "strict"
     unchanged: Unchanged | None = None
     commit: Committer = "auto"
+    properties: Mapping[str, str] = field(default_factory=dict)
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     fan: Fan | None = None

@@ -20,6 +20,7 @@ _OF_WRITERS: Final = (
     "write",
     "schema",
     "unchanged",
+    "properties",
     "sql",
     "python",
     "params",

@@ -12,7 +12,7 @@ from sparkassets.core.runs import ROWS, iteration_folder
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Publish
-from sparkassets.delta.choice import why_spark
+from sparkassets.delta.choice import why_spark, why_spark_makes
 from sparkassets.delta.commit import Change, CommitConflictError, is_in, refuse_conflicts
 from sparkassets.delta.iterations import iteration_rows
 from sparkassets.delta.staged import Attempt, discard_all, discard_iterations
@@ -89,7 +89,7 @@ class PathTarget:
                 by_spark.fence(session, asset, given_columns(there.schema), table=there, marker=marker)
                 return
             schema = self._new_schema(session, computation)
-            if why_spark(asset, None) is None and by_driver.why_spark_makes(session, schema) is None:
+            if why_spark_makes(asset) is None and by_driver.why_spark_makes(session, schema) is None:
                 by_driver.make(asset, schema, marker=marker)
             else:
                 self._enlist()
@@ -246,7 +246,8 @@ class PathTarget:
 
     def _is_ours(self, plan: PlannedWrite, table: DeltaTable | None) -> bool:
         """Whether the driver can commit that."""
-        return why_spark(self._asset, table) is None and by_driver.why_spark(plan, table) is None
+        known = why_spark_makes(self._asset) if table is None else why_spark(self._asset, table)
+        return known is None and by_driver.why_spark(plan, table) is None
 
     def _now(self) -> TableAtPath | None:
         return table_at(path_of(self._asset))

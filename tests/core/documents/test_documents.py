@@ -15,7 +15,7 @@ from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.documents.summary import summary_document
 from sparkassets.core.journal.runs import of_entries
-from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.explain import Node
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.status import AssetStatus, asset_status
@@ -91,7 +91,7 @@ def test_until_is_an_instant():
 def test_a_summary(story):
     request = RunRequest("delays", "scheduled", days("2025-01-01"), reason="why")
     done = RunResult(request, "r1", "success", 1.23456, rows=9, version=3)
-    request = RunRequest("report", "backfill", None, reason="why")
+    request = RunRequest("report", "backfill", EVERYTHING, reason="why")
     failed = RunResult(request, "r2", "failed", 2.0, attempts=2, error="boom", details="/x/r2.log")
     summary = Summary((done, failed), (), (("flights", "vanished"),), interrupted=True)
     assert summary_document(summary, story.project) == {
