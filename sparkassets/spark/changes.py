@@ -44,7 +44,9 @@ class InletChanges:
     only_inserts: bool
 
 
-def read_changes(session: SparkSession, table: DeltaTable, pin: Pin, *, path: str, name: str) -> InletChanges:
+def read_changes(
+    session: SparkSession, table: DeltaTable, pin: Pin, *, path: str, name: str, by_keys: bool
+) -> InletChanges:
     """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
 
     Args:
@@ -53,6 +55,7 @@ def read_changes(session: SparkSession, table: DeltaTable, pin: Pin, *, path: st
         pin: Of a version.
         path: Where the table is.
         name: Of the inlet, for messages.
+        by_keys: Whether they go where a row is there or not, as often as it comes: into an upsert.
 
     Raises:
         SourceChangedError: It cannot be told any more.
@@ -72,7 +75,7 @@ def read_changes(session: SparkSession, table: DeltaTable, pin: Pin, *, path: st
     changes = table_changes(path, since, version)
     if changes.told.kind != "told":
         raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.told.reason}", source=name)
-    frame = _frame(session, table, changes, path=path, version=version, name=name)
+    frame = _frame(session, table, changes, path=path, version=version, name=name, by_keys=by_keys)
     return InletChanges(frame, position, since.version, changes.only_inserts)
 
 
@@ -123,12 +126,19 @@ def _first_but_inserts(frame: DataFrame) -> tuple[int, str] | None:
 
 
 def _frame(
-    session: SparkSession, table: DeltaTable, changes: TableChanges, *, path: str, version: int, name: str
+    session: SparkSession,
+    table: DeltaTable,
+    changes: TableChanges,
+    *,
+    path: str,
+    version: int,
+    name: str,
+    by_keys: bool,
 ) -> DataFrame:
     table.load_as_version(version)
     schema = spark_schema(table.schema().to_json())
     refuse_taken(schema.names, f"the inlet {name!r}")
-    frames = [_fed(session, fed, schema, path=path, name=name) for fed in changes.fed]
+    frames = [_fed(session, fed, schema, path=path, name=name, by_keys=by_keys) for fed in changes.fed]
     frames += _appended(session, table, changes.appended, path=path)
     if not frames:
         return without_changes(session.createDataFrame([], schema))
@@ -152,20 +162,28 @@ def refuse_taken(columns: Sequence[str], owner: str) -> None:
 # --------------------------------------------------------------------------- by the feed
 
 
-def _fed(session: SparkSession, fed: Fed, schema: StructType, *, path: str, name: str) -> DataFrame:
+def _fed(session: SparkSession, fed: Fed, schema: StructType, *, path: str, name: str, by_keys: bool) -> DataFrame:
     reader = session.read.format("delta").option("readChangeFeed", "true")
     rows = reader.option("startingVersion", fed.first).option("endingVersion", fed.last).load(path)
     there = {column.lower() for column in rows.columns}
     if missing := [column for column in schema.names if column.lower() not in there]:
         raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
     rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
-    return net(rows) if fed.replaced and is_comparable(schema) else rows
+    return net(rows, by_keys=by_keys) if fed.replaced and is_comparable(schema) else rows
 
 
-def net(rows: DataFrame) -> DataFrame:
-    """Without the rows that a version has deleted and inserted alike, as often as it has both."""
+def net(rows: DataFrame, *, by_keys: bool) -> DataFrame:
+    """Without the rows that a version has deleted and inserted alike, as often as it has both.
+
+    Args:
+        rows: Of a feed, all of them deleted or inserted.
+        by_keys: A row of which some copies went and others stay is not deleted: who has it once keeps it.
+    """
     columns = [sqltext.name(column) for column in rows.columns if column != CHANGE_TYPE]
-    counted = rows.groupBy(*columns).agg(_sql(f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1)) AS __more"))
+    more = f"sum(IF({CHANGE_TYPE} = 'delete', -1, 1))"
+    if by_keys:
+        more = f"IF(bool_or({CHANGE_TYPE} <> 'delete'), greatest({more}, 0), {more})"
+    counted = rows.groupBy(*columns).agg(_sql(f"{more} AS __more"))
     kind = f"explode(array_repeat(IF(__more > 0, 'insert', 'delete'), CAST(abs(__more) AS INT))) AS {CHANGE_TYPE}"
     told = counted.filter("__more <> 0").selectExpr(*columns, kind)
     return told.select(*(sqltext.name(column) for column in rows.columns))

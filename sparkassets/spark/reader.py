@@ -10,6 +10,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.runs import ROWS, Pin, Position, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.validations import Verdict
+from sparkassets.core.writes import Upsert
 from sparkassets.delta.newer import Newer
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
@@ -85,7 +86,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
         pin = order.pins[name]
         match inlet.read:
             case ReadChanges():
-                frame = _changes(session, order.inlets[name], pin, read)
+                frame = _changes(session, order, name, read)
             case ReadAfter(column, overlap):
                 if pin.low is not None and pin.column not in ("", column):
                     raise RunError(
@@ -101,15 +102,17 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
     return read
 
 
-def _changes(session: SparkSession, asset: AssetSpec, pin: Pin, read: ReadInlets) -> DataFrame:
+def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
     """Its changes; none of a table that is not there yet."""
+    asset, pin = order.inlets[name], order.pins[name]
+    by_keys = all(isinstance(each.asset.write, Upsert) for each in order.written)
     if pin.version is None:
         return without_changes(_unwritten(session, asset))
     table = _table(session, asset, pin)
     if isinstance(table, TableAtPath):
-        found = read_changes(session, table.opened, pin, path=table.path, name=asset.name)
+        found = read_changes(session, table.opened, pin, path=table.path, name=asset.name, by_keys=by_keys)
     else:
-        found = named_changes(session, table, pin, name=asset.name)
+        found = named_changes(session, table, pin, name=asset.name, by_keys=by_keys)
     read.changes[asset.name] = found
     return found.frame
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -12,7 +13,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.runs import Position
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import Append, Upsert
 from sparkassets.errors import RunError, SourceChangedError
 from tests.depth import deep
 from tests.e2e.projects import rows as stored
@@ -142,6 +143,19 @@ def told(engine, log, source, since):
     pin = newest(source)
     low = None if since is None else str(Position(pin.table_id, since))
     return [row[:-1] for row in computed(engine, order(log, source, pins={"orders": newest(source, low=low)}))]
+
+
+def test_a_row_that_was_there_twice_and_is_there_once_stays_in_an_upsert(engine, spark, tmp_path):
+    orders = Orders(spark, tmp_path / "orders", columns="day INT, id INT", more="PARTITIONED BY (day)")
+    orders("INSERT INTO {orders} VALUES (1, 1), (1, 1), (1, 2), (1, 2), (1, 3)")
+    twice = orders.version
+    orders("INSERT INTO {orders} REPLACE WHERE day = 1 VALUES (1, 1), (1, 3), (1, 3), (1, 4)")
+    once = orders.version
+    log, source = reading(tmp_path, orders, "SELECT id, _change_type, _commit_version, 0 FROM {{ inlets.orders }}")
+    came, went = [(3, "insert", once), (4, "insert", once)], [(2, "delete", once), (2, "delete", once)]
+    assert sorted(told(engine, log, source, twice)) == sorted([(1, "delete", once), *came, *went])
+    upsert = replace(log, write=Upsert(keys=("id",)))
+    assert sorted(told(engine, upsert, source, twice)) == sorted([*came, *went])
 
 
 @pytest.mark.parametrize("vectors", [False, deep(True)])  # noqa: FBT003

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.runs import ChangesTold, Pin, Position
@@ -24,8 +24,15 @@ _TELLS_ROWS: Final = ("DELETE", "UPDATE", "MERGE")
 """Operations of which the feed has the rows that they changed, and no others."""
 
 
-def named_changes(session: SparkSession, table: NamedTable, pin: Pin, *, name: str) -> InletChanges:
+def named_changes(session: SparkSession, table: NamedTable, pin: Pin, *, name: str, by_keys: bool) -> InletChanges:
     """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
+
+    Args:
+        session: In UTC.
+        table: Of any version.
+        pin: Of a version.
+        name: Of the inlet, for messages.
+        by_keys: Whether they go into an upsert.
 
     Raises:
         SourceChangedError: It cannot be told any more.
@@ -47,7 +54,7 @@ def named_changes(session: SparkSession, table: NamedTable, pin: Pin, *, name: s
     only = all(only_appends(each) for each in commits)
     if not commits:
         return InletChanges(without_changes(frame), position, after.version, only_inserts=True)
-    rows = _fed if keeps_feed(table.properties) else _appended
+    rows = partial(_fed, by_keys=by_keys) if keeps_feed(table.properties) else _appended
     try:
         found = rows(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
         found.schema  # noqa: B018  Spark looks whether the feed was on only now
@@ -78,7 +85,12 @@ def told_changes(table: NamedTable, after: Position, version: int) -> tuple[Chan
 
 
 def _fed(
-    session: SparkSession, table: NamedTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
+    session: SparkSession,
+    table: NamedTable,
+    commits: Sequence[Mapping[str, Any]],
+    *,
+    names: Sequence[str],
+    by_keys: bool,
 ) -> DataFrame:
     """By the feed, each version by itself: what replaced rows by the same has changed none."""
     found = []
@@ -90,7 +102,7 @@ def _fed(
             or each["operation"] in _TELLS_ROWS
             or not is_comparable(rows.drop(*CHANGE_COLUMNS).schema)
         )
-        found.append(rows if told else net(rows))
+        found.append(rows if told else net(rows, by_keys=by_keys))
     return reduce(lambda one, other: one.unionByName(other), found)
 
 
