@@ -126,6 +126,20 @@ class SourceError(SparkAssetsError):
     """What others write cannot be read: it vanished, changed under the reader, or does not fit its declaration."""
 
 
+class UnknownRunError(SourceError):
+    """A table holds a run of its asset that nobody has claimed, as far as it is known.
+
+    Attributes:
+        run: Its name.
+        token: The number of its claim in the journal.
+    """
+
+    def __init__(self, message: str, *, run: str, token: int) -> None:
+        super().__init__(message)
+        self.run = run
+        self.token = token
+
+
 class SessionNeededError(SourceError):
     """A table asks of its readers what a Spark session alone knows.
 

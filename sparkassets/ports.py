@@ -283,6 +283,7 @@ class Recorded:
         app: The application id of the asset's commits; those of the project's other assets differ after the last ``/``.
         coverage: Time that was computed.
         asked: Runs that are not recorded and never will be, as a person tells what became of them.
+        claimed: Runs that are claimed and not recorded.
     """
 
     table_id: str
@@ -292,6 +293,7 @@ class Recorded:
     app: str
     coverage: PartitionSet
     asked: Collection[str] = ()
+    claimed: Collection[str] = ()
 
 
 class TargetObserver(Protocol):
@@ -310,17 +312,34 @@ class TargetObserver(Protocol):
     def unseen(self, asset: AssetSpec) -> str | None:
         """Why a Spark session alone can look, which is not there, as the end of a sentence; None where this can."""
 
-    def check(self, asset: AssetSpec) -> None:
+    def check(self, asset: AssetSpec) -> int | None:
         """Looks whether runs may write to the asset's table as it is; one that is not there is fine.
+
+        Returns:
+            The table's newest version; None where there is none, or nobody can look.
 
         Raises:
             SourceError: None may; the message says what of the table is against it.
+        """
+
+    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        """Looks whether the newest commits of a table of which nothing is recorded, up to a version, are of these runs.
+
+        Args:
+            asset: Whose table it is.
+            version: The table's newest.
+            app: The application id of the asset's commits.
+            claimed: Runs that are claimed and not recorded.
+
+        Raises:
+            UnknownRunError: One is of another run of the asset.
         """
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 
         Raises:
+            UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
             SourceError: It cannot be read; the message says what and where.
         """
 

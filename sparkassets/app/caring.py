@@ -157,7 +157,7 @@ class Caring(Opened):
 
         state = ledger.assume(changed_specs(self.spec, ledger.state))
         gone = self._adapters.leases().over(state, mine=frozenset())
-        news = look_at_targets(self.spec, state, self._adapters.targets(), gone=gone)
+        news = look_at_targets(self.spec, state, self._adapters.targets(), gone=gone, knows=ledger.knows)
         for entry in news.entries:
             if isinstance(entry, TargetEntry):
                 yield entry.asset, entry.found.reason or entry.found.kind

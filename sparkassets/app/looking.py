@@ -220,7 +220,8 @@ class Looking(Opened):
         ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
         news = observe(self.spec, ledger.state, self._adapters.observer, now=self._adapters.clock.now())
         over = self._adapters.leases().over(ledger.state, mine=frozenset())
-        found = look_at_targets(self.spec, ledger.state, self._adapters.targets(), gone=over, select=select)
+        targets = self._adapters.targets()
+        found = look_at_targets(self.spec, ledger.state, targets, gone=over, knows=ledger.knows, select=select)
         state: State = ledger.assume([*news.entries, *found.entries])
         clock = self._adapters.clock.now()
         context = PlanningContext(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.marks import Marked, MarkKind
     from sparkassets.core.journal.state import ClaimState, State
+    from sparkassets.runtime.ledger import Ledger
 
 
 @frozen
@@ -120,7 +121,7 @@ class Marking(Opened):
 
         with self._opened(verb) as ledger:
             ledger.commit(lambda state: changed_specs(self.spec, state))
-            ledger.commit(lambda state: self._seen(state, asset))
+            ledger.commit(lambda state: self._seen(ledger, state, asset))
             recorded = ledger.commit(decide)
             left = {link.token for link in ledger.state.assets[asset].chain}
         said = [each.entry for each in recorded if isinstance(each.entry, MarkEntry) and each.entry.asset == asset]
@@ -131,7 +132,7 @@ class Marking(Opened):
         instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
         return Marked(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
 
-    def _seen(self, state: State, asset: str) -> Sequence[Entry]:
+    def _seen(self, ledger: Ledger, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.
 
         The mark is about that, too: what is due as it is made is what a run would find.
@@ -139,7 +140,7 @@ class Marking(Opened):
         given = self._adapters
         over = given.leases().over(state, mine=frozenset())
         news = observe(self.spec, state, given.observer, now=given.clock.now())
-        tables = look_at_targets(self.spec, state, given.targets(), gone=over, select=[asset])
+        tables = look_at_targets(self.spec, state, given.targets(), gone=over, knows=ledger.knows, select=[asset])
         return [*news.entries, *tables.entries]
 
     def _moment(self, state: State) -> PlanningContext:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, Par
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import Commit
+from sparkassets.errors import UnknownRunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Recorded
 
@@ -82,6 +83,14 @@ class Look(ABC):
         """Whether a run made it of which a person tells what became of it."""
         return bool(self.known.asked) and self.is_own(commit) and _told(commit).get("run") in self.known.asked
 
+    def check_claimed(self, commit: Commit) -> None:
+        """Looks whether somebody has claimed an own run that is not recorded.
+
+        Raises:
+            UnknownRunError: Nobody has.
+        """
+        refuse_unknown(_told(commit), commit.version, claimed=self.known.claimed, place=self.place_named)
+
     def is_ours(self, commit: Commit) -> bool:
         """Whether a run of the project made it: others may append to the same table."""
         project = self.known.app.rpartition("/")[0] + "/"
@@ -144,6 +153,7 @@ class _Since:
             self.version = commit.version
             return True
         if own and commit.version > look.known.version and _told(commit).get("kind") == "data":
+            look.check_claimed(commit)
             return False
         if commit.metadata is not None and commit.metadata["id"] != self.table_id:
             self.table_id = commit.metadata["id"]
@@ -214,10 +224,36 @@ class _Since:
             self._change(commit, look.touched(commit) - gone)
 
 
+def refuse_unknown(told: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
+    """Refuses the commit of a run of the asset that nobody has claimed.
+
+    Args:
+        told: What the commit says of itself.
+        version: Of the table.
+        claimed: Runs that are claimed and not recorded.
+        place: Where the table is.
+
+    Raises:
+        UnknownRunError: It is one.
+    """
+    run, token = told.get("run"), told.get("epoch")
+    if isinstance(run, str) and isinstance(token, int) and run not in claimed:
+        raise UnknownRunError(f"version {version} of its table {place} is by {run}", run=run, token=token)
+
+
+def told_by(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the commit of a run says of itself, by its ``commitInfo``; nothing where another made it."""
+    return _parsed(str(info.get("userMetadata") or ""))
+
+
 def _told(commit: Commit) -> Mapping[str, Any]:
     """What a commit of a run says of itself."""
+    return _parsed(commit.told)
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
     try:
-        told = json.loads(commit.told or "null")
+        told = json.loads(text or "null")
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}

@@ -268,7 +268,10 @@ class Driver:
                 self._start_engine()
                 news = self._news(state)
             gone = self.leases.over(state, mine=frozenset(self._active))
-            found = look_at_targets(self.project, state, self.targets, gone=gone, select=select, lost_before=self._lost)
+            knows, lost = self.ledger.knows, self._lost
+            found = look_at_targets(
+                self.project, state, self.targets, gone=gone, knows=knows, select=select, lost_before=lost
+            )
             self._faults, self._notes = news.faults | found.faults, news.notes
             return [*news.entries, *found.entries]
 

@@ -100,6 +100,15 @@ class Ledger:
         """The state as it would be after ``entries``, which are not recorded."""
         return _folded(self.state, self._numbered(entries), commit=self.state.commit)
 
+    def knows(self, run: str, token: int) -> bool:
+        """Whether the journal, as it is by now, has the claim of a run, or may have let go of it.
+
+        Args:
+            run: Its name.
+            token: The number of the claim that its commit carries.
+        """
+        return token < self._store.begins() or bool(self._store.history(kinds=["claim"], run=run))
+
     def newest(self, kind: str, *, asset: str, most: int) -> list[Numbered]:
         """The newest entries of a kind that the whole journal has of an asset, at most so many; ascending."""
         return [from_row(row) for row in self._store.history(kinds=[kind], asset=asset, last=most)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from sparkassets.core.journal.entries import Entry, Numbered
 from sparkassets.core.journal.found import Found, TargetEntry
@@ -10,12 +10,21 @@ from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.journal.state import State
 from sparkassets.core.runs import app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.errors import SourceError
+from sparkassets.errors import SourceError, StateError, UnknownRunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Recorded, TargetObserver
 from sparkassets.runtime.looks import look_at_each
 from sparkassets.runtime.news import News, line_of
 from sparkassets.runtime.volumes import unmounted
+
+Knows = Callable[[str, int], bool]
+"""Whether the journal knows of a run, by its name and the token of its commit."""
+
+_UNKNOWN = "of which the journal knows nothing"
+_OLDER = (
+    "what was restored from a backup, or copied, is older than what ran since: bring back the newest state, or tables "
+    "that are as old; where there are none, remove the state, and all is computed anew"
+)
 
 
 def look_at_targets(
@@ -24,6 +33,7 @@ def look_at_targets(
     observer: TargetObserver,
     *,
     gone: Collection[int],
+    knows: Knows,
     select: Collection[str] | None = None,
     lost_before: Collection[str] = (),
 ) -> News:
@@ -38,15 +48,19 @@ def look_at_targets(
         state: What is recorded.
         observer: Looks at one table.
         gone: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
+        knows: Whether the journal as it is by now knows of the run of a table's commit.
         select: Assets that may run; None means all.
         lost_before: Assets of which this invocation has recorded a loss: what is lost again after they ran would be
             lost for ever, so these are left with a fault.
+
+    Raises:
+        StateError: A table holds a run that the journal knows nothing of: its state is older, or a copy.
     """
     concerned = _concerned(project, select)
     faults = unmounted(project, state, observer, concerned)
     written = _written(project, select)
     looked = {
-        asset.name: _Table(observer, asset, _recorded(asset, state), asset.name in written)
+        asset.name: _Table(observer, asset, _recorded(asset, state), _chain(asset, state), asset.name in written)
         for asset in concerned
         if asset.name not in faults and asset.storage is not None and not _is_live(asset, state, gone)
     }
@@ -54,7 +68,11 @@ def look_at_targets(
     entries: list[Entry] = []
     for table in looked.values():
         asset, each = table.asset, found[table.asset.name]
-        if isinstance(each, SourceError):
+        if isinstance(each, UnknownRunError):
+            if not knows(each.run, each.token):  # claimed since the state was read
+                message = f"the state is older than the table of {asset.name}: {each.args[0]}, {_UNKNOWN}"
+                raise StateError(message, hint=_OLDER)
+        elif isinstance(each, SourceError):
             faults[asset.name] = line_of(each)
         elif each is not None and asset.name in lost_before and each.is_loss:
             faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
@@ -88,9 +106,17 @@ def _recorded(asset: AssetSpec, state: State) -> Recorded | None:
     known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
         return None
-    app = app_id(state.journal_id, asset.maker or asset.name)
+    app, claimed = _chain(asset, state)
     asked = {link.entry.run for each in runs.asking for link in runs.chains[each.slot]} if runs is not None else ()
-    return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage, asked)
+    return Recorded(known.table_id, known.version, known.seen, known.mark, app, known.coverage, asked, claimed)
+
+
+def _chain(asset: AssetSpec, state: State) -> tuple[str, Collection[str]]:
+    """The application id of the asset's commits, and the runs that are claimed and not recorded."""
+    name = asset.maker or asset.name
+    runs = state.assets.get(name)
+    links = (link for chain in runs.chains.values() for link in chain) if runs is not None else ()
+    return app_id(state.journal_id, name), {link.entry.run for link in links}
 
 
 def _is_live(asset: AssetSpec, state: State, gone: Collection[int]) -> bool:
@@ -106,12 +132,14 @@ class _Table:
 
     Attributes:
         known: As it is recorded; None where no run has written to it.
+        chain: The application id of its commits, and the runs that are claimed and not recorded.
         is_written: Whether a run may be about to.
     """
 
     observer: TargetObserver
     asset: AssetSpec
     known: Recorded | None
+    chain: tuple[str, Collection[str]]
     is_written: bool
 
     def look(self) -> Found | SourceError | None:
@@ -119,7 +147,10 @@ class _Table:
         try:
             found = None if self.known is None else self.observer.look(self.asset, self.known)
             if self.is_written and (self.known is None or found is not None):
-                self.observer.check(self.asset)
+                version = self.observer.check(self.asset)
+                if self.known is None and version is not None:
+                    app, claimed = self.chain
+                    self.observer.check_runs(self.asset, version, app=app, claimed=claimed)
         except SourceError as error:
             return error
         return found

@@ -6,9 +6,10 @@ is the same one, whatever else has its name; then only the commits after it are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.errors import unreadable
 from sparkassets.delta.log import Commit, DeltaLog, transactions
-from sparkassets.delta.looks import Look
+from sparkassets.delta.looks import Look, refuse_unknown, told_by
 from sparkassets.delta.tables import load_table
 from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.stores import local_path
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 _DIGEST_SIZE = 16
+_NEWEST = 20
+"""Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
 class DeltaTargets:
@@ -56,7 +59,7 @@ class DeltaTargets:
         """
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from sparkassets.delta.choice import why_spark
+        from sparkassets.delta.choice import why_spark, why_spark_makes
 
         known = why_spark(asset, None)
         if known is None and asset.write is not None and asset.write.by_keys:
@@ -66,7 +69,7 @@ class DeltaTargets:
         try:
             return why_spark(asset, load_table(asset.storage.path))
         except TableNotFoundError:
-            return None
+            return why_spark_makes(asset)
         except (DeltaError, OSError) as error:
             raise unreadable(asset.storage.path, error) from error
 
@@ -75,7 +78,7 @@ class DeltaTargets:
         del asset
         return None
 
-    def check(self, asset: AssetSpec) -> None:
+    def check(self, asset: AssetSpec) -> int | None:
         """As `ports.TargetObserver` has it: what a driver cannot look into, runs do not write to.
 
         Raises:
@@ -84,15 +87,15 @@ class DeltaTargets:
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
         if asset.storage is None:
-            return
+            return None
         path = asset.storage.path
         local = local_path(path)
         if local is not None and not Path(local, "_delta_log").is_dir():
-            return
+            return None
         try:
-            load_table(path)
+            return load_table(path).version()
         except TableNotFoundError:
-            return
+            return None
         except (DeltaError, OSError) as error:
             found = unreadable(path, error)
             if isinstance(found, SessionNeededError):
@@ -102,10 +105,26 @@ class DeltaTargets:
                 raise SourceError(what, hint="register it in a catalog, and write to it by its name") from error
             raise found from error
 
+    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        """As `ports.TargetObserver` has it.
+
+        Raises:
+            UnknownRunError: One is of another run of the asset.
+            SourceError: The table cannot be read.
+        """
+        if asset.storage is None:
+            return
+        path = asset.storage.path
+        for info in islice(DeltaLog(path, near=version).told_back(version), _NEWEST):
+            told = told_by(info)
+            if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app:
+                refuse_unknown(told, info["version"], claimed=claimed, place=f"at {path}")
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 
         Raises:
+            UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
             SourceError: The table cannot be read.
         """
         if asset.storage is None:

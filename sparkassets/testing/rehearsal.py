@@ -125,8 +125,12 @@ class _NothingToLookAt:
         del asset
         return None
 
-    def check(self, asset: AssetSpec) -> None:
+    def check(self, asset: AssetSpec) -> int | None:
         del asset
+        return None
+
+    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        del asset, version, app, claimed
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         del asset, known

@@ -6,7 +6,7 @@ Until somebody has asked for a session, and where the process has none, such tab
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -142,8 +142,11 @@ class _Targets:
     def unseen(self, asset: AssetSpec) -> str | None:
         return self._of(asset).unseen(asset)
 
-    def check(self, asset: AssetSpec) -> None:
-        self._of(asset).check(asset)
+    def check(self, asset: AssetSpec) -> int | None:
+        return self._of(asset).check(asset)
+
+    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        self._of(asset).check_runs(asset, version, app=app, claimed=claimed)
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         return self._of(asset).look(asset, known)

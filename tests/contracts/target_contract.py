@@ -196,6 +196,14 @@ class TargetContract:
         self.fence(table, newer)
         assert self.found(table, dead, newer) == [dead.run]
 
+    def test_a_run_is_found_behind_those_of_newer_claims(self, table):
+        zombie, *newer = table.order(), table.order(), table.order()
+        self.write(table, zombie)
+        for order in newer:
+            self.write(table, order)
+        (found,) = table.target(zombie).committed([zombie.run], above=2 * zombie.token)
+        assert found.run == zombie.run
+
     def test_what_another_application_commits_is_its_own(self, table):
         ours, theirs = table.order(), replace(table.order(), app_id="another/log")
         self.write(table, ours)

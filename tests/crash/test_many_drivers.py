@@ -5,11 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
+from datetime import timedelta
+from random import Random
 
 import pytest
 
 from sparkassets import Project
+from sparkassets.wiring.host import SystemClock
+from tests.crash.driver import PlainProject
 from tests.crash.processes import Server, start
+from tests.crash.shop import SCENARIOS, Shop
 from tests.crash.test_kills import check, opened, settle
 from tests.crash.test_zombies import leased
 
@@ -77,3 +82,23 @@ def test_drivers_whose_clocks_differ_by_minutes_take_turns(tmp_path, figures):
     assert [each.ends() for each in both] == ["exited 0"] * 2
     assert (shop.wrong().lost, shop.wrong().doubled) == (0, 0)
     check(shop)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=() if each in ("latest_only, append", "date_range, replace") else pytest.mark.crash)
+        for each in SCENARIOS
+    ],
+)
+def test_a_clock_that_jumps_at_every_look_at_it(name, tmp_path, monkeypatch):
+    told, random = SystemClock.now, Random(name)  # noqa: S311  nothing to keep secret
+    jumps = [0, 0, AHEAD, -AHEAD, 3600, -7200]
+    monkeypatch.setattr(SystemClock, "now", lambda clock: told(clock) + timedelta(seconds=random.choice(jumps)))
+    shop = Shop(tmp_path, SCENARIOS[name])
+    for _ in range(5):
+        shop.sell()
+        PlainProject.load(shop.folder).run(check=False)
+    assert (shop.wrong().lost, shop.wrong().doubled) == (0, 0)
+    shop.check()
+    assert PlainProject.load(shop.folder).verify().damages == ()

@@ -30,6 +30,7 @@ HELD = (
 """Points at which a claim is held and nothing is committed."""
 LATE = ("commit:in", "commit:told", "look:done", "record:ready", "record:staged", "record:in")
 POINTS = (*HELD, *LATE)
+BEHIND = ("write:half", "commit:in", "commit:told")
 SAMPLE = ("write:half", "commit:ready", "record:staged")
 AHEAD = 7 * 60
 """Seconds that the clock of the driver that is stopped is ahead."""
@@ -68,6 +69,60 @@ def test_who_is_taken_over_while_it_is_stopped_goes_on_to_no_avail(name, point, 
     shop.sell()
     zombie.go_on()
     assert zombie.ends() == "exited 0"
+    figures.stops += 1
+    settle(shop, figures)
+    check(shop)
+
+
+@pytest.mark.parametrize("point", [pytest.param(each, marks=[] if each in BEHIND else [CRASH]) for each in POINTS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "latest_only, append",
+        *(
+            pytest.param(each, marks=CRASH)
+            for each in (
+                "date_range, replace, two outlets",
+                "latest_only, publish, two outlets",
+                "every_instance, append",
+                "segments, upsert",
+            )
+        ),
+    ],
+)
+def test_nor_when_others_have_written_since(name, point, tmp_path, figures):
+    shop = leased(tmp_path, name, figures)
+    shop.sell()
+    zombie = start(shop.folder, point=point, act="stop", host="elsewhere", ahead=AHEAD)
+    if zombie.ends() != "stopped":
+        return  # it does not come to that
+    for _ in range(2):
+        settle(shop, figures)
+        shop.sell()
+    settle(shop, figures)
+    zombie.go_on()
+    assert zombie.ends() == "exited 0"
+    figures.stops += 1
+    settle(shop, figures)
+    check(shop)
+
+
+@pytest.mark.parametrize("point", ["fence:ready", "fence:in", "look:done", "record:ready"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("latest_only, append"), pytest.param("date_range, replace, two outlets", marks=CRASH)]
+)
+def test_nor_one_that_was_to_settle_what_another_left(name, point, tmp_path, figures):
+    shop = leased(tmp_path, name, figures)
+    shop.sell()
+    assert figures.killed(start(shop.folder, point="commit:in", host="one", ahead=AHEAD))
+    second = start(shop.folder, point=point, act="stop", host="two", waits=9.0)
+    assert second.ends() == "stopped"
+    for _ in range(2):
+        settle(shop, figures)
+        shop.sell()
+    settle(shop, figures)
+    second.go_on()
+    assert second.ends() == "exited 0"
     figures.stops += 1
     settle(shop, figures)
     check(shop)

@@ -302,9 +302,13 @@ class FakeTargets:
     def unseen(self, asset: AssetSpec) -> str | None:
         return None
 
-    def check(self, asset: AssetSpec) -> None:
+    def check(self, asset: AssetSpec) -> int | None:
         if asset.name in self.against:
             raise self.against[asset.name]
+        return None
+
+    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        """None is told."""
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         self.looked.append(asset.name)

@@ -330,7 +330,8 @@ def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives(
     w.tell("s", "2025-01-02")
     dying(w, "write", "test")
     w.targets.looked.clear()
-    look_at_targets(w.project, w.driver().ledger.open(), w.targets, gone=())
+    ledger = w.driver().ledger
+    look_at_targets(w.project, ledger.open(), w.targets, gone=(), knows=ledger.knows)
     assert w.targets.looked == []
 
 

@@ -5,17 +5,18 @@ Whoever plans without a session, as `sparkassets plan` does, sees them as they w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.journal.found import Found
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import few, writable
-from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+from sparkassets.core.runs import ChangesTold, Pin, Position, Volume, asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import Commit
-from sparkassets.delta.looks import Look
+from sparkassets.delta.looks import Look, refuse_unknown, told_by
 from sparkassets.errors import RunError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, Recorded
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 IN_A_CATALOG: Final = "its table is in a catalog"
 _NAMED: Final = 5
+_NEWEST: Final = 20
+"""Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
 
 
 class NamedObserver:
@@ -235,15 +238,15 @@ class NamedTargets:
         del asset
         return IN_A_CATALOG if self._workplace() is None else None
 
-    def check(self, asset: AssetSpec) -> None:
-        """As `ports.TargetObserver` has it; nothing where nobody can look.
+    def check(self, asset: AssetSpec) -> int | None:
+        """As `ports.TargetObserver` has it; None where nobody can look.
 
         Raises:
             SourceError: No run may write to it.
         """
         workplace = self._workplace()
         if workplace is None:
-            return
+            return None
         with workplace.entered(asset) as session:
             try:
                 table = table_there(session, relation_of(asset))
@@ -253,11 +256,30 @@ class NamedTargets:
                 raise
             except Exception as error:
                 raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+            return None if table is None else table.version
+
+    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        """As `ports.TargetObserver` has it.
+
+        Raises:
+            UnknownRunError: One is of another run of the asset.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return
+        with workplace.entered(asset) as session:
+            table = table_there(session, relation_of(asset))
+            place = f"by the name {relation_of(asset).storage.given}"
+            for info in islice(table.back() if table is not None else (), _NEWEST):
+                told = told_by(info)
+                if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app and info["version"] <= version:
+                    refuse_unknown(told, info["version"], claimed=claimed, place=place)
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is, or nobody can look.
 
         Raises:
+            UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
             SourceError: The table cannot be read.
         """
         workplace = self._workplace()

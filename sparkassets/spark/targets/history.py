@@ -60,9 +60,10 @@ def committed(
 ) -> Sequence[Committed]:
     """The data commits of these runs, oldest first.
 
-    Looks from the newest commit back, and stops where nothing older can be theirs: at another run's data under the same
-    app id (chains do not interleave), or when each of them is found, or fenced itself before it wrote anything; below
-    ``above``, as none of theirs has such a version; and at the moment ``before``, if none of theirs was in by then.
+    Looks from the newest commit back, and stops where nothing older can be theirs: below ``above``, as none of theirs
+    has such a version, without it at another run's data under the same app id (chains do not interleave); when each of
+    them is found, or fenced itself before it wrote anything; and at the moment ``before``, if none of theirs was in by
+    then. Whoever was suspended and taken over may find the data of newer claims before its own.
 
     Raises:
         HistoryGoneError: The log is too short to tell, or the table was restored to before what was found.
@@ -75,6 +76,8 @@ def committed(
     stop = _bound(table, before, above=above)
     for commit, said, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
         if said["kind"] == "data":
+            if said["run"] not in runs and above:
+                continue
             if said["run"] not in runs:
                 break
             if restored:
