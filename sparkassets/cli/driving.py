@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from signal import SIGINT
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 from sparkassets.cli.json_output import print_json
+from sparkassets.cli.listening import Listened
 from sparkassets.cli.options import PLAINLY, Style, Telling
 from sparkassets.cli.render import NOTHING_WAS_DUE, print_summary
 from sparkassets.cli.reporting import Reporter, reporter
@@ -71,8 +72,8 @@ def drive(
         from sparkassets.wiring.watching import metrics_to
 
         project.watch(metrics_to(project.spec, telling.metrics))
-    terminal = Terminal.of(sys.stderr)
     stopper = Stopper(project.stop)
+    terminal = Terminal.of(cast("TextIO", Listened(sys.stderr, lambda: stopper.signum is not None)))
     tally = Tally()
     with stdout_for_one_document() if as_json else nullcontext():
         try:
@@ -171,7 +172,8 @@ def _ticks(
         with told.progress(project.spec) as progress:
             stopper.tell = progress.stopping
             summary = work(_Guarded(progress, stopper))
-        quiet = tally.last is not None and not summary.runs and summary.ok  # without news a loop tells only once
+        before = tally.last.failures if tally.last is not None else None
+        quiet = not summary.runs and summary.failures == before  # without news a loop tells only once
         tally.add(summary)
         told.over(summary, project.spec, quiet=quiet, loops=every_seconds is not None)
         if every_seconds is None or summary.interrupted or summary.lost:

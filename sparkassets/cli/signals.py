@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -68,7 +69,8 @@ class Stopper:
         self.signum = signum
         if not self._stop():
             raise InterruptedBySignalError
-        self.tell(STOPPING)
+        with suppress(OSError, ValueError):  # who would be told may be gone, as a closed terminal is
+            self.tell(STOPPING)
 
 
 def _nobody(text: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from sparkassets.cli.driving import RUNS_TOLD, Tally, drive
 from sparkassets.cli.signals import STOPPING
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Plan, Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
@@ -61,7 +62,7 @@ def told(step, progress):
 
 
 def run(status="success", number=1):
-    request = RunRequest("delays", "scheduled", None, reason="why")
+    request = RunRequest("delays", "scheduled", EVERYTHING, reason="why")
     return RunResult(request, f"delays-{number}", status, 1.0, error="boom" * (status == "failed"))
 
 
