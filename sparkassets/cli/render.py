@@ -234,7 +234,8 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 def print_besides(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
     """Writes what rules found in a run and did not withhold."""
     spec = project.assets.get(run.asset)
-    for said in besides(run.verdicts, beside=quarantine_of(spec) if spec is not None else ""):
+    beside = quarantine_of(spec) if spec is not None and run.blocks - run.withheld else ""  # no rows else
+    for said in besides(run.verdicts, beside=beside):
         for line in wrap(clean(f"{name} {said}"), terminal.width or sys.maxsize):
             terminal.print(terminal.paint(line, "yellow"))
 

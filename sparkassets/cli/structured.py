@@ -17,6 +17,7 @@ from sparkassets.cli.reporting import named
 from sparkassets.core.documents.summary import result_document
 from sparkassets.core.documents.values import partitions_document
 from sparkassets.core.instants import format_instant
+from sparkassets.core.phrases import few
 from sparkassets.core.redaction import redact
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ class Events:
         """A run ended."""
         facts, level = result_document(result, self._project), _LEVELS.get(result.status, logging.INFO)
         said = f"{result.status} {named(result, self._project)} after {result.seconds:.1f} s"
+        if result.withheld:
+            level, said = logging.ERROR, f"{said}, withheld: {result.withheld_by}"
         self._tell("run_ended", f"{said}: {result.error}" if result.error else said, facts, level)
 
     def stopping(self, text: str) -> None:
@@ -69,8 +72,9 @@ class Events:
         counts = {status: sum(run.status == status for run in summary.runs) for status in ("success", "failed")}
         waiting = sum(not item.quiet for item in summary.waiting)
         facts = {"ok": summary.ok, "runs": len(summary.runs), **counts, "waiting": waiting, "late": len(summary.late)}
-        level = logging.INFO if summary.ok else logging.ERROR
-        self._tell("ended", f"{len(summary.runs)} runs, {counts['failed']} failed, {waiting} waiting", facts, level)
+        said = f"{len(summary.runs)} runs, {counts['failed']} failed, {waiting} waiting"
+        why = f": {few(summary.failures)}" if summary.failures else ""
+        self._tell("ended", f"{said}{why}", facts, logging.INFO if summary.ok else logging.ERROR)
 
     def __enter__(self) -> Self:
         """Tells as it goes."""

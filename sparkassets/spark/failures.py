@@ -26,6 +26,13 @@ _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
 """Messages that only say that something failed; the cause says what."""
 _OF_A_WORKER = "Traceback (most recent call last)"
 """What a Python worker says of an error in a function of the user's."""
+_HINTS = {
+    "[MALFORMED_RECORD_IN_PARSING": "a value there is not of the type that `columns` of the source declares: mend the "
+    "file, or declare the column as string and take what fits by try_cast",
+    "[FAILED_READ_FILE.FILE_NOT_EXIST]": "bring the file back; where it is of an asset's table, `sparkassets backfill "
+    "ASSET --rebuild` makes that anew",
+}
+"""What to do where a file cannot be read, by what stands in the message or in that of a cause."""
 _LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
@@ -62,11 +69,17 @@ def run_error(error: Exception, *, what: str = "", place: Location | None = None
     """
     message = whole_message(error)
     where = _where(message, place) if place is not None else what
-    made = RunError(f"{where}: {first_line(error)}")
+    made = RunError(f"{where}: {first_line(error)}", hint=_hint(message))
     made.retryable = not is_final(error)
     made.of_data = is_of_data(error)
     made.__cause__ = error
     return made
+
+
+def _hint(message: str) -> str | None:
+    if "[FAILED_READ_FILE" not in message:
+        return None
+    return next((hint for mark, hint in _HINTS.items() if mark in message), None)
 
 
 def first_line(error: BaseException) -> str:

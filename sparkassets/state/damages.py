@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from sparkassets.delta.errors import reason
 from sparkassets.errors import StateError
 from sparkassets.ports import Damage
+from sparkassets.state import refusals
 from sparkassets.state.files import DataFile
 from sparkassets.state.numbered import NumberedTable
 from sparkassets.state.snapshots import SnapshotTable
@@ -18,6 +19,9 @@ def damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTab
     """Files that are not there or cannot be read, entries that no file holds or two do, and tables that cannot be used.
 
     Every file is read.
+
+    Raises:
+        StateError: The files cannot be reached.
     """
     found = [*_files(journal, repair=_RESTORE)]
     if not found:
@@ -29,7 +33,10 @@ def damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTab
 
 def _files(table: NumberedTable, *, repair: str) -> Iterator[Damage]:
     files = table.live_files()
-    there = table.files.modified([file.path for file in files])
+    try:
+        there = table.files.modified([file.path for file in files])
+    except OSError as error:
+        raise refusals.unreadable(table.uri, error) from error
     for file in files:
         if file.path not in there:
             yield Damage(f"the file {table.uri}/{file.path} is missing ({_holds(file)})", repair)

@@ -348,7 +348,12 @@ class NumberedTable:
     def _number_of(self, table: DeltaTable) -> int:
         """By the newest entry, which tells it as a rule: deltalake reads all since the last checkpoint for it."""
         told = transactions(self._log_entry(table.version()) or b"")
-        return told[self.app_id] if self.app_id in told else table.transaction_version(self.app_id) or 0
+        if self.app_id in told:
+            return told[self.app_id]
+        try:
+            return table.transaction_version(self.app_id) or 0
+        except (DeltaError, OSError) as error:  # it reads the log once more
+            raise refusals.unreadable(self.uri, error, repair=self._repair) from error
 
     def _load(self) -> DeltaTable | None:
         try:

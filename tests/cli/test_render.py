@@ -6,6 +6,7 @@ import pytest
 
 from sparkassets.cli.render import print_plan, print_summary
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
@@ -59,7 +60,7 @@ def test_a_plan_fits_the_terminal(story, width):
 
 
 def result(name, status, **more):
-    blocks = days("2025-01-01..2025-01-03") if name == "delays" else None
+    blocks = days("2025-01-01..2025-01-03") if name == "delays" else EVERYTHING
     return RunResult(RunRequest(name, "scheduled", blocks, reason="why"), f"{name}-1", status, 1.25, **more)
 
 

@@ -10,6 +10,7 @@ from sparkassets.cli.structured import structured
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
+from sparkassets.core.validations import Verdict
 from tests.builders import asset, days, project, source
 
 PROJECT = project(source("s"), asset("a", "s"), variables={"TOKEN": "s3cr3t-of-the-receiver"})
@@ -65,6 +66,24 @@ def test_logs_as_text(capsys):
     told = lines(capsys, "text")
     assert told[3].endswith("Z INFO jobs.x: read 5 rows")
     assert told[4].endswith("Z ERROR sparkassets: failed a 2025-01-01..2025-01-02 after 1.5 s: no ${TOKEN}")
+
+
+def test_what_is_withheld_or_waits_for_a_person_is_said_where_it_is_an_error(capsys):
+    verdict = Verdict("not_null(id)", "fail", "withheld", days("2025-01-01"), 9, 2)
+    held = RunResult(
+        REQUEST, "a-1", "success", 1.5, withheld=days("2025-01-01"), verdicts=(verdict,), held=("2025-01-01",)
+    )
+    with structured(PROJECT, "text") as events:
+        events.finished(held)
+        events.over(Summary((held,), (Waiting("s", "its changes are not told", stuck=True),)))
+    run, over = capsys.readouterr().err.splitlines()
+    assert run.endswith(
+        "Z ERROR sparkassets: success a 2025-01-01..2025-01-02 after 1.5 s, withheld: not_null(id): 2 of 9 rows"
+    )
+    assert over.endswith(
+        "Z ERROR sparkassets: 1 runs, 0 failed, 1 waiting: a 2025-01-01 is withheld: not_null(id): 2 of 9 rows, "
+        "s waits for a person: its changes are not told"
+    )
 
 
 def test_an_exception_that_is_logged_is_one_line_of_json(capsys):

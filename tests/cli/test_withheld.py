@@ -91,3 +91,17 @@ def test_days_are_told_each_with_its_own_figures(said, engine):
         assert "not_null(shop): 3 of 16 rows" in told
         assert "2025-01-01: not_null(shop): 2 of 9 rows not_null(shop): shop=NULL" in told
         assert "2025-01-02: not_null(shop): 1 of 7 rows not_null(shop): shop=none" in told
+
+
+def test_a_run_that_publishes_nothing_names_no_place_where_rows_were_put(judged, said):
+    def judge(order):
+        rules = (
+            Verdict("row_count(min 9)", "fail", "withheld", order.blocks, 3),
+            Verdict("not_null(shop)", "quarantine", "quarantined", order.blocks, 9, 6),
+        )
+        judged.judged["daily_revenue"] = Judgement(order.blocks, rules)
+
+    judged.hooks["daily_revenue", "prepare"] = judge
+    told = " ".join(said("run")[2].split())
+    assert "daily_revenue quarantined: not_null(shop): 6 of 9 rows" in told
+    assert "daily_revenue_quarantine" not in told

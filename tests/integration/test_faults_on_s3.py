@@ -122,6 +122,20 @@ def test_a_store_that_is_away_is_told_in_a_line_whatever_was_asked_of_it(s3, pla
     assert until_done(place) == []
 
 
+def test_a_new_journal_of_which_one_request_is_refused_is_told_in_two_lines(s3, place):
+    started(place).create(project="p")
+    told = []
+    for at in range(1, 8):
+        s3.begin("deny", r"GET .*_delta_log/0{20}\.json", range(at, at + 1))
+        try:
+            started(place).read(project="p")
+        except StateError as error:
+            told.append(str(error))
+    assert {len(each.splitlines()) for each in told} == {2}, told
+    s3.begin()
+    assert started(place).read(project="p").commit == 0
+
+
 def asked_all(store: DeltaStore) -> None:
     """Everything that can be asked of a state."""
     store.create(project="p")

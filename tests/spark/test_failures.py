@@ -112,3 +112,19 @@ def test_causes_of_spark_connect_stand_in_the_servers_trace():
     assert tells(error, "outside\nthe blocks")
     assert not tells(error, "scala")
     assert is_final(error)
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        (READ, "declare the column as string and take what fits by try_cast"),
+        (
+            "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/t/a.parquet.",
+            "`sparkassets backfill ASSET --rebuild` makes that anew",
+        ),
+        ("[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] of from_json in a query", "None"),
+        ("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012", "None"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_to_do(message, hint):
+    assert str(run_error(Exception(message), what="a").hint).endswith(hint)

@@ -265,6 +265,8 @@ store = DeltaStore(sys.argv[1])
 try:
     if sys.argv[2] == "create":
         store.create(project="p")
+    elif sys.argv[2] == "verify":
+        print(store.damages())
     else:
         assert store.read(project="p").commit == 30
         store.append([JournalRow(31, datetime.now(UTC), "d", "event")], after=30)
@@ -304,6 +306,16 @@ except StateError as error:
         assert said[0].startswith(f"cannot write to the table {place}/journal: ")
         assert said[1] == "  hint: the state must be writable for whoever runs the project; nothing was changed"
         assert list(place.iterdir()) == []
+
+    def test_verifying_where_one_file_may_not_be_read(self, locked):
+        assert self.ask(locked, "verify") == ["[]"]
+        file = min((locked / "journal").glob("*.parquet"))
+        file.chmod(0o000)
+        said = self.ask(locked, "verify")
+        file.chmod(0o444)
+        assert said[0].startswith(f"the state {locked}/journal cannot be reached: ")
+        assert said[0].endswith("Permission denied (os error 13)")
+        assert said[1:] == ["  hint: check that the path, the permissions and the credentials are right"]
 
     def test_looking_without_permission(self, locked):
         locked.chmod(0o000)

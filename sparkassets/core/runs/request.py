@@ -82,7 +82,7 @@ class Requested:
 
     @property
     def blocks(self) -> PartitionSet:
-        """Time that is computed; None for an asset without partitions."""
+        """What is computed; everything for an asset without partitions."""
         return self.request.blocks
 
     @property

@@ -282,7 +282,7 @@ def test_folding_entries_is_folding_their_rows(steps):
 @given(ENTRIES, numbers)
 def test_what_people_ask_of_segments_is_in_the_columns(entry, seq):
     row = to_row(Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
-    parts = getattr(entry, "parts", getattr(entry, "changed", getattr(entry, "blocks", NOTHING)))
+    parts = getattr(entry, "parts", getattr(entry, "blocks", getattr(entry, "changed", NOTHING)))
     any_time = RangeSet.union([parts.time, *(time for _, time in parts.apart)])
     assert RangeSet(row.starts, row.ends) == (any_time if any_time != RangeSet.always() else RangeSet())
     assert (row.segment is not None) == (not parts.time and len(parts.apart) == 1)
