@@ -101,6 +101,18 @@ partition: 2025-01-02
 {ROWS}
 expect: [{{totl: 3}}]
 ---
+test: of an upsert
+asset: changed
+given:
+  orders: [{{day: 2025-01-01, id: 1, amount: 5}}, {{day: 2025-01-02, id: 1, amount: 6}}]
+expect: [{{id: 1, amount: 5}}, {{id: 1, amount: 6}}]
+---
+test: times with an offset
+asset: priced
+given:
+  prices: {{columns: {{id: bigint, price: timestamp}}, rows: [{{id: 1, price: "2026-10-25T02:30:00+02:00"}}]}}
+expect: [{{id: 1, price: 2026-10-25T00:30}}]
+---
 test: above the watermark
 asset: changed
 given: {{orders: {{rows: [{{day: 2025-01-01, id: 1}}, {{day: 2025-01-02, id: 2}}], after: 2025-01-01}}}}
@@ -174,7 +186,15 @@ def test_rows(spark, folder):
     cases = read_cases([SourceFile("t.yml", "tests/t.yml", CASES)], project=project, environment={})
     results = {each.name: (each.outcome, each.message) for each in run_cases(project, cases, spark=spark)}
     passing = ["of its partition alone", "with other params", "above the watermark", "types by their values"]
-    passing += ["columns that are not there", "outlets", "what is withheld", "of a file", "of none"]
+    passing += [
+        "of an upsert",
+        "times with an offset",
+        "columns that are not there",
+        "outlets",
+        "what is withheld",
+        "of a file",
+        "of none",
+    ]
     assert {name: results.pop(name) for name in passing} == dict.fromkeys(passing, ("passed", ""))
     outcome, message = results.pop("other rows")
     assert (outcome, message.splitlines()) == (

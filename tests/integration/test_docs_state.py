@@ -12,7 +12,7 @@ from tests.builders import Story, asset, project, source
 from tests.integration.test_examples import example
 
 PAGE = Path(__file__).parents[2] / "docs/operations.md"
-QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+QUERIES = re.findall(r"```sql\n(SELECT .*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
 pytestmark = pytest.mark.spark
 
 
