@@ -63,7 +63,7 @@ def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
         SpecError: Something is wrong with the project's files.
     """
     project = open_project(wanted.folder).spec
-    wanted = replace(wanted, cron=AS_CRONS.get(wanted.cron, wanted.cron))
+    wanted = replace(wanted, cron=" ".join(AS_CRONS.get(wanted.cron, wanted.cron).split()))
     _check(wanted, project)
     environment = variables()
     if kind in _IN_A_WHEEL:
@@ -104,6 +104,8 @@ def _check(wanted: Wanted, project: ProjectSpec) -> None:
     for place in (str(wanted.out.absolute()), project.root):
         if writable(place) != place:
             raise InputError(f"the path {writable(place)} is not UTF-8, as what is written has to name it")
+        if not place.isprintable():
+            raise InputError(f"the path {place!r} has a line break or the like, and what is written names it in a line")
     selected(project, wanted.select)
     expand(wanted.cron)
     zone(wanted.timezone or project.timezone)

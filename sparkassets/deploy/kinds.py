@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import Any, Final, Literal
@@ -95,21 +94,21 @@ def files_of(kind: Kind, deployment: Deployment) -> Mapping[str, Content]:
 def _databricks(deployment: Deployment) -> _Files:
     if deployment.loop is None:
         quartz(deployment.cron)  # or there is no saying when
+    _refuse_filled_in(deployment.run, ("${",), "Databricks")
     return {"databricks.yml": _rendered("databricks.yml.j2", deployment, quartz=quartz)}
 
 
 def _airflow(deployment: Deployment) -> _Files:
     _refuse_loop(deployment, "Airflow starts tasks that end")
+    _refuse_filled_in(deployment.here, ("{{", "{%", "{#"), "Airflow")
     line = _typed(deployment.here)
-    if "{{" in line or "{%" in line:
-        raise InputError(f"the command holds what Airflow fills in: {line}")
     return {f"{deployment.project}.py": _rendered("airflow.py.j2", deployment, line=line, year=_START_OF_TIME)}
 
 
 def _kubernetes(deployment: Deployment) -> _Files:
     name = "deployment.yaml" if deployment.loop else "cronjob.yaml"
     return {
-        name: _rendered("kubernetes.yaml.j2", deployment),
+        name: _rendered("kubernetes.yaml.j2", deployment, literal=_literal),
         "Dockerfile": _rendered("Dockerfile.j2", deployment),
     }
 
@@ -128,7 +127,8 @@ def _cron(deployment: Deployment) -> _Files:
 def _systemd(deployment: Deployment) -> _Files:
     unit = f"sparkassets-{deployment.resource}"
     line = " ".join(map(_unit_word, deployment.here))
-    files = {f"{unit}.service": _rendered("service.j2", deployment, line=line, java=_java(), unit=unit)}
+    java = _escaped(f"JAVA_HOME={found}") if (found := _java()) else ""
+    files = {f"{unit}.service": _rendered("service.j2", deployment, line=line, java=java, unit=unit)}
     if deployment.loop is None:
         when = on_calendar(deployment.cron, deployment.timezone)
         files[f"{unit}.timer"] = _rendered("timer.j2", deployment, when=when)
@@ -149,6 +149,18 @@ def _refuse_loop(deployment: Deployment, why: str) -> None:
         raise InputError(f"--loop: {why}", hint="leave it out, or deploy to databricks, kubernetes or systemd")
 
 
+def _refuse_filled_in(words: tuple[str, ...], marks: tuple[str, ...], whose: str) -> None:
+    """Refuses what would arrive as another text than was given.
+
+    Raises:
+        InputError: A word holds a template of the place that it runs in.
+    """
+    for word in words:
+        if found := next((mark for mark in marks if mark in word), None):
+            hint = "write it into the file by hand if that is meant"
+            raise InputError(f"{whose} fills in what begins with {found} in its arguments: {word}", hint=hint)
+
+
 def _java() -> str:
     """Where this machine's Java is, which programs without a shell are not told."""
     found = which("java")
@@ -161,16 +173,33 @@ def _typed(words: tuple[str, ...]) -> str:
 
 def _unit_word(word: str) -> str:
     """A word of a command line in a unit of systemd."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return (
-        f'"{escaped}"'
-        if escaped != word or not word or any(each.isspace() or each in "'\";" for each in word)
-        else word
-    )
+    escaped = _escaped(word).replace("$", "$$")
+    plain = escaped == word and word and not any(each.isspace() or each in "'\";" for each in word)
+    return word if plain else f'"{escaped}"'
+
+
+def _escaped(text: str) -> str:
+    """What stands between quotes in a unit of systemd, in one line."""
+    known = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return "".join(each if each.isprintable() else _code(each) for each in known)
+
+
+def _code(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode())
+
+
+def _literal(text: str) -> str:
+    """An argument as Kubernetes leaves it, which fills in ``$(NAME)``."""
+    return text.replace("$", "$$")
+
+
+def _quoted(text: str) -> str:
+    """A text as JSON writes it, and so YAML, which reads some characters only where they are escaped, and Python."""
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def _rendered(template: str, deployment: Deployment, *, executable: bool = False, **more: Any) -> Content:  # noqa: ANN401
-    """A template's text; ``q`` in it is a text as JSON writes it, and so YAML and Python."""
+    """A template's text; ``q`` in it quotes for YAML and Python, ``sh`` for a shell."""
     environment = Environment(  # noqa: S701  no HTML
         loader=FileSystemLoader(_TEMPLATES),
         undefined=StrictUndefined,
@@ -178,6 +207,7 @@ def _rendered(template: str, deployment: Deployment, *, executable: bool = False
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["q"] = partial(json.dumps, ensure_ascii=False)
+    environment.filters["q"] = _quoted
+    environment.filters["sh"] = shlex.quote
     text = environment.get_template(template).render(d=deployment, **more)
     return Content(text.encode(), executable)

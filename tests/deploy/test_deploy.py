@@ -348,6 +348,85 @@ def test_units_are_what_systemd_reads(deploy, options):
         assert about == []
 
 
+HOSTILE = "a b\nExecStartPre=x \"q\" 'q' \\ 100% $HOME $(HOME) ; \u2028 ü"
+"""A value of which every place takes some of the characters for its own."""
+
+
+@pytest.fixture
+def noted(project, deploy):
+    """Deploys a project that names ${NOTE}."""
+    (project / "assets/shop.yml").write_text(ASSETS + 'extra: {note: "${NOTE}"}\n')
+    return deploy
+
+
+def test_a_value_arrives_in_kubernetes_as_it_was_given(noted):
+    out = noted("kubernetes", "--set", f"NOTE={HOSTILE}")[3]
+    spec = yaml.safe_load((out / "cronjob.yaml").read_text())["spec"]["jobTemplate"]["spec"]
+    (container,) = spec["template"]["spec"]["containers"]
+    assert container["args"][2].replace("$$", "$") == f"NOTE={HOSTILE}"  # an odd $ is none of a pair
+    assert not re.search(r"(?<!\$)(\$\$)*\$(?!\$)", container["args"][2])
+
+
+def test_a_value_arrives_in_a_bundle_as_it_was_given(noted):
+    out = noted("databricks", "--set", f"NOTE={HOSTILE}", "--cluster", "17.3: x", "#1")[3]
+    job = bundle(out)["resources"]["jobs"]["shop"]
+    assert job["tasks"][0]["python_wheel_task"]["parameters"][2] == f"NOTE={HOSTILE}"
+    cluster = job["job_clusters"][0]["new_cluster"]
+    assert (cluster["spark_version"], cluster["node_type_id"]) == ("17.3: x", "#1")
+
+
+@pytest.mark.parametrize("kind", ["cron", "airflow"])
+def test_a_value_arrives_by_the_shell_as_it_was_given(noted, monkeypatch, tmp_path, kind):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "told"))
+    (tmp_path / "told").write_text('#!/bin/sh\nfor each; do printf "%s\\0" "$each"; done\n')
+    (tmp_path / "told").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", '/opt/a $(false) `x` "j')
+    out = noted(kind, "--set", f"NOTE={HOSTILE}")[3]
+    if kind == "cron":
+        text = (out / "shop.sh").read_text()
+    else:
+        calls = [each for each in ast.walk(ast.parse((out / "shop.py").read_text())) if isinstance(each, ast.keyword)]
+        text = next(ast.literal_eval(each.value) for each in calls if each.arg == "bash_command")
+    ended = subprocess.run(["sh", "-c", text], check=False, capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert f"NOTE={HOSTILE}" in ended.stdout.split("\0")
+
+
+def test_a_value_is_one_word_of_a_unit(noted, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", '/opt/50%/"j"')
+    out = noted("systemd", "--set", f"NOTE={HOSTILE}")[3]
+    text = (out / "sparkassets-shop.service").read_text()
+    assert [line.partition("=")[0] for line in text.splitlines() if line.startswith("Exec")] == ["ExecStart"]
+    word = r'"NOTE=a b\x0aExecStartPre=x \"q\" ' "'q'" r' \\ 100%% $$HOME $$(HOME) ; \xe2\x80\xa8 ü"'
+    assert word in text
+    assert 'Environment="JAVA_HOME=/opt/50%%/\\"j\\""\n' in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("databricks", "${bundle.name}"),
+        ("airflow", "{# x"),
+        ("airflow", "{% x"),
+    ],
+)
+def test_what_would_be_filled_in_there_is_refused(noted, kind, value):
+    code, _, err, out = noted(kind, "--set", f"NOTE={value}")
+    assert code == 2
+    assert f"fills in what begins with {value[:2]} in its arguments: NOTE=" in err
+    assert not out.exists()
+
+
+def test_a_cron_is_written_in_a_line(deploy):
+    out = deploy("cron", "--cron", "0 6\n* *  *")[3]
+    assert (out / "crontab").read_text().splitlines()[-1].startswith("0 6 * * * /")
+
+
+def test_a_path_with_a_line_break_is_refused(project, tmp_path, capsys):
+    assert main(["deploy", "cron", "--project", str(project), "--out", str(tmp_path / "a\nb")]) == 2
+    assert "has a line break or the like" in capsys.readouterr().err
+
+
 def test_a_file_that_was_changed_by_hand_is_not_written_over(deploy):
     out = deploy("airflow")[3]
     (out / "shop.py").write_text("# mine\n")
