@@ -51,12 +51,13 @@ def ship(session: SparkSession, package: str, *, folder: str) -> None:
 def _choose(context: SparkContext, package: str, name: str) -> None:
     """Lets workers find this state of the package and no other: Spark gives them all that was ever added, in no order.
 
-    A worker is used again where its environment is the same, with what it has imported by then.
+    A worker is used again where its environment is the same, with what it has imported by then. Both are made anew, as
+    pyspark goes through them one by one, in whatever thread makes a frame meanwhile.
     """
     state = re.compile(rf"{re.escape(package)}-[0-9a-f]{{8}}\.zip")
     includes = context._python_includes  # noqa: SLF001  there is no public way to take an archive back
-    includes[:] = [*(each for each in includes if not state.fullmatch(each)), name]
-    context.environment[f"SPARKASSETS_{package.upper()}"] = name
+    context._python_includes = [*(each for each in includes if not state.fullmatch(each)), name]  # noqa: SLF001
+    context.environment = {**context.environment, f"SPARKASSETS_{package.upper()}": name}
 
 
 def _files(package: str, folder: Path) -> Iterator[Path]:

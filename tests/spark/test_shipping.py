@@ -39,6 +39,24 @@ def test_each_state_of_the_files_is_sent_once_to_each_session(folder):
     assert len(set(first.sent)) == 2
 
 
+def test_who_goes_through_what_workers_are_given_is_not_disturbed(spark, folder):
+    """Pyspark does so, one by one, in every thread that makes a frame."""
+    (folder / "given").mkdir()
+    (folder / "given/work.py").touch()
+    context = spark.sparkContext
+    environment, includes = context.environment, context._python_includes
+    going = iter(environment.items())
+    found = dict([next(going)])
+    ship(spark, "given", folder=str(folder))
+    found.update(going)
+    assert found == environment
+    assert context.environment == {**environment, "SPARKASSETS_GIVEN": context._python_includes[-1]}
+    assert not [each for each in includes[:-1] if each.startswith("given-")]
+    (folder / "given/work.py").write_text("more = 1\n")
+    ship(spark, "given", folder=str(folder))
+    assert len([each for each in context._python_includes if each.startswith("given-")]) == 1
+
+
 def test_a_session_that_takes_no_artifacts_computes_without(folder):
     """Functions are sent by value; what they import where they run is not there, as they say themselves."""
     refused = NotImplementedError("[UNSUPPORTED_OPERATION] addArtifacts")
