@@ -191,12 +191,25 @@ class History:
             assert not driver.is_alive()
         self.suspended.clear()
 
+    def fill(self) -> None:
+        """The sources are nearly full; of few rows little is made."""
+        for name in "st":
+            blocks = blocks_of(self.plain.assets[name].partitioning)
+            self.lake.change(name, {each: self.random.randrange(1, 9) for each in blocks if self.random.random() < 0.9})
+
     def change(self) -> None:
         name = self.random.choice("st")
         self.lake.change(name, dict(some_values(self.random, self.plain.assets[name].partitioning)))
 
     def code(self) -> None:
         self.codes[self.random.choice(COMPUTED)] = self.random.randint(1, 3)
+
+    def there_and_back(self) -> None:
+        """Other code is tried, and taken back."""
+        before = dict(self.codes)
+        self.code()
+        self.run_branch()
+        self.codes = before
 
     def spoil(self) -> None:
         """Some blocks cannot be computed in the branch, until this is called the next time; the others are."""
@@ -258,6 +271,7 @@ class History:
             self.change,
             self.base_runs,
             self.code,
+            self.there_and_back,
             self.spoil,
             self.withhold,
             self.accept,
@@ -310,15 +324,30 @@ def drive(
     return go_on, thread
 
 
+def is_promoted(history: History) -> None:
+    """Whether the base's tables are as the branch's code makes them from scratch."""
+    own, lake = set(history.branch().fork.own), history.lake
+    lake.project = coded(history.plain, history.codes)
+    lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
+    for name in tables(history.plain):
+        there, wanted = lake.table(name), lake.from_scratch(name)
+        for block in there:
+            assert there[block] == wanted[block], f"{name} {block}"
+        if name in own:
+            assert there.keys() == history.beside.table(name).keys()
+
+
 @histories(40)
 @given(random=st.randoms(use_true_random=False), steps=st.integers(2, 12))
 def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Random, steps: int) -> None:
     history = History(random)
     lake = history.lake
-    history.change()
+    history.fill()
     history.base_runs()
     for _ in range(steps):
         history.step()
+    if history.stores.get("/s/branches/b") and random.random() < 0.5:
+        history.there_and_back()
     history.base_is_idle()
     for each in (lake, history.beside):
         each.bad.clear()
@@ -331,15 +360,7 @@ def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Ran
     history.promote()
     history.wake()
     history.promote()
-    own = set(history.branch().fork.own)
-    lake.project = coded(history.plain, history.codes)
-    lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
-    for name in tables(history.plain):
-        there, wanted = lake.table(name), lake.from_scratch(name)
-        for block in there:
-            assert there[block] == wanted[block], f"{name} {block}"
-        if name in own:
-            assert there.keys() == history.beside.table(name).keys()
+    is_promoted(history)
     count = len(history.promoted)
     history.promote()
     assert len(history.promoted) == count
@@ -349,7 +370,7 @@ def test_what_is_promoted_is_what_the_new_code_makes_from_scratch(*, random: Ran
 @given(random=st.randoms(use_true_random=False))
 def test_a_branch_leaves_its_base_as_it_is(*, random: Random) -> None:
     history = History(random)
-    history.change()
+    history.fill()
     history.base_runs()
     before, tables = history.lake.store.read(project="test"), {k: len(v) for k, v in history.lake.engine.tables.items()}
     history.run_branch()
@@ -379,6 +400,21 @@ def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten(
     reason = next(wait.reason for wait in summary.waiting if wait.asset == "one")
     assert reason.startswith("other code than the branch's has made it since the branch began, in one-")
     assert {wait.asset for wait in summary.waiting if wait.stuck} == {"one"}
+
+
+def test_code_that_comes_back_in_a_branch_is_computed_again() -> None:
+    for seed in range(6):
+        history = History(Random(seed))  # noqa: S311  a history
+        for name in "st":
+            history.lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 1))
+        history.base_is_idle()
+        for code in (1, 2, 1):
+            history.codes = {"one": code}
+            history.run_branch()
+            assert not history.branch().unknown()
+        history.promote()
+        assert {order.asset.name for order in history.promoted} >= {"one"}
+        is_promoted(history)
 
 
 def test_what_a_branch_withholds_is_not_promoted_until_somebody_accepts_it() -> None:

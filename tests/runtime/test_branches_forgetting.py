@@ -65,7 +65,7 @@ def end(history: History) -> dict[str, Table]:
 def test_the_base_ends_with_the_same_rows_whatever_it_lets_go_of(*, seed: int, steps: int) -> None:
     def ended(*, forgets: bool) -> dict[str, Table]:
         history = Forgetful(Random(seed))  # noqa: S311  a history
-        history.change()
+        history.fill()
         history.base_runs()
         history.run_branch()
         for _ in range(steps):
@@ -83,7 +83,7 @@ def test_a_branch_that_reads_in_time_computes_nothing_more(*, seed: int, steps: 
     def computed(*, forgets: bool) -> Counter[str]:
         random = Random(seed)  # noqa: S311  a history
         history = Forgetful(random)
-        history.change()
+        history.fill()
         history.base_runs()
         history.run_branch()
         for _ in range(steps):

@@ -128,6 +128,7 @@ def _computed(asset: AssetSpec, project: ProjectSpec, branch: str, own: Collecti
         inlets={name: _at_once(inlet) for name, inlet in asset.inlets.items()},
         schedule=_by_data(project.assets[asset.maker] if asset.maker else asset),
         on_code_change="backfill",
+        sole_checkout=True,
         schema="evolve",
         expect=None,
         notify=(),

@@ -37,7 +37,9 @@ def there_of(asset: AssetSpec, state: AssetState, made: Made) -> PartitionSet:
 
 
 def before_own(asset: AssetSpec, state: AssetState) -> tuple[Made, ...]:
-    """Those of `others` that came before the asset's own definition."""
+    """Those of `others` that came before the asset's own definition; all where only one checkout computes it."""
+    if asset.sole_checkout:
+        return others(asset, state)
     since = _since(asset, state)
     return tuple(each for each in others(asset, state) if each.since < since)
 
@@ -45,8 +47,8 @@ def before_own(asset: AssetSpec, state: AssetState) -> tuple[Made, ...]:
 def outdated(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What is to be computed again because of code alone; everything without partitions.
 
-    What a newer definition made is not: then this is an older checkout, or a change was taken back, and two checkouts
-    would compute against each other for ever.
+    What a newer definition made is not, but in a branch: then this is an older checkout, or a change was taken back,
+    and two checkouts would compute against each other for ever.
     """
     if asset.on_code_change != "backfill" or not _recomputable(asset):
         return NOTHING
@@ -68,8 +70,8 @@ def notice(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Not
         return None
     found = others(asset, state)
     if asset.on_code_change == "backfill" and _recomputable(asset):
-        since = _since(asset, state)
-        found = tuple(each for each in found if each.since > since)
+        again = before_own(asset, state)
+        found = tuple(each for each in found if each not in again)
     if not found:
         return None
     blocks = PartitionSet.union(each.blocks for each in found)

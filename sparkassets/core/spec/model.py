@@ -321,6 +321,8 @@ class AssetSpec:
         properties: Delta's own, of the table that a run makes; one that is there keeps its own.
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
+        sole_checkout: Whether no other code than this is meant to compute it, as in a branch: what comes back after it
+            was changed is no older than that.
         budget: What one run may cost before it waits for a person.
         expect: By when its newest has to be there.
         notify: Who is told of it.
@@ -359,6 +361,7 @@ class AssetSpec:
     fan: Fan | None = None
     definition: Definition | None = None
     on_code_change: OnCodeChange = "warn"
+    sole_checkout: bool = False
     timezone: str = "UTC"
     start: int | None = None
     end: int | None = None
