@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sparkassets import Project
+from sparkassets.app.adapters import Adapters
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.processes import this_process
@@ -21,6 +22,8 @@ from tests.crash import points
 from tests.crash.plain import PlainEngine, PlainOutlets, PlainTarget
 from tests.crash.points import Act, Trigger
 
+BRANCH = "b"
+Verb = Literal["run", "branch", "promote", "drop"]
 LOOK_SECONDS = 0.02
 """Between two looks at what another driver holds."""
 
@@ -38,6 +41,7 @@ class Orders:
         host: The host that its claims name; empty is this one.
         ahead: Seconds that its clock is ahead.
         select: What may run; None means all.
+        verb: What it does with branch `BRANCH`, where it is not a plain run.
         waits: Seconds for which it looks again while other drivers hold claims.
         hurry: Whether the journal is cared for at every start.
         spark: Whether its runs are Spark's.
@@ -53,6 +57,7 @@ class Orders:
     host: str = ""
     ahead: int = 0
     select: tuple[str, ...] | None = None
+    verb: Verb = "run"
     waits: float = 0.0
     hurry: bool = True
     spark: bool = False
@@ -74,7 +79,13 @@ class PlainProject(Project):
 
     def __init__(self, spec: ProjectSpec, *, engine: type[PlainEngine] = PlainEngine, **given: Any) -> None:
         super().__init__(spec, **given)
-        self._adapters = replace(self._adapters, computing=lambda _: (engine(), PlainOutlets()))
+        beside = self._adapters.beside
+        assert beside is not None
+        self._adapters = replace(_plain(self._adapters, engine), beside=lambda spec: _plain(beside(spec), engine))
+
+
+def _plain(adapters: Adapters, engine: type[PlainEngine]) -> Adapters:
+    return replace(adapters, computing=lambda _: (engine(), PlainOutlets()))
 
 
 def seen_from(project: Project, host: str, *, ahead: int) -> None:
@@ -101,8 +112,11 @@ def drive(orders: Orders) -> None:
     project = orders.project()
     seen_from(project, orders.host, ahead=orders.ahead)
     deadline = time.monotonic() + orders.waits
+    if orders.verb == "drop":
+        project.drop(BRANCH)
+        return
     while True:
-        summary = project.run(select=orders.select, check=False)
+        summary = _started(project, orders)
         for run in summary.runs:
             print(run.run, run.status, run.error, run.adopted, flush=True)  # noqa: T201
         failed = [run for run in summary.runs if run.status == "failed"]
@@ -111,6 +125,13 @@ def drive(orders: Orders) -> None:
         if not summary.runs and (not _held(summary) or time.monotonic() > deadline):
             return
         time.sleep(LOOK_SECONDS)
+
+
+def _started(project: Project, orders: Orders) -> Summary:
+    if orders.verb == "promote":
+        return project.promote(BRANCH, select=orders.select, check=False)
+    started = project.branch(BRANCH) if orders.verb == "branch" else project
+    return started.run(select=orders.select, check=False)
 
 
 def _held(summary: Summary) -> bool:

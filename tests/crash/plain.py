@@ -1,6 +1,7 @@
 """An engine and targets without a JVM over real tables: rows by pyarrow, commits by the driver's own code.
 
-What a run writes are the rows that it read: of its pins, above its watermark, in its blocks. An outlet ``small`` gets
+What a run writes are the rows that it read: of its pins, above its watermark, in its blocks, with what its code adds to
+the amount; or those of a branch, which it promotes. An outlet ``small`` gets
 those whose amount is below five, ``large`` the others; rules withhold the days with an amount above 100. Staging,
 commits, fences, looks and removals are those of `sparkassets.spark.targets` and `sparkassets.delta`.
 """
@@ -8,6 +9,7 @@ commits, fences, looks and removals are those of `sparkassets.spark.targets` and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,8 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
+from sparkassets.core.branches.places import WAREHOUSES
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec, ReadAfter
+from sparkassets.core.runs import Promotion
+from sparkassets.core.spec.model import AssetSpec, ReadAfter, SqlBody
 from sparkassets.core.validations import Judgement, Verdict
 from sparkassets.core.writes import Append, Upsert
 from sparkassets.delta.slices import staged_slices
@@ -41,6 +45,7 @@ HALVES = (1, 2, 4)
 """Numbers of files after which a write is half done; an upsert writes them all anew, so that there are ever more."""
 WORST = 100
 """Rules withhold a day with an amount above this."""
+_ADDED = re.compile(r"amount \+ (\d+) AS amount")
 SALES = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("shop", pa.string()), ("amount", pa.int64())])
 KINDS = {pa.int64(): "bigint", pa.date32(): "date", pa.string(): "string"}
 
@@ -97,6 +102,8 @@ class PlainEngine:
     def compute(self, order: RunOrder, *, attempt: int) -> Computed:
         """The rows of the pinned inlets that are of the run's blocks."""
         points.TRIGGER.at("read:ready")
+        if order.promotes is not None:
+            return _promoted(order, order.promotes)
         rows: list[Row] = []
         marks: dict[str, str] = {}
         for name, inlet in order.asset.inlets.items():
@@ -109,8 +116,25 @@ class PlainEngine:
             rows += read
         rows = _in_parts(rows, order.blocks, order.asset)
         points.TRIGGER.at("read:done")
-        parts = {each.asset.name: _of_outlet(rows, each.asset.name) for each in order.written}
+        parts = {each.asset.name: _coded(_of_outlet(rows, each.asset.name), each.asset) for each in order.written}
         return Computed(order, parts, {"watermarks": marks} if marks else {}, Columns(SALES))
+
+
+def _promoted(order: RunOrder, promotion: Promotion) -> Computed:
+    """The rows that a branch has of each table."""
+    parts: dict[str, list[Row]] = {}
+    for each in order.written:
+        folder = Path(path_of(each.asset)).parent / WAREHOUSES / promotion.branch / each.asset.name
+        there = pa.table(DeltaTable(folder, version=promotion.tables[each.asset.name][1]).scan().read_all()).to_pylist()
+        parts[each.asset.name] = _in_parts(there, order.blocks, each.asset)
+    points.TRIGGER.at("read:done")
+    return Computed(order, parts, {}, Columns(SALES))
+
+
+def _coded(rows: Sequence[Row], asset: AssetSpec) -> Sequence[Row]:
+    """With what the asset's SQL adds to the amount."""
+    added = _ADDED.search(asset.body.template) if isinstance(asset.body, SqlBody) else None
+    return [{**row, "amount": row["amount"] + int(added[1])} for row in rows] if added else rows
 
 
 class PlainOutlets:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sparkassets.delta import commit, staged
+from sparkassets.files import folders
 from sparkassets.runtime import execution, ledger
 from sparkassets.spark.targets import at_path, by_driver
 from sparkassets.state import compaction, delta, files, housekeeping, numbered, replacing
@@ -60,7 +62,8 @@ POINTS = (
 )
 """All of them. ``write:half``: some of an attempt's files are there; ``write:staged``: all are; ``commit:told``: the
 target's commit has returned; ``publish:readable``: an iteration is a table by itself, and not yet at its asset's path;
-``publish:half``: of an iteration that is removed a file is gone."""
+``publish:half``: of an iteration that is removed a file is gone. ``drop:file``, before each
+file of a branch that is dropped, is not one of them."""
 
 
 @dataclass
@@ -133,6 +136,7 @@ def arm(trigger: Trigger) -> None:
     around(delta.DeltaStore, "save_snapshot", ready="snapshot:ready", done="snapshot:in")
     around(housekeeping, "tidy", ready="sweep:ready", done="sweep:done")
     around(housekeeping, "_delete_old_entries", done="sweep:half")
+    folders._OnDisk.remove = _dropped  # type: ignore[method-assign]
 
 
 def hurry() -> None:
@@ -189,6 +193,15 @@ def _journal() -> None:
         return action
 
     delta.DeltaStore.append, files.FileAccess.write = appended, written  # type: ignore[method-assign]
+
+
+def _dropped(self: Any, name: str) -> None:
+    """As a branch is removed: file by file, in any order."""
+    files = sorted(each for each in (self._root / name).rglob("*") if each.is_file())
+    for file in files if len(files) % 2 else reversed(files):
+        TRIGGER.at("drop:file")
+        file.unlink()
+    shutil.rmtree(self._root / name, ignore_errors=True)
 
 
 def _removal() -> None:
