@@ -40,18 +40,24 @@ class History(Opened):
     def runs(
         self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
     ) -> list[RunRecord]:
-        """Runs in the order of their claims; only the newest ``last``. Of an outlet, those that write it."""
+        """Runs in the order of their claims; only the newest ``last``.
+
+        Those of an asset that is in the project, or was: of an outlet those that write it.
+
+        Raises:
+            InputError: There is no such asset, nor was there one.
+        """
         from sparkassets.app.records import newest
         from sparkassets.core.journal.runs import RUN_KINDS, of_entries
 
-        maker = self.asset(asset).maker if asset is not None else ""
+        maker = self._known_by(asset) if asset is not None else None
         gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
             found = of_entries(map(from_row, rows), gone)
             return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
 
-        return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=maker or asset, last=limit), parse, last=last)
+        return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
 
     def run_of(self, run: str) -> tuple[RunRecord, str]:
         """One run, and what its driver was called: host and process.
@@ -82,10 +88,25 @@ class History(Opened):
         run: str | None = None,
         last: int | None = None,
     ) -> Sequence[JournalRow]:
-        """Rows of the journal, oldest first; only the newest ``last``."""
+        """Rows of the journal, oldest first; only the newest ``last``.
+
+        Raises:
+            InputError: There is no such asset in the project, nor was there one.
+        """
         if asset is not None:
-            self.asset(asset)
+            self._known_by(asset)
         if not self._adapters.store.exists():
             return ()
         self._adapters.store.check(project=self.spec.name)
         return self._adapters.store.history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
+
+    def _known_by(self, asset: str) -> str:
+        """The name by which the journal has the runs of an asset, also of one that is not in the project any more.
+
+        Raises:
+            InputError: There is no such asset, nor was there one.
+        """
+        known = self._state("runs").assets if asset not in self.spec.assets else {}
+        if asset in known:
+            return next((name for name, each in known.items() if asset in dict(each.spec.outlets)), asset)
+        return self.asset(asset).maker or asset

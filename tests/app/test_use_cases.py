@@ -14,7 +14,7 @@ from sparkassets.app.timing import Timing
 from sparkassets.errors import InputError, SpecError
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, project, source, timed
+from tests.builders import asset, multi, project, source, timed
 from tests.runtime.fakes import World
 
 
@@ -43,6 +43,18 @@ def test_a_look_records_nothing_and_a_run_does(world, use):
     assert [(record.asset, record.partitions) for record in use(History).runs(asset="a")] == [
         ("a", ("2025-01-01..2025-01-03",))
     ]
+
+
+def test_runs_are_told_of_an_asset_that_is_not_in_the_project_any_more(world, use):
+    world.project = project(source("s"), asset("a", "s"), *multi(asset("both", "s"), "one", "two"))
+    world.tell("s", "2025-01-01..2025-01-03")
+    use(Driving).run()
+    world.project = project(source("s"))
+    assert {record.asset for record in use(History).runs()} == {"a", "both"}
+    assert [record.asset for record in use(History).runs(asset="a")] == ["a"]
+    assert [record.asset for record in use(History).runs(asset="two")] == ["both"]
+    with pytest.raises(InputError, match="no asset 'b' in project"):
+        use(History).runs(asset="b")
 
 
 def test_what_is_announced_is_told_and_makes_its_readers_due(world, use):
