@@ -272,9 +272,10 @@ def _random(random: Random, name: str, *others: str) -> AssetSpec:
 
 
 def some_values(random: Random, partitioning: Partitioning) -> Iterator[tuple[Block, int]]:
-    """A few blocks with new values."""
+    """A few blocks with new values, or many."""
     blocks = blocks_of(partitioning)
-    for block in random.sample(blocks, min(len(blocks), random.randint(1, 8))):
+    most = random.choice([8, len(blocks)])
+    for block in random.sample(blocks, min(len(blocks), random.randint(1, most))):
         yield block, random.randrange(MODULUS)
 
 

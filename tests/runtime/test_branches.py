@@ -170,8 +170,10 @@ class History:
             self.is_as_if_computed(order)
 
     def is_as_if_computed(self, order: RunOrder) -> None:
-        """What was promoted is what a run of the base would have made of its tables as they are."""
-        spec, tables = order.asset, {name: self.lake.table(name) for name in order.asset.inlets}
+        """What was promoted is what a run of the base would have made of its tables, and of sources as it knew them."""
+        spec = order.asset
+        sources = {name: pin.version for name, pin in order.pins.items() if self.plain.assets[name].source}
+        tables = {name: self.lake.table(name, sources.get(name)) for name in spec.inlets}
         ups = {name: self.lake.project.assets[name] for name in tables}
         unfit = {block for name, block in self.lake.unfit if name in {each.asset.name for each in order.written}}
         for block in set(inside(spec.partitioning, order.blocks)) - unfit:
