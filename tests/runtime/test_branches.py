@@ -59,8 +59,8 @@ class Beside(Lake):
         return self.base.table(name, version)
 
 
-class PromotingEngine(LakeEngine):
-    """Takes over what is promoted, and counts what it computes."""
+class BaseEngine(LakeEngine):
+    """Computes; and takes over what is promoted, of which any driver of the base may come to complete a run."""
 
     def __init__(self, lake: Lake, branch: Lake) -> None:
         super().__init__(lake)
@@ -68,7 +68,8 @@ class PromotingEngine(LakeEngine):
         self.promoted: list[RunOrder] = []
 
     def compute(self, order: RunOrder, *, attempt: int) -> Result:
-        assert order.promotes is not None
+        if order.promotes is None:
+            return super().compute(order, attempt=attempt)
         self.hook(order.asset.name, "compute", order)
         first = order.written[0].asset.name
         there = self.branch.table(first, order.promotes.tables[first][1])
@@ -77,6 +78,14 @@ class PromotingEngine(LakeEngine):
         }
         self.promoted.append(order)
         return Result(order)
+
+
+class PromotingEngine(BaseEngine):
+    """Has nothing to compute."""
+
+    def compute(self, order: RunOrder, *, attempt: int) -> Result:
+        assert order.promotes is not None
+        return super().compute(order, attempt=attempt)
 
 
 def coding(name: str, codes: dict[str, int]) -> Definition:
@@ -128,7 +137,7 @@ class History:
     def base_runs(self) -> None:
         self.lake.project = coded(self.plain, {})
         self.lake.codes = {}
-        assert is_as_told(self.lake.driver().run([Tick()]))
+        assert is_as_told(self.lake.driver(engine=BaseEngine(self.lake, self.beside)).run([Tick()]))
 
     def branch(self) -> Branch:
         base = Journal(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
