@@ -1,35 +1,22 @@
-"""Which blocks of a run came out as they were, told before anything is committed by the files that hold them.
-
-Files are compared byte for byte: rows in another order, or in other files, are not found to be the same here.
-"""
+"""Which files hold the blocks of a run before and after it, for the comparison of their rows before the commit."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.delta.columns import told_by
 from sparkassets.delta.live import LiveFile, flat_adds
 from sparkassets.delta.log import DeltaLog
 from sparkassets.delta.parts import Cell, FileParts
-from sparkassets.delta.staged import StagedFile, opened
-from sparkassets.errors import SourceError
+from sparkassets.delta.staged import StagedFile
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyarrow.fs import FileSystem
-
-MOST_BYTES: Final = 64 * 2**20
-"""Of a run's files that may be the same ones; of more, the comparison would not be next to nothing."""
-
-_THREADS = 16
-_CHUNK = 2**20
 
 
 @frozen
@@ -49,13 +36,6 @@ class Group:
         """Whether that many rows come as go; also where nobody knows how many go."""
         known = [each.rows for each in self.there if each.rows is not None]
         return len(known) < len(self.there) or sum(known) == sum(each.rows for each in self.staged)
-
-    @property
-    def may_be_same(self) -> bool:
-        """Whether there are as many files, each with as many rows and bytes as another."""
-        return sorted((each.rows or 0, each.size) for each in self.there) == sorted(
-            (each.rows, each.size) for each in self.staged
-        )
 
 
 @frozen
@@ -132,27 +112,6 @@ def grouped(
     return [*groups, Group(bare)] if bare else groups
 
 
-def same_files(path: str, groups: Iterable[Group]) -> list[Group]:
-    """Those of the groups whose files are the same, byte for byte.
-
-    None of them where that is more than `MOST_BYTES` to compare, or a file cannot be read.
-    """
-    alike = [group for group in groups if group.may_be_same]
-    if sum(file.size for group in alike for file in group.staged) > MOST_BYTES:
-        return []
-    try:
-        store = opened(path)
-        with ThreadPoolExecutor(_THREADS) as pool:
-            digests = dict(pool.map(lambda place: (place, _digest(store, place)), _places(alike)))
-    except (OSError, SourceError):  # VACUUM has been here, say: whatever came out is news then
-        return []
-    return [
-        group
-        for group in alike
-        if sorted(digests[file.place] for file in group.there) == sorted(digests[file.path] for file in group.staged)
-    ]
-
-
 def _cells(
     table: DeltaTable, partitioning: Partitioning, there: Sequence[LiveFile], staged: Sequence[StagedFile]
 ) -> tuple[dict[Cell, list[LiveFile]], dict[Cell, list[StagedFile]]] | None:
@@ -173,18 +132,3 @@ def _cells(
             return None
         new[cell].append(made)
     return old, new
-
-
-def _places(groups: Sequence[Group]) -> list[str]:
-    """Of all files, relative to the table; one elsewhere is read nowhere."""
-    return [file.place for group in groups for file in group.there] + [
-        file.path for group in groups for file in group.staged
-    ]
-
-
-def _digest(store: FileSystem, path: str) -> bytes:
-    digest = blake2b(digest_size=16)
-    with store.open_input_stream(path) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.digest()

@@ -1,4 +1,4 @@
-"""What a run stages is the same as what is there where the files of a block are, byte for byte."""
+"""The files that hold each block before and after a run, and whether consumers know those before it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED
-from sparkassets.delta import unchanged
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet
 from sparkassets.delta.slices import sliced
 from sparkassets.delta.staged import Attempt, staged_files
-from sparkassets.delta.unchanged import Same, grouped, is_told, same_files
+from sparkassets.delta.unchanged import Group, Same, grouped, is_told
 from tests.builders import days, partitioned
 
 ATTEMPT = Attempt("sales-1", 7, 1)
@@ -31,11 +30,11 @@ def there(tmp_path):
     return tmp_path
 
 
-def copied(folder: Path, *, but: dict[int, list[int]] | None = None, apart: bool = False) -> None:
+def copied(folder: Path, *, but: dict[int, list[int]] | None = None) -> None:
     """Stages the table's files once more, but for those of days with other rows."""
     for path in folder.glob("day=*/*.parquet"):
         day = int(path.parent.name[-2:])
-        place = folder / ATTEMPT.folder / path.parent.name / (path.name if not apart else f"x-{path.name}")
+        place = folder / ATTEMPT.folder / path.parent.name / path.name
         place.parent.mkdir(parents=True, exist_ok=True)
         if day in (but or {}):
             pq.write_table(pa.table({"n": pa.array((but or {})[day], pa.int64())}), place)
@@ -43,47 +42,46 @@ def copied(folder: Path, *, but: dict[int, list[int]] | None = None, apart: bool
             place.write_bytes(path.read_bytes())
 
 
-def found(folder: Path, blocks=BLOCKS, partitioning=DAYS) -> Same:
+def groups(folder: Path, blocks=BLOCKS, partitioning=DAYS, layout=("day",)) -> list[Group]:
     table = DeltaTable(folder)
-    staged = staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=["day"], properties={})
+    staged = staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=list(layout), properties={})
     inside = sliced(table, blocks, partitioning=partitioning).inside
-    groups = grouped(table, blocks, partitioning=partitioning, there=inside, staged=staged)
-    return Same.of(same_files(str(folder), groups))
+    return grouped(table, blocks, partitioning=partitioning, there=inside, staged=staged)
 
 
-def test_days_with_the_same_files_are_the_same_and_so_are_days_without_any(there):
-    copied(there, but={2: [3]}, apart=True)
-    same = found(there)
-    assert same.parts == days("2025-01-01", "2025-01-03..2025-01-04")
-    assert same.rows == 3
-    assert {path.partition("/")[0] for path in same.there} == {"day=2025-01-01", "day=2025-01-03"}
-    assert {path.split("/")[1] for path in same.staged} == {"day=2025-01-01", "day=2025-01-03"}
+def with_as_many_rows(folder: Path) -> PartitionSet:
+    return PartitionSet.union(group.parts for group in groups(folder) if group.has_as_many_rows)
 
 
-def test_a_day_that_comes_or_goes_is_not_the_same(there):
-    copied(there)
+def test_each_day_has_its_files_and_days_without_any_are_together(there):
+    copied(there, but={2: [3]})
+    found = {str(DAYS.labels(each.parts)): (len(each.there), len(each.staged)) for each in groups(there)}
+    assert found == {
+        "['2025-01-01']": (1, 1),
+        "['2025-01-02']": (1, 1),
+        "['2025-01-03']": (1, 1),
+        "['2025-01-04']": (0, 0),
+    }
+    assert with_as_many_rows(there) == BLOCKS
+
+
+def test_a_day_that_comes_or_goes_has_other_rows(there):
+    copied(there, but={2: [3, 3]})
     for path in (there / ATTEMPT.folder / "day=2025-01-03").iterdir():
         path.unlink()
     place = there / ATTEMPT.folder / "day=2025-01-04"
     place.mkdir()
     pq.write_table(pa.table({"n": pa.array([1], pa.int64())}), place / "part-0.parquet")
-    assert found(there).parts == days("2025-01-01..2025-01-02")
-
-
-def test_files_of_one_size_are_read(there):
-    copied(there)
-    for path in (there / ATTEMPT.folder / "day=2025-01-01").iterdir():
-        content = bytearray(path.read_bytes())
-        content[6] ^= 1
-        path.write_bytes(content)
-    assert found(there).parts == days("2025-01-02..2025-01-04")
+    assert with_as_many_rows(there) == days("2025-01-01")
 
 
 def test_without_partitions_all_is_one_block(there):
     copied(there)
-    assert found(there, EVERYTHING, UNPARTITIONED).parts == EVERYTHING
-    copied(there, but={3: [5]})
-    assert found(there, EVERYTHING, UNPARTITIONED) == Same()
+    (group,) = groups(there, EVERYTHING, UNPARTITIONED)
+    assert (group.parts, len(group.there), len(group.staged)) == (EVERYTHING, 3, 3)
+    same = Same.of([group])
+    assert (same.parts, same.rows) == (EVERYTHING, 4)
+    assert {path.partition("/")[0] for path in same.there} == {"day=2025-01-01", "day=2025-01-02", "day=2025-01-03"}
 
 
 def test_a_file_of_several_days_makes_them_one(tmp_path):
@@ -92,24 +90,8 @@ def test_a_file_of_several_days_makes_them_one(tmp_path):
     (path,) = tmp_path.glob("*.parquet")
     (tmp_path / ATTEMPT.folder).mkdir()
     (tmp_path / ATTEMPT.folder / "part-0.parquet").write_bytes(path.read_bytes())
-    table = DeltaTable(tmp_path)
-    staged = staged_files(str(tmp_path), ATTEMPT, schema=SCHEMA, layout=[], properties={})
-    inside = sliced(table, BLOCKS, partitioning=DAYS).inside
-    (group,) = grouped(table, BLOCKS, partitioning=DAYS, there=inside, staged=staged)
-    assert (group.parts, same_files(str(tmp_path), [group])) == (BLOCKS, [group])
-
-
-def test_of_too_much_nothing_is_read(there, monkeypatch):
-    copied(there)
-    monkeypatch.setattr(unchanged, "MOST_BYTES", 100)
-    assert found(there) == Same()
-
-
-def test_files_that_are_gone_are_not_the_same(there):
-    copied(there)
-    for path in there.glob("day=2025-01-01/*.parquet"):
-        path.unlink()
-    assert found(there).parts == NOTHING
+    (group,) = groups(tmp_path, layout=())
+    assert group.parts == BLOCKS
 
 
 def test_a_table_is_told_up_to_a_version_that_nobody_changed_rows_after(there):

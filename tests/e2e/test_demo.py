@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 import jobs.demo
 from jobs.demo import CORRECTED, LAST
 from jobs.landing import source_folder
+from sparkassets.cli import main
 
 pytestmark = pytest.mark.spark
 REPOSITORY = Path(__file__).parents[2]
@@ -185,6 +186,11 @@ def test_afterwards_nothing_is_due(home, said):
     plan = json.loads(out)
     assert plan["runs"] == []
     assert {waiting["asset"] for waiting in plan["waiting"]} >= {"flights", "delays_7d", "late_departures"}
+
+
+def test_the_correction_leaves_the_fleet_as_it_was(home, capsys):
+    assert main(["runs", "--asset", "fleet_report", "--project", str(home / "conf"), "--json"]) == 0
+    assert [run["unchanged"] for run in json.loads(capsys.readouterr().out)] == [0, 0, 1]
 
 
 def test_it_prints_its_total(home):

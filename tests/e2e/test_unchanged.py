@@ -15,8 +15,9 @@ from tests.e2e.projects import rows, sell, stamps, write
 
 pytestmark = pytest.mark.spark
 DAILY = "partition: {by: day, column: day}\nsql: SELECT day, %s FROM {{ inlets.%s }} GROUP BY day\n"
+PROJECT_FILE = "project: shop\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\ndefaults: %s\n"
 PROJECT = {
-    "project.yml": "project: shop\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\ndefaults: {retries: 0}\n",
+    "project.yml": PROJECT_FILE % "{retries: 0, unchanged: skip}",
     "assets/sales.yml": "asset: sales\nsource: delta\npath: sales\npartition: {by: day, column: day}\n",
     "assets/level.yml": "asset: level\n" + DAILY % ("sum(amount) DIV 100 AS level", "sales"),
     "assets/copy.yml": "asset: copy\n" + DAILY % ("max(level) AS level", "level"),
@@ -76,8 +77,23 @@ def test_only_the_blocks_that_changed_are_news(home, capsys):
     assert rows(home / "warehouse" / "report", "level") == [(8,)]
 
 
+def test_by_default_every_success_is_an_update(home, capsys):
+    """A producer on a timetable triggers its consumer at each tick, whatever rows come out."""
+    write(
+        home,
+        {
+            "project.yml": PROJECT_FILE % "{retries: 0}",
+            "assets/beat.yml": "asset: beat\nschedule: '@hourly'\nsql: SELECT 1 AS n\n",
+            "assets/heard.yml": "asset: heard\nschedule: beat\nsql: SELECT n FROM {{ inlets.beat }}\n",
+        },
+    )
+    for hour in range(3):
+        runs = told(capsys, "run", "--select", "beat,heard", "--at", f"2025-01-03T0{hour}:30")["runs"]
+        assert [(run["asset"], run["unchanged"]) for run in runs] == [("beat", 0), ("heard", 0)]
+
+
 @pytest.mark.deep
-def test_publish_never_compares(home, capsys):
+def test_an_asset_may_publish_where_the_project_skips(home, capsys):
     write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "unchanged: publish\n"})
     sell(home / "sales", (3, "2025-01-01", 5))
     assert [(run["asset"], run["unchanged"]) for run in told(capsys, "run")["runs"]] == [
@@ -107,15 +123,15 @@ def shuffle(home, seed, more):
 def test_rows_in_another_order_are_the_same_where_that_is_asked(home, capsys, commit):
     shuffle(home, 0, "")
     told(capsys, "backfill", "report", "--force")
-    skip = "unchanged: skip\n" + commit
-    for seed, more, expected in [(1, commit, 0), (2, skip, 1), (3, skip, 1), (4, commit, 0)]:
+    publish = "unchanged: publish\n" + commit
+    for seed, more, expected in [(1, publish, 0), (2, commit, 1), (3, commit, 1), (4, publish, 0)]:
         shuffle(home, seed, more)
         runs = told(capsys, "backfill", "report", "--force")["runs"]
         assert [(run["rows"], run["unchanged"]) for run in runs] == [(100, expected)], seed
 
 
 def test_of_what_spark_commits_the_blocks_are_told_apart(home, capsys):
-    write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "unchanged: skip\ncommit: spark\n"})
+    write(home, {"assets/level.yml": PROJECT["assets/level.yml"] + "commit: spark\n"})
     sell(home / "sales", (3, "2025-01-01", 5), (4, "2025-01-02", 500))
     runs = {run["asset"]: run for run in told(capsys, "run")["runs"]}
     assert [runs["level"]["unchanged"], runs["copy"]["partitions"]["count"]] == [1, 1]
@@ -125,7 +141,7 @@ def test_of_what_spark_commits_the_blocks_are_told_apart(home, capsys):
 
 @pytest.mark.deep
 def test_an_asset_that_spark_commits_without_partitions(home, capsys):
-    write(home, {"assets/report.yml": PROJECT["assets/report.yml"] + "unchanged: skip\ncommit: spark\n"})
+    write(home, {"assets/report.yml": PROJECT["assets/report.yml"] + "commit: spark\n"})
     assert [run["unchanged"] for run in told(capsys, "backfill", "report", "--force")["runs"]] == [1]
     sell(home / "sales", (4, "2025-01-02", 500))
     assert {run["asset"]: run["unchanged"] for run in told(capsys, "run")["runs"]} == {

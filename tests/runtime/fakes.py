@@ -238,7 +238,7 @@ class FakeTarget:
     def compared(self, order: RunOrder, found: Committed) -> Committed:
         self.engine.hook(self.name, "compared", order)
         same = self.engine.same.get(self.name)
-        return found if same is None else found.with_unchanged(same)
+        return found if same is None or order.asset.unchanged == "publish" else found.with_unchanged(same)
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         kept = None if keep is None else (keep.run, keep.token, keep.attempt)

@@ -82,6 +82,13 @@ class DefaultsMap(_Map):
     lease: DurationText = Field(
         default="10m", description="How long a silent driver on another host keeps its claim on an asset."
     )
+    unchanged: Literal["skip", "publish"] = Field(
+        default="publish",
+        description=(
+            "Whether a block that was computed again and came out the same is an update for its consumers. skip holds "
+            "for assets that replace or upsert rows: what a run appends or publishes is always one."
+        ),
+    )
 
 
 class BudgetMap(_Map):
@@ -828,9 +835,9 @@ class AssetFile(_Map):
     unchanged: Maybe[Literal["skip", "publish"]] = Field(
         default=None,
         description=(
-            "Whether a block that was computed again and came out the same is news to its consumers. skip: it is not; "
-            "rows are compared, in any order. publish: it always is. By default it is not where its files came out the "
-            "same byte for byte, which is looked at where that costs next to nothing."
+            "Whether a block that was computed again and came out the same is an update for its consumers. publish: "
+            "it is, as every success. skip: it is not; the rows before and after are compared, in any order. As in the "
+            "project's `defaults`."
         ),
     )
     validations: Annotated[_Rules, a_list("a list of maps such as {not_null: [id]}")] = Field(

@@ -41,7 +41,7 @@ from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
 from sparkassets.core.spec.stores import stores_of
-from sparkassets.core.spec.strategy import compile_strategy
+from sparkassets.core.spec.strategy import compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.spec.twins import warn_of_twins
@@ -193,7 +193,7 @@ def _compile(
         strategy=strategy,
         write=write,
         schema=keys.schema_change,
-        unchanged="publish" if isinstance(write, Publish) else keys.unchanged,
+        unchanged=compile_unchanged(draft, project, write),
         commit=keys.commit,
         properties=compile_properties(draft),
         body=body.compiled,

@@ -315,8 +315,7 @@ class AssetSpec:
         rules: What is asked of its rows before they are published.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
-        unchanged: Whether a block that came out the same is news to its consumers; None where nothing is written: it is
-            none where that can be told for next to nothing.
+        unchanged: Whether a block that came out the same is news to its consumers (``publish``) or not (``skip``).
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         properties: Delta's own, of the table that a run makes; one that is there keeps its own.
         definition: What a change of its code is told by; None for a source.
@@ -353,7 +352,7 @@ class AssetSpec:
     strategy: Strategy | None = None
     write: Write | None = None
     schema: SchemaChange = "strict"
-    unchanged: Unchanged | None = None
+    unchanged: Unchanged = "publish"
     commit: Committer = "auto"
     properties: Mapping[str, str] = field(default_factory=dict)
     body: SqlBody | PythonBody | None = None

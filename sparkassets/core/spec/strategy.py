@@ -7,9 +7,9 @@ from typing import Literal
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.spec.document import At
-from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
-from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule
+from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule, Unchanged
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.writes import compile_write
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
@@ -29,9 +29,6 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
         if write_is_sure:
             _check_write(draft, name, write)
             _check_overlap(draft, write, inlets)
-    if draft.keys.unchanged == "skip" and (write.only_adds or isinstance(write, Publish)):
-        message = "'unchanged: skip' needs 'write: replace': what a run adds is always news"
-        (draft.at / "unchanged").problem(message, hint="leave it out")
     match name:
         case "full_refresh":
             return FullRefresh(), write
@@ -43,6 +40,16 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
             return _date_range(draft), write
         case "segments":
             return _segments(draft), write
+
+
+def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: Write | None) -> Unchanged:
+    """Whether blocks that come out the same are updates: what a run appends or publishes always is."""
+    if write is None or not (write.only_adds or isinstance(write, Publish)):
+        return draft.keys.unchanged or project.keys.defaults.unchanged
+    if draft.keys.unchanged == "skip":
+        message = "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update"
+        (draft.at / "unchanged").problem(message, hint="leave it out")
+    return "publish"
 
 
 def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Name:

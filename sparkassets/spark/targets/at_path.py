@@ -273,9 +273,9 @@ class PathTarget:
             return segments_in(rows, order)
 
     def compared(self, order: RunOrder, found: Committed) -> Committed:
-        """With what came out unchanged, where `unchanged: skip` asks for it, or a merge tells that it changed nothing.
+        """With what came out unchanged, where `unchanged: skip` asks for it.
 
-        The driver's commits tell it themselves.
+        Most of the driver's commits tell it themselves.
 
         Raises:
             Exception: Whatever Spark or the table says.
@@ -288,8 +288,6 @@ class PathTarget:
             same = after_merge(order, found)
             if same or not order.asset.partitioning.is_partitioned:
                 return found.with_unchanged(same)
-        if self._asset.unchanged != "skip":
-            return found
         with self._workplace.work(order) as (session, _):
             return found.with_unchanged(after_commit(session, order, found))
 

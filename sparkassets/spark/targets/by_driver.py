@@ -124,7 +124,7 @@ class Staged:
         table: As it was when they were staged; None where the commit makes it.
         files: All of them; None where the same or a higher version of the transaction is in, so that none were staged.
         replaced: What goes for them.
-        same: What of the run's blocks is in the table already as it came out.
+        same: What of the run's blocks is in the table already as it came out; None where it was not compared.
         attempt: Whose they are.
         gone: Paths of files that were staged, and that no commit will hold.
     """
@@ -135,7 +135,7 @@ class Staged:
     files: Sequence[StagedFile] | None = None
     fields: Sequence[Mapping[str, Any]] = ()
     replaced: Slices = Slices()
-    same: Same = Same()
+    same: Same | None = None
     attempt: Attempt | None = None
     gone: frozenset[str] = frozenset()
 
@@ -191,9 +191,9 @@ def stage(
 
 
 def _compared(staged: Staged) -> Staged:
-    """With what came out as it is in the table."""
+    """With what came out as it is in the table, where the asset asks for it."""
     work, files, attempt = staged.work, staged.files, staged.attempt
-    if staged.table is None or files is None or attempt is None:
+    if work.asset.unchanged == "publish" or staged.table is None or files is None or attempt is None:
         return staged
     order, own = staged.made.order, f"{path_of(work.asset)}/{attempt.folder}{apart.own_folder(files)}"
     return replace(
@@ -276,7 +276,7 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
     Raises:
         RunError: Another writer was quicker; nothing was published then.
     """
-    made, work, table, same = staged.made, staged.work, staged.table, staged.same
+    made, work, table, same = staged.made, staged.work, staged.table, staged.same or Same()
     if staged.files is None:
         return
     path, layout = path_of(work.asset), staged.layout
@@ -291,7 +291,7 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
         owner=work.asset.name,
         app=marker.app_id,
         version=marker.version,
-        told=describe(_comparing(marker, same, work.asset)),
+        told=describe(marker if staged.same is None else marker.with_unchanged(same.parts, rows=same.rows)),
         adds=[file.add(layout) for file in come],
         removes=[*goes.inside, *goes.mixed],
         replaces_all=work.landing.replaces == "all" and not same.there,
@@ -428,11 +428,6 @@ def _fits(rows: IterationRows, table: DeltaTable) -> bool:
     """Whether the table has all columns of the iteration as they are there."""
     there = {field["name"]: field["type"] for field in _json(table)["fields"]}
     return all(there.get(field["name"]) == field["type"] for field in rows.schema["fields"])
-
-
-def _comparing(marker: CommitMarker, same: Same, asset: AssetSpec) -> CommitMarker:
-    """With what came out unchanged; also that nothing did, where it was asked for."""
-    return marker.with_unchanged(same.parts, rows=same.rows) if same.parts or asset.unchanged == "skip" else marker
 
 
 def fence(asset: AssetSpec, table: DeltaTable, *, marker: CommitMarker) -> None:

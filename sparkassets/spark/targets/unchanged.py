@@ -11,7 +11,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.slices import Slices
 from sparkassets.delta.staged import StagedFile
 from sparkassets.delta.tables import load_table
-from sparkassets.delta.unchanged import Group, Same, grouped, is_told, same_files
+from sparkassets.delta.unchanged import Same, grouped, is_told
 from sparkassets.ports import Committed, RunOrder
 from sparkassets.spark.compared import changed
 from sparkassets.spark.delta_files import read_version
@@ -37,27 +37,28 @@ def before_commit(
     files: Sequence[StagedFile],
     folder: str,
 ) -> Same:
-    """What of the run's blocks is staged as it is in the table, where that is what was told of it.
+    """The blocks of the run whose staged rows are those of the table, where consumers know these.
 
-    Files are compared, and where ``unchanged: skip`` is written, rows of those that differ: ``folder`` holds them, as
-    far as they are the run's own.
+    Args:
+        order: The run's.
+        work: Its write.
+        table: Before the commit.
+        replaced: The files of the table that the commit removes.
+        files: All that are staged.
+        folder: Holds those of them that are the run's own.
     """
     asset, landing, path = order.asset, work.landing, path_of(order.asset)
     replaces = landing.replaces != "nothing" and landing.columns == "kept"
-    if asset.unchanged == "publish" or not replaces or not _has_blocks(order) or not is_told(path, table, order.told):
+    if not replaces or not _has_blocks(order) or not is_told(path, table, order.told):
         return Same()
     groups = []
     if not replaced.mixed:
         parts = asset.partitioning
         groups = grouped(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
-    found = same_files(path, groups)
-    if asset.unchanged != "skip":
-        return Same.of(found)
-    rest = _of_as_many_rows(order.blocks, groups) - Same.of(found).parts
-    if rest:
-        rest = rest - _changed_in(work, table, rest, folder=folder)
-    whole = (group for group in groups if group not in found and rest.covers(group.parts))
-    return Same.of([*found, *whole], beside=rest)
+    same = order.blocks - PartitionSet.union(group.parts for group in groups if not group.has_as_many_rows)
+    if same:
+        same = same - _changed_in(work, table, same, folder=folder)
+    return Same.of([group for group in groups if same.covers(group.parts)], beside=same)
 
 
 def after_commit(session: SparkSession, order: RunOrder, found: Committed) -> PartitionSet:
@@ -105,11 +106,6 @@ def _has_blocks(order: RunOrder) -> bool:
     """Whether the run is of blocks that are known before it, and of nothing besides."""
     known = not order.rebuilds and not order.finds_segments
     return known and order.blocks.is_everything is not order.asset.partitioning.is_partitioned
-
-
-def _of_as_many_rows(blocks: PartitionSet, groups: Sequence[Group]) -> PartitionSet:
-    """Of the blocks those that may be the same by the number of their rows."""
-    return blocks - PartitionSet.union(group.parts for group in groups if not group.has_as_many_rows)
 
 
 def _changed_in(work: PlannedWrite, table: DeltaTable, blocks: PartitionSet, *, folder: str) -> PartitionSet:

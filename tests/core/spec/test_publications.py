@@ -34,7 +34,7 @@ def test_how_many_it_keeps_is_none_of_the_code():
         ),
         (
             HEAD + "unchanged: skip\nwrite: {publish: {keep: 1}}",
-            "'unchanged: skip' needs 'write: replace': what a run adds is always news",
+            "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update",
         ),
         (
             HEAD + "partition: {by: day, column: n}\nwrite: {publish: {keep: 1}}",
