@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, update_wrapper
 from itertools import islice
 from types import FrameType
@@ -30,6 +30,10 @@ R = TypeVar("R")
 
 OTHERWISE: Final = {"name": "asset", "at": "path"}
 """Arguments by the key of YAML that they are."""
+_NOT_HERE: Final = {
+    "python": "the function below is what the asset runs: @asset takes no 'python'",
+    "asset": "the name of an asset is 'name' here, or the first argument: @asset('orders')",
+}
 AT_ONCE: Final = frozenset({"sql", "source"})
 """With either there is no function to decorate: the call declares the asset."""
 
@@ -89,6 +93,10 @@ class Place:
     positions: tuple[int | None, ...]
 
 
+KeyProblem = tuple[str, str]
+"""A key of a declaration, or nothing, and what is wrong with it."""
+
+
 @dataclass(frozen=True)
 class Declaration:
     """One asset as it was declared.
@@ -98,12 +106,14 @@ class Declaration:
         keys: As YAML has them, without the name.
         function: What it runs; None for SQL and sources.
         place: None where no module is being imported.
+        problems: Keys that cannot be used, each with what is wrong with it; the key is empty where it is none.
     """
 
     name: str
     keys: Mapping[str, Any]
     function: Callable[..., Any] | None = None
     place: Place | None = None
+    problems: tuple[KeyProblem, ...] = ()
 
 
 class AssetFunction(Expression, Generic[P, R]):
@@ -137,6 +147,9 @@ class AssetFunction(Expression, Generic[P, R]):
 _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 """By module and asset, of all modules that were imported."""
 _SINKS: list[Callable[[Declaration], None]] = []
+_UNUSED: dict[int, Declaration] = {}
+"""Decorators that were made while modules are imported to find their assets, and stand above no function yet."""
+_DECLARES_NOTHING: Final = "asset() declares nothing here: it stands above no function, and has no 'sql' or 'source'"
 
 
 @overload
@@ -157,14 +170,15 @@ def asset(name: Any = None, /, **keys: Any) -> Any:
     """
     place = _place(sys._getframe(1))  # noqa: SLF001  where the declaration stands
     if callable(name) and not keys:
-        return _declaring({}, place)(name)
-    if "outlets" in keys:
-        raise TypeError("several outlets are declared by @multi_asset")
-    return _declaring(declared_keys(keys, name), place)
+        return _declaring(Keys({}), place)(name)
+    given = declared_keys(keys, name)
+    if given.values.pop("outlets", None) is not None or "outlets" in keys:
+        given.refuse("outlets", "several outlets are declared by @multi_asset")
+    return _declaring(given, place)
 
 
 def multi_asset(
-    name: str | None = None, /, *, outlets: Mapping[Any, Any] | Sequence[Any], **keys: Unpack[AssetKeys]
+    name: str | None = None, /, *, outlets: Mapping[Any, Any] | Sequence[Any] = (), **keys: Unpack[AssetKeys]
 ) -> Callable[[Callable[P, R]], AssetFunction[P, R]]:
     """Declares the function below as what makes several assets, all of them or none; it returns a dict of their rows.
 
@@ -177,7 +191,14 @@ def multi_asset(
         TypeError: There is no such key, or a value that no asset is declared by.
     """
     place = _place(sys._getframe(1))  # noqa: SLF001  where the declaration stands
-    made = _declaring({**declared_keys(keys, name), "outlets": outlets_of(outlets)}, place)
+    given = declared_keys(keys, name)
+    if outlets == ():
+        given.refuse("outlets", "@multi_asset has no 'outlets'; expected their names")
+    try:
+        given.values["outlets"] = outlets_of(outlets)
+    except (TypeError, ValueError) as error:
+        given.refuse("outlets", str(error))
+    made = _declaring(given, place)
     if not callable(made):
         raise TypeError("@multi_asset stands above a function")
     found: Callable[[Callable[P, R]], AssetFunction[P, R]] = made
@@ -202,54 +223,93 @@ def _renamed(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks re
     )
 
 
-def _declaring(given: dict[str, Any], place: Place | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
+@dataclass
+class Keys:
+    """What an asset is declared by, as YAML has it.
+
+    Attributes:
+        values: By the keys of YAML.
+        problems: While modules are imported to find their assets, every key that cannot be used.
+    """
+
+    values: dict[str, Any]
+    problems: list[KeyProblem] = field(default_factory=list)
+
+    def refuse(self, key: str, message: str) -> None:
+        """Refuses a key: at once, or with all others where declarations are being collected.
+
+        Raises:
+            TypeError: They are not.
+        """
+        if not _SINKS:
+            raise TypeError(message)
+        self.problems.append((key, message))
+
+
+def _declaring(given: Keys, place: Place | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
     """Declares an asset at once where it has no function, else what declares it by the function below."""
-    if AT_ONCE & given.keys():
-        own = given.pop("asset", None)
+    keys = given.values
+    own = keys.pop("asset", None)
+    if AT_ONCE & keys.keys():
         if not isinstance(own, str):
-            raise TypeError("asset(sql=…) and asset(source=…) need a name: asset('orders', source='csv')")
-        _tell(Declaration(own, given, None, place))
+            given.refuse("", "asset(sql=…) and asset(source=…) need a name: asset('orders', source='csv')")
+            own = "unnamed"
+        _tell(Declaration(own, keys, None, place, tuple(given.problems)))
         return Asset(own)
 
+    unused = Declaration(own or "unnamed", keys, None, place, (*given.problems, ("sql", _DECLARES_NOTHING)))
+    if _SINKS:
+        _UNUSED[id(unused)] = unused
+
     def decorated(function: Callable[P, R]) -> AssetFunction[P, R]:
+        _UNUSED.pop(id(unused), None)
         if not callable(function):
             raise TypeError(f"@asset stands above a function, not a {type(function).__name__}")
-        own = given.get("asset") or getattr(function, "__name__", None)
-        if not isinstance(own, str):
+        name = own or getattr(function, "__name__", None)
+        if not isinstance(name, str):
             raise TypeError("@asset needs the name of the asset here: @asset('orders')")
         module = place.module if place is not None else getattr(function, "__module__", "")
-        _FUNCTIONS[module, own] = function
-        rest = {key: each for key, each in given.items() if key != "asset"}
-        _tell(Declaration(own, rest, function, place))
-        return AssetFunction(function, own)
+        _FUNCTIONS[module, name] = function
+        _tell(Declaration(name, keys, function, place, tuple(given.problems)))
+        return AssetFunction(function, name)
 
     return decorated
 
 
-def declared_keys(keys: Mapping[str, Any], name: object = None) -> dict[str, Any]:
+def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
     """The keys as YAML has them; those that are None are not given.
+
+    While modules are imported to find their assets, an unknown key is left to the checks of YAML, which name its place.
 
     Raises:
         TypeError: There is no such key, two are the same one, or a value is none of YAML's.
     """
-    given = {"name": name, **keys} if name is not None else dict(keys)
-    if unknown := next((key for key in given if key not in AssetKeys.__annotations__), None):
-        from difflib import get_close_matches
-
-        close = get_close_matches(unknown, AssetKeys.__annotations__, n=1)
-        meant = f"; did you mean {close[0]!r}?" if close else ""
-        raise TypeError(f"asset() has no key {unknown!r}{meant}")
+    found = Keys({})
     if name is not None and "name" in keys:
-        raise TypeError("asset() is given its name twice")
-    found: dict[str, Any] = {}
-    for key, value in given.items():
-        if value is None:
-            continue
+        found.refuse("name", "asset() is given its name twice")
+    for key, value in {**keys, **({"name": name} if name is not None else {})}.items():
         own = OTHERWISE.get(key, key)
-        if own in found:
-            raise TypeError(f"asset() is given both 'at' and {own!r}, which are one key")
-        found[own] = plain(value)
+        if key in _NOT_HERE:
+            found.refuse(key, _NOT_HERE[key])
+        elif key not in AssetKeys.__annotations__ and key != "outlets" and not _SINKS:
+            raise TypeError(f"asset() has no key {key!r}{_similar(key)}")
+        elif value is None and key in AssetKeys.__annotations__:
+            continue
+        elif own in found.values:
+            found.refuse(key, f"asset() is given both 'at' and {own!r}, which are one key")
+        else:
+            try:
+                found.values[own] = plain(value)
+            except (TypeError, ValueError) as error:
+                found.refuse(key, str(error))
     return found
+
+
+def _similar(key: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(key, AssetKeys.__annotations__, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def function_of(module: str, name: str) -> Callable[..., Any] | None:
@@ -259,13 +319,15 @@ def function_of(module: str, name: str) -> Callable[..., Any] | None:
 
 @contextmanager
 def declarations_in() -> Iterator[list[Declaration]]:
-    """What is declared while the block lasts."""
+    """What is declared while the block lasts; at its end also every decorator that stands above no function."""
     found: list[Declaration] = []
     sink = found.append
     _SINKS.append(sink)
     try:
         yield found
+        found += [each for each in _UNUSED.values() if each.place is not None]
     finally:
+        _UNUSED.clear()
         _SINKS.remove(sink)
 
 

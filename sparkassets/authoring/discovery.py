@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from sparkassets.authoring.absent_spark import replace_absent_spark
 from sparkassets.authoring.declarations import Declaration, declarations_in
 from sparkassets.authoring.packages import import_from
 
@@ -25,6 +26,7 @@ _MOST_TOLD: Final = 500
 def main() -> None:
     """Reads from standard input which modules, as JSON; writes the result where that says; ends the process."""
     wanted = json.load(sys.stdin)
+    replace_absent_spark()
     result = _import_all([tuple(each) for each in wanted["modules"]])
     part = Path(f"{wanted['result']}.part")
     part.write_text(json.dumps(result), encoding="utf-8")
@@ -59,7 +61,7 @@ def _told(each: Declaration) -> dict[str, Any]:
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = getattr(function, "__code__", None)
-    told: dict[str, Any] = {"name": each.name, "keys": each.keys, "function": None}
+    told: dict[str, Any] = {"name": each.name, "keys": each.keys, "function": None, "problems": each.problems}
     if each.place is not None:
         told |= {"module": each.place.module, "file": each.place.file, "positions": each.place.positions}
     if isinstance(code, CodeType):

@@ -1,4 +1,7 @@
-"""Compiled projects, kept from one process to the next: a cold start then needs no pydantic, PyYAML and Jinja."""
+"""Compiled projects and what their modules declare, kept from one process to the next.
+
+A cold start then needs no pydantic, PyYAML and Jinja, and imports nothing of the author's.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,9 @@ from contextlib import suppress
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from sparkassets.cache import note_use
-from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.project.references import Fingerprint, Referring, Resolving
 from sparkassets.project.traces import Trace
 
@@ -23,24 +25,33 @@ _MOST_KEPT: Final = 50
 """Projects, working folders and versions of the code that are kept; those used longest ago go first."""
 
 
-class Cache:
-    """What one project compiled to when it was last loaded from where people stand now.
+T = TypeVar("T")
+
+
+class Cache(Generic[T]):
+    """A value that was made of one project's files, as long as it would come out the same.
 
     A file is only believed when it is the user's own, as it is unpickled. It holds no value of the environment:
     references stand for them, and a fingerprint tells whether they are still the same.
+
+    Args:
+        folder: Of the cache.
+        kind: Class of the value.
+        of: What the value is made of, besides what its trace holds: the project's folder first.
 
     Attributes:
         path: The file; beside the project it stands for this version of sparkassets and of Python, and the working
             folder, as messages name files from there.
     """
 
-    def __init__(self, folder: Path, *, root: Path) -> None:
-        key = "\0".join((str(root), str(Path.cwd()), sys.version, _code()))
+    def __init__(self, folder: Path, kind: type[T], *, of: tuple[str, ...]) -> None:
+        key = "\0".join((*of, str(Path.cwd()), sys.version, _code()))
         self._folder = folder
+        self._kind = kind
         self.path = folder / "projects" / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
-    def find(self, env: Mapping[str, str]) -> ProjectSpec | None:
-        """The project, if it would compile to the same again; else None."""
+    def find(self, env: Mapping[str, str]) -> tuple[T, Trace] | None:
+        """The value and what it was made from, if it would come out the same again; else None."""
         try:
             if not _is_own(self.path):
                 return None
@@ -50,14 +61,15 @@ class Cache:
         digest, payload = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
         if blake2b(payload, digest_size=_DIGEST_SIZE).digest() != digest:
             return None
-        project = _unpickled(payload, env)
-        if project is not None:
-            note_use(self.path)
-        return project
+        found = _unpickled(payload, env)
+        if found is None or not isinstance(found[0], self._kind):
+            return None
+        note_use(self.path)
+        return found
 
-    def keep(self, project: ProjectSpec, trace: Trace, env: Mapping[str, str]) -> None:
-        """Writes the project, whole or not at all; a folder that cannot be written to is not an error."""
-        payload = _pickled(project, trace, env)
+    def keep(self, value: T, trace: Trace, env: Mapping[str, str]) -> None:
+        """Writes the value, whole or not at all; a folder that cannot be written to is not an error."""
+        payload = _pickled(value, trace, env)
         if payload is None:
             return
         from tempfile import mkstemp
@@ -76,22 +88,22 @@ class Cache:
         clean_when_due(self._folder)
 
 
-def _pickled(project: ProjectSpec, trace: Trace, env: Mapping[str, str]) -> bytes | None:
-    """Fingerprint, trace and project, one after the other; None where a timetable of a package cannot be pickled."""
+def _pickled(value: object, trace: Trace, env: Mapping[str, str]) -> bytes | None:
+    """Fingerprint, trace and value, one after the other; None where a timetable of a package cannot be pickled."""
     stream = BytesIO()
     fingerprint = Fingerprint.of(trace.variables, env)
     pickle.dump(fingerprint, stream, protocol=pickle.HIGHEST_PROTOCOL)
     values = Referring(stream, fingerprint.names, env)
     try:
         values.dump(trace)
-        values.dump(project)
+        values.dump(value)
     except Exception:  # noqa: BLE001  whatever a timetable of another package is made of
         return None
     return stream.getvalue()
 
 
-def _unpickled(payload: bytes, env: Mapping[str, str]) -> ProjectSpec | None:
-    """The project that `_pickled` wrote, unless something is no longer as it was; that is looked at first."""
+def _unpickled(payload: bytes, env: Mapping[str, str]) -> tuple[Any, Trace] | None:
+    """The value that `_pickled` wrote and its trace; None where something is no longer as it was."""
     stream = BytesIO(payload)
     fingerprint = pickle.load(stream)  # noqa: S301  whole, the user's own, written by this very code; so the next two
     if not isinstance(fingerprint, Fingerprint) or not fingerprint.fits(env):
@@ -101,10 +113,9 @@ def _unpickled(payload: bytes, env: Mapping[str, str]) -> ProjectSpec | None:
     if not isinstance(trace, Trace) or not trace.still_holds():
         return None
     try:
-        project = values.load()
+        return values.load(), trace
     except Exception:  # noqa: BLE001  whatever a timetable of another package does
         return None
-    return project if isinstance(project, ProjectSpec) else None
 
 
 def _is_own(path: Path) -> bool:
@@ -118,9 +129,8 @@ def _is_own(path: Path) -> bool:
 def _code() -> str:
     """Changes with the code that compiles projects, also where it is edited in place."""
     package = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120  this and the next at a fifth of pathlib's time
-    return ",".join(
-        sorted([*_stamps(package, deep=False), *_stamps(f"{package}/core"), *_stamps(f"{package}/project")])
-    )
+    folders = (f"{package}/{name}" for name in ("authoring", "core", "project"))
+    return ",".join(sorted([*_stamps(package, deep=False), *(each for folder in folders for each in _stamps(folder))]))
 
 
 def _stamps(folder: str, *, deep: bool = True) -> Iterator[str]:

@@ -149,7 +149,8 @@ def _undeclared(node: ast.stmt, module: ModuleNames) -> ast.stmt:
 def _declares(node: ast.expr, module: ModuleNames) -> bool:
     match node.func if isinstance(node, ast.Call) else node:
         case ast.Name(id=name):
-            return module.imports.get(name) in DECLARING
+            starred = (("sparkassets", name),) if "sparkassets" in module.stars else ()
+            return not DECLARING.isdisjoint((module.imports.get(name, ("", "")), *starred))
         case ast.Attribute(value=ast.Name(id=name), attr=attr):
             owner, own = module.imports.get(name, ("", ""))
             return own == WHOLE and (owner, attr) in DECLARING

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -25,11 +26,12 @@ from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
 from sparkassets.core.validations.registered import REGISTRY as CHECKS
 from sparkassets.core.variables import plain
 from sparkassets.errors import Location, Problem, SpecError
+from sparkassets.project.cache import Cache
 from sparkassets.project.calls import Calls
 from sparkassets.project.declared import (
-    Declared,
+    DeclaredAsset,
     DeclaredAssets,
-    Imported,
+    ImportResult,
     PythonFile,
     declared_assets,
     import_modules,
@@ -43,7 +45,9 @@ _YAML = (".yml", ".yaml")
 _DECLARES: Final = re.compile(r"^@(?:\w+\.)?(?:multi_)?asset\b", re.MULTILINE)
 
 
-def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: Tables | None = None) -> ProjectSpec:
+def compile_folder(
+    root: Path, trace: Trace, *, env: Mapping[str, str], tables: Tables | None = None, cache: Path | None = None
+) -> ProjectSpec:
     """The project in a folder, compiled.
 
     Args:
@@ -51,6 +55,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
         trace: Everything is read through it.
         env: Variables for ``${…}``.
         tables: Is asked for the columns of Delta tables that others write.
+        cache: Folder that keeps what modules declare; None imports them anew.
 
     Raises:
         SpecError: With every problem of every file, in order of place.
@@ -61,7 +66,7 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
         raise SpecError(reader.problems)
     project = read_project_file(project_file, root=str(root), environment=env)
     asset_files = [file for path in _asset_paths(project, reader) if (file := reader.file(path))]
-    declared = _declared(project, reader, env)
+    declared = _declared(project, reader, env, cache)
     assets = read_asset_files(asset_files, project=project, declared=[each.document for each in declared.assets])
     by_document = {id(each.document): each for each in declared.assets}
     found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
@@ -84,25 +89,36 @@ def compile_folder(root: Path, trace: Trace, *, env: Mapping[str, str], tables: 
     return replace(compiled, asked=frozenset(trace.variables), warnings=(*compiled.warnings, *unread))
 
 
-def _declared(project: ProjectDraft, reader: Reader, env: Mapping[str, str]) -> DeclaredAssets:
+def _declared(project: ProjectDraft, reader: Reader, env: Mapping[str, str], cache: Path | None) -> DeclaredAssets:
     """The assets that modules of the allowed packages declare."""
 
-    def imported(modules: Sequence[PythonFile]) -> Imported:
-        result = import_modules(modules, plain(env))
-        for name in result.variables:
-            env.get(name)  # a compiled project is good for as long as it is the same
-        for file in result.files:
-            reader.python(Path(file))
-        for folder in result.folders:
-            reader.names(Path(folder))
-        for module in result.modules:
-            reader.trace.module(module)
-        if result.installed:
-            reader.trace.installed()
+    def import_all(modules: Sequence[PythonFile]) -> ImportResult:
+        names = (each.name for each in modules)
+        kept = Cache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
+        found = kept.find(env) if kept else None
+        result, trace = found or _import(modules, env)
+        if kept and found is None and not result.failures:
+            kept.keep(result, trace, env)
+        reader.trace.include(trace)
         return result
 
     files = _python_files(project, reader)
-    return declared_assets(files, imported, environment=env) if files else DeclaredAssets(())
+    return declared_assets(files, import_all, environment=env)
+
+
+def _import(modules: Sequence[PythonFile], env: Mapping[str, str]) -> tuple[ImportResult, Trace]:
+    """What modules declare, and everything that it depends on."""
+    result, trace = import_modules(modules, plain(env)), Trace()
+    trace.variables.update(result.variables)
+    for read, paths in ((trace.read, result.files), (trace.names, result.folders)):
+        for path in paths:
+            with suppress(OSError):
+                read(path)
+    for module in result.modules:
+        trace.module(module)
+    if result.installed:
+        trace.installed()
+    return result, trace
 
 
 class Reader:
@@ -258,7 +274,7 @@ def _module_paths(folder: Path, reader: Reader) -> Iterator[Path]:
 
 
 def _code(
-    project: ProjectDraft, assets: AssetFiles, reader: Reader, declared: Mapping[str, Declared]
+    project: ProjectDraft, assets: AssetFiles, reader: Reader, declared: Mapping[str, DeclaredAsset]
 ) -> tuple[dict[str, SourceFile | None], dict[str, Module], dict[str, Function]]:
     """The SQL files and the modules that the assets want, as far as they exist, and the functions that declare assets.
 

@@ -41,19 +41,21 @@ def load(
             now, lie in each other.
     """
     if not holds_project(folder):
-        found = "there is no folder" if not os.path.isdir(folder) else f"there is no {PROJECT_FILE} in"  # noqa: PTH112
+        missing = "there is no folder" if not os.path.isdir(folder) else f"there is no {PROJECT_FILE} in"  # noqa: PTH112
         raise InputError(
-            f"{found} {shown(str(folder))}", hint="give the project's folder, or make one: sparkassets init"
+            f"{missing} {shown(str(folder))}", hint="give the project's folder, or make one: sparkassets init"
         )
     root = folder.resolve()
-    kept = Cache(cache, root=root) if cache else None
-    project = kept.find(env) if kept else None
-    if project is None:
+    kept = Cache(cache, ProjectSpec, of=(str(root),)) if cache else None
+    found = kept.find(env) if kept else None
+    if found is not None:
+        project, _ = found
+    else:
         # pydantic, PyYAML and Jinja take most of a cold start: only where something is compiled
         from sparkassets.project.folder import compile_folder
 
         trace = Trace()
-        project = compile_folder(root, trace, env=Variables(env, trace), tables=tables)
+        project = compile_folder(root, trace, env=Variables(env, trace), tables=tables, cache=cache)
         if kept:
             kept.keep(project, trace, env)
     refuse_unknown(env, project.asked)

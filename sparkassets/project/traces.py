@@ -88,6 +88,14 @@ class Trace:
         else:
             self.modules[path] = f"{status.st_mtime_ns}:{status.st_size}"
 
+    def include(self, other: Trace) -> None:
+        """Adds what another trace saw."""
+        self.files |= other.files
+        self.folders |= other.folders
+        self.variables |= other.variables
+        self.packages = other.packages or self.packages
+        self.modules |= other.modules
+
     def still_holds(self) -> bool:
         """Whether all of it would be seen again as it was; variables are not looked at."""
         now = Trace()

@@ -73,6 +73,9 @@ def test_conditions():
             "a object cannot stand in the declaration of an asset; expected plain values",
         ),
         (lambda: asset("a")(3), "@asset stands above a function, not a int"),
+        (lambda: asset("a", outlets=["b"]), "several outlets are declared by @multi_asset"),
+        (lambda: asset("a", python="x:y"), "the function below is what the asset runs: @asset takes no 'python'"),
+        (lambda: sparkassets.multi_asset("a"), "@multi_asset has no 'outlets'; expected their names"),
     ],
 )
 def test_what_is_refused_when_a_module_is_imported(wrong, message):
@@ -112,6 +115,13 @@ def test_what_is_declared_is_told_to_who_asks():
         ("orders", {"source": "csv", "path": "landing"}, None),
         ("x", {}, _double),
     ]
+
+
+def test_all_problems_are_collected_while_declarations_are():
+    with declarations_in() as found:
+        asset("x", path="a", at="b", columns={1: "int"}, extra={"when": object()}, nothere=1)(_double)
+    refused = [key for key, _ in found[0].problems]
+    assert (refused, found[0].keys) == (["at", "columns", "extra"], {"path": "a", "nothere": 1})
 
 
 def test_the_current_context():

@@ -1,4 +1,4 @@
-"""Assets that only an import of their module tells: in a process of its own, bounded, without a JVM, kept."""
+"""Modules that declare assets are imported in a process of its own, bounded, without a JVM; the result is kept."""
 
 import subprocess
 import sys
@@ -72,7 +72,8 @@ def test_assets_of_a_factory_in_another_module(write):
                 return inner
         """,
         "b.py": "from .common.made import daily\n\nx = daily('x', retries=2)\ny = daily('y', owner=7)\n",
-        "plain.py": "from sparkassets import asset\n\n@asset\ndef plain(orders): ...\nraise SystemExit\n",
+        "plain.py": "from sparkassets import asset\n\n@asset\ndef plain(orders): ...\n",
+        "script.py": "from sparkassets import Project\nfrom jobs.plain import plain\nraise SystemExit\n",
     }
     assert errors(write(files)) == (
         "jobs/b.py:4:22: 'owner' is 7; expected text\n"
@@ -82,7 +83,7 @@ def test_assets_of_a_factory_in_another_module(write):
     )
     project = load(write(files | {"b.py": files["b.py"].replace("7", "'7'")}), {})
     made = project.assets["x"]
-    assert list(project.assets) == ["orders", "plain", "x", "y"]
+    assert list(project.assets) == ["orders", "x", "y", "plain"]
     assert (made.retries, made.location) == (2, Location("jobs/b.py", 3, 11))
     assert (made.body.module, made.body.function) == ("jobs.b", "inner")
     assert made.body.location == Location("jobs/common/made.py", 6, 5)
@@ -119,9 +120,8 @@ def test_assets_of_a_factory_in_another_module(write):
         (
             "asset('a', shedule=str('@daily'))",
             (
-                "jobs/made.py:4:1: the module 'jobs.made' cannot be imported: TypeError: asset() has no "
-                "key 'shedule'; did "
-                "you mean 'schedule'?"
+                "jobs/made.py:4:1: asset() declares nothing here: it stands above no function, and has no 'sql' or "
+                "'source'"
             ),
         ),
         (
@@ -190,8 +190,70 @@ def test_what_it_was_made_of_is_known_to_the_cache(write, tmp_path, monkeypatch)
     write(files | {"regions.txt": "be"})
     assert assets("/lake/2") == {"sales_be": "/lake/2/be"}
     assert len(started) == 3
-    (kept,) = (cache / "projects").iterdir()
-    assert b"/lake/2" not in kept.read_bytes()
+    assert not any(b"/lake/2" in each.read_bytes() for each in (cache / "projects").iterdir())
+
+
+def test_a_change_of_yaml_imports_nothing(write, tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(subprocess, "Popen", _counted(started, subprocess.Popen))
+    folder, cache = write({"made.py": LOOP}), tmp_path / "cache"
+    assert len(load(folder, {}, cache=cache).assets) == 3
+    total = "asset: total\nsql: SELECT * FROM {{ inlets.sales_de }}\n"
+    write({}, f"{YAML}---\n{total}")
+    assert len(load(folder, {}, cache=cache).assets) == 4
+    assert len(started) == 1
+    write({"made.py": LOOP.replace('"de", "nl"', '"nl",')})
+    (tmp_path / "conf/assets/given.yml").write_text(YAML)
+    assert [*load(folder, {}, cache=cache).assets] == ["orders", "sales_nl"]
+    assert len(started) == 2
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "from sparkassets import *",
+        "import sparkassets\nasset = sparkassets.asset",
+        "import sparkassets as sa\nasset = sa.asset",
+        "from sparkassets import asset as dataset\nasset = dataset",
+        "from .names import *",
+        "from jobs.names import asset",
+        "try:\n    from sparkassets import asset\nexcept ImportError:\n    raise",
+        "def asset(**keys):\n    from sparkassets import asset\n    return asset(**keys)",
+    ],
+)
+def test_every_way_to_import_the_decorator(write, head):
+    code = f"{head}\n\n@asset(retries=2)\ndef made(orders): ...\n"
+    project = load(write({"made.py": code, "names.py": "from sparkassets import *\n", "__init__.py": ""}), {})
+    assert list(project.assets) == ["orders", "made"]
+    assert project.assets["made"].retries == 2
+
+
+def test_the_decorator_is_no_code_of_a_function_after_a_star_import(write):
+    def of(code):
+        return load(write({"made.py": code}), {}).assets["made"].definition
+
+    code = "from sparkassets import *\n\n@asset(retries=1)\ndef made(orders): return 1\n"
+    assert of(code) == of(code.replace("retries=1", "retries=2")) != of(code.replace("return 1", "return 2"))
+
+
+def test_a_module_that_imports_spark_where_none_is_installed(write):
+    code = """
+        import pyspark.sql.functions as F
+        from pyspark.sql import DataFrame, types as T
+        from delta.tables import DeltaTable
+        from sparkassets import asset
+
+        SCHEMA = T.StructType([T.StructField("id", T.LongType())])
+
+        @F.udf("string")
+        def upper(text): ...
+
+        class Rows(DataFrame): ...
+
+        @asset
+        def made(orders: DataFrame | None) -> DataFrame: ...
+    """
+    assert list(load(write({"made.py": code}), {}).assets) == ["orders", "made"]
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "lib/site-packages"])

@@ -31,10 +31,6 @@ def test_the_modules_are_a_project(loaded):
     assert project.assets["best_day"].schedule.text == "revenue & @daily | x-drop://inbox"
 
 
-def test_the_first_is_read_and_not_imported(loaded):
-    assert "revenue" in loaded(sales=f"{FIRST}\nraise SystemExit\n").assets
-
-
 def test_partitions_are_those_of_yaml(loaded):
     rows = re.findall(r"^\| `(Partition\w+\(.*?\))`.*\| `(\{.*\})` \|$", page(PAGE), flags=re.MULTILINE)
     assert len(rows) == 3

@@ -1,4 +1,4 @@
-"""What modules declare that only an import tells: imported in a process of its own, which starts no JVM."""
+"""Imports the modules that declare assets in a process of its own, which starts no JVM."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _CODE: Final = (
 
 
 @frozen
-class Imported:
+class ImportResult:
     """What modules declare.
 
     Attributes:
-        assets: As `sparkassets.authoring.discovery` tells them, in order.
+        assets: As `sparkassets.authoring.discovery` reports them, in order.
         failures: Which modules could not be imported, where, and why; without a place it is about all of them.
         variables: Of the environment that they read.
         files: Absolute, of the project's own, that they read.
@@ -48,18 +48,18 @@ class Imported:
     installed: bool = False
 
 
-def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> Imported:
+def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> ImportResult:
     """What the modules declare when they are imported."""
     wanted = [(each.name, each.search_path) for each in modules]
     with TemporaryDirectory(prefix="sparkassets-") as folder:
         result = Path(folder, "result.json")
         ended = _run(json.dumps({"modules": wanted, "result": str(result)}), env)
         if not result.exists():
-            return Imported(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ended}])
+            return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ended}])
         if result.stat().st_size > _MOST_BYTES:
             told = f"it declares more than {_MOST_BYTES // 1024**2} MiB"
-            return Imported(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": told}])
-        return Imported(**json.loads(result.read_text(encoding="utf-8")))
+            return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": told}])
+        return ImportResult(**json.loads(result.read_text(encoding="utf-8")))
 
 
 def _run(request: str, env: Mapping[str, str]) -> str:

@@ -1,20 +1,21 @@
-"""The modules of the allowed packages, each parsed once, and the names of sparkassets that they use."""
+"""The modules of the allowed packages, each parsed once, and which of them can declare assets."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.frozen import frozen
-from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, Part, absolute
+from sparkassets.project.functions import parse
+from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, absolute
 
 OURS: Final = "sparkassets"
-ASSET: Final[Part] = (OURS, "asset")
-MULTI: Final[Part] = (OURS, "multi_asset")
-_DECLARE: Final = frozenset({ASSET, MULTI})
+_DECORATORS: Final = ("asset", "multi_asset")
+_MENTIONS: Final = re.compile(rf"\b{OURS}\b")
 
 
 @frozen
@@ -32,91 +33,25 @@ class PythonFile:
     is_package: bool
 
 
-@frozen
-class Found:
-    """A place that declares an asset.
-
-    Attributes:
-        at: ``asset`` itself, or its call.
-        function: That it stands above; None where the call declares the asset.
-        variable: That the call's value is given to.
-        several: Whether it declares several outlets.
-    """
-
-    at: ast.expr
-    function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
-    variable: str = ""
-    several: bool = False
-
-    @property
-    def arguments(self) -> list[ast.expr]:
-        """Those without a name."""
-        return self.at.args if isinstance(self.at, ast.Call) else []
-
-    @property
-    def keywords(self) -> list[ast.keyword]:
-        """Those with one; of ``**`` it is None."""
-        return self.at.keywords if isinstance(self.at, ast.Call) else []
-
-
 class PythonModule:
-    """A module that was parsed.
+    """A module that was parsed."""
 
-    Args:
-        find: Another module of the packages, by its dotted name.
-    """
-
-    def __init__(self, file: PythonFile, tree: ast.Module, find: Callable[[str], PythonModule | None]) -> None:
+    def __init__(self, file: PythonFile, tree: ast.Module) -> None:
         self.of = file
         self.tree = tree
         self.names = ModuleNames(file.name, tree, is_package=file.is_package)
-        self._find = find
 
     @cached_property
-    def found(self) -> list[Found]:
-        """The declarations of its top level."""
-        return [each for node in self.tree.body for each in self._found_in(node)]
+    def declares(self) -> bool:
+        """Whether it has a decorator that declares assets under any name."""
+        return bool(self._aliases or self._decorators_used(self.tree))
 
     @cached_property
-    def is_lending(self) -> bool:
-        """Whether it has ``asset`` for other modules, or uses it where only an import tells what is declared."""
-        known = {id(part) for each in self.found for part in ast.walk(_callee(each.at))}
-        used = [node for node in ast.walk(self.tree) if self._is_asset(node)]
-        inside = {id(node) for top in self.tree.body if _is_scope(top) for node in ast.walk(top)}
-        hidden = any(id(node) in inside and _imports_ours(node) for node in ast.walk(self.tree))
-        has = any(self.target_of(part) in _DECLARE for part in self.names.imports.values() if part[1] != WHOLE)
-        return hidden or any(id(node) not in known for node in used) or (has and not used)
-
-    def bound(self, name: str) -> list[ast.stmt]:
-        """The statements that make or change what a name of its top level stands for."""
-        return [node for node in self.names.bound.get(name, []) if not self._only_declares(node, name)]
-
-    def target(self, node: ast.expr) -> Part | None:
-        """The part that a name, or a name of a module, stands for."""
-        match node:
-            case ast.Name(id=name):
-                if name in self.names.imports:
-                    return self.target_of(self.names.imports[name])
-                return (self.of.name, name) if name in self.names.bound else None
-            case ast.Attribute(value=value, attr=attr):
-                owner = self.target(value)
-                return self.target_of((owner[0], attr)) if owner is not None and owner[1] == WHOLE else None
-        return None
-
-    def target_of(self, part: Part) -> Part:
-        """The part that was imported: a module, a name of one, or what that one imported itself."""
-        owner, name = part
-        for _ in range(_LONGEST_CHAIN):
-            inner = self._find(owner)
-            if name == WHOLE or (inner is not None and name in inner.names.bound):
-                break
-            if inner is not None and name in inner.names.imports:
-                owner, name = inner.names.imports[name]
-            elif self._find(f"{owner}.{name}") is not None:
-                return f"{owner}.{name}", WHOLE
-            else:
-                break
-        return owner, name
+    def lends(self) -> bool:
+        """Whether its importers may declare assets by it: it has a decorator and does not use it, or does in a body."""
+        scopes = (node for node in ast.walk(self.tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef)))
+        inside = (part for scope in scopes for statement in scope.body for part in self._decorators_used(statement))
+        return self.declares and (any(True for _ in inside) or not self._decorators_used(self.tree))
 
     def imported(self) -> Iterator[str]:
         """The modules that it imports, anywhere."""
@@ -128,44 +63,84 @@ class PythonModule:
                 yield owner
                 yield from (f"{owner}.{alias.name}" for alias in node.names)
 
-    def _found_in(self, node: ast.stmt) -> Iterator[Found]:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for each in node.decorator_list:
-                    if self._is_asset(_callee(each)):
-                        yield Found(each, node, several=self.target(_callee(each)) == MULTI)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if self._declares(call):
-                yield Found(call, variable=name)
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as call) if self._declares(call):
-                yield Found(call, variable=name)
-            case ast.Expr(value=ast.Call() as call) if self._declares(call):
-                yield Found(call)
+    @cached_property
+    def _aliases(self) -> frozenset[str]:
+        """The names that the decorators have here; those of a star import are their own."""
+        found = set[str]()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module or ""):
+                for alias in node.names:
+                    if alias.name == WHOLE:
+                        found.update(_DECORATORS)
+                    elif alias.name in _DECORATORS:
+                        found.add(alias.asname or alias.name)
+        return frozenset(found)
 
-    def _declares(self, call: ast.Call) -> bool:
-        from sparkassets.authoring.declarations import AT_ONCE
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """The names that sparkassets itself has here."""
+        imports = (node for node in ast.walk(self.tree) if isinstance(node, ast.Import))
+        aliases = (alias for node in imports for alias in node.names if _is_ours(alias.name))
+        return frozenset(alias.asname or OURS for alias in aliases)
 
-        return self.target(call.func) == ASSET and any(each.arg in AT_ONCE for each in call.keywords)
-
-    def _only_declares(self, node: ast.stmt, name: str) -> bool:
-        return isinstance(node, ast.Expr) and any(True for _ in self._found_in(node)) and bool(name)
-
-    def _is_asset(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Name | ast.Attribute) and self.target(node) in _DECLARE
-
-
-_LONGEST_CHAIN: Final = 20
-"""Modules that a name is imported through, one from the other."""
-
-
-def _callee(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _is_scope(node: ast.stmt) -> bool:
-    return isinstance(node, (*FUNCTIONS, ast.ClassDef))
+    def _decorators_used(self, top: ast.AST) -> list[ast.expr]:
+        """Where a part of the module names a decorator."""
+        found: list[ast.expr] = []
+        for node in ast.walk(top):
+            match node:
+                case ast.Name(id=name) if name in self._aliases:
+                    found.append(node)
+                case ast.Attribute(value=ast.Name(id=owner), attr=attr) if attr in _DECORATORS:
+                    if owner in self._packages:
+                        found.append(node)
+        return found
 
 
-def _imports_ours(node: ast.AST) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return node.module == OURS and any(each.name in (ASSET[1], MULTI[1], WHOLE) for each in node.names)
-    return isinstance(node, ast.Import) and any(each.name == OURS for each in node.names)
+class PythonModules:
+    """The modules of the allowed packages.
+
+    Args:
+        files: By their dotted names.
+    """
+
+    def __init__(self, files: Mapping[str, PythonFile]) -> None:
+        self.files = files
+        self._modules: dict[str, PythonModule | None] = {}
+
+    def module(self, name: str) -> PythonModule | None:
+        """A module, parsed; None where there is none, or where it is no Python."""
+        if name not in self._modules:
+            file = self.files.get(name)
+            tree = parse(file.file.text) if file is not None else None
+            self._modules[name] = PythonModule(file, tree) if file and tree else None
+        return self._modules[name]
+
+    def broken(self) -> Iterator[PythonFile]:
+        """Modules that mention sparkassets and are no Python."""
+        yield from (each for each in self._mentioning() if self.module(each.name) is None)
+
+    def declaring(self) -> list[PythonFile]:
+        """Modules that can declare assets: they use a decorator, or import a module that lends them one."""
+        modules = [module for each in self._mentioning() if (module := self.module(each.name)) is not None]
+        found = {each.of.name for each in modules if _answer(each, "declares")}
+        lending = {each.of.name for each in modules if _answer(each, "lends")}
+        while lending:
+            others = (self.module(name) for name in self.files if name not in found)
+            lending = {each.of.name for each in others if each is not None and not lending.isdisjoint(each.imported())}
+            found |= lending
+        return [each for name, each in self.files.items() if name in found]
+
+    def _mentioning(self) -> Iterator[PythonFile]:
+        yield from (each for each in self.files.values() if _MENTIONS.search(each.file.text))
+
+
+def _is_ours(module: str) -> bool:
+    return module == OURS or module.startswith(f"{OURS}.")
+
+
+def _answer(module: PythonModule, question: str) -> bool:
+    """What a module answers; yes where its code is nested too deep to be read."""
+    try:
+        return bool(getattr(module, question))
+    except RecursionError:
+        return True

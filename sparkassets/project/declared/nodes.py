@@ -14,7 +14,6 @@ from sparkassets.authoring.declarations import OTHERWISE
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.core.spec.yaml_text import UNTAGGED
 from sparkassets.frozen import frozen
-from sparkassets.project.declared.modules import Found
 
 _FIRST: Final = ("by", "segments", "dimensions")
 """What the first argument of a partition is, of those that it can be."""
@@ -39,18 +38,18 @@ class Nodes:
         self._plain = file.text.isascii()
 
     def document(
-        self, found: Found | None, keys: Mapping[str, Any], *, name: str, code: tuple[str, Spot] | None, spot: Spot
+        self, call: ast.expr | None, keys: Mapping[str, Any], *, name: str, code: tuple[str, Spot] | None, spot: Spot
     ) -> MappingNode:
         """The document of an asset.
 
         Args:
-            found: The declaration, where it is known.
+            call: The decorator or the call that declares it, where it is known.
             keys: As YAML has them, without name and function.
             name: Of the asset.
             code: Its function as ``module:name``, and the name's place.
             spot: Of the declaration.
         """
-        expressions = {} if found is None else dict(_arguments(found))
+        expressions = dict(_arguments(call))
         head = expressions.get("asset")
         pairs = [self._pair("asset", name, head, spot)]
         if code is not None:
@@ -145,17 +144,35 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _arguments(found: Found) -> Iterator[tuple[str, tuple[ast.expr | ast.keyword, ast.expr]]]:
+def keywords_of(call: ast.expr | None) -> dict[str, ast.expr]:
+    """The values of a call's named arguments, and of a literal ``**{…}``, by their names in Python."""
+    named: dict[str, ast.expr] = {}
+    for keyword in call.keywords if isinstance(call, ast.Call) else ():
+        if keyword.arg is not None:
+            named[keyword.arg] = keyword.value
+        elif isinstance(keyword.value, ast.Dict):
+            named |= {name: value for name, _, value in _literal_pairs(keyword.value)}
+    return named
+
+
+def _literal_pairs(node: ast.Dict) -> Iterator[tuple[str, ast.expr, ast.expr]]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value, key, value
+
+
+def _arguments(call: ast.expr | None) -> Iterator[tuple[str, tuple[ast.expr | ast.keyword, ast.expr]]]:
     """The arguments of a declaration by the keys of YAML that they are."""
-    for each in found.arguments[:1]:
+    if not isinstance(call, ast.Call):
+        return
+    for each in call.args[:1]:
         yield "asset", (each, each)
-    for keyword in found.keywords:
+    for keyword in call.keywords:
         if keyword.arg is not None:
             yield OTHERWISE.get(keyword.arg, keyword.arg), (keyword, keyword.value)
         elif isinstance(keyword.value, ast.Dict):
-            for key, value in zip(keyword.value.keys, keyword.value.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    yield OTHERWISE.get(key.value, key.value), (key, value)
+            for name, key, value in _literal_pairs(keyword.value):
+                yield OTHERWISE.get(name, name), (key, value)
 
 
 def _places(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:

@@ -1,0 +1,70 @@
+"""Stands in for pyspark where it is not installed, so that modules can be imported to find the assets they declare.
+
+Planning needs no Spark, and a module that declares assets mostly names `pyspark` for annotations and inside functions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final
+
+_PACKAGES: Final = ("pyspark", "delta")
+
+
+class _Placeholder:
+    """Any name of a package that is not there; calls, attributes and items of it are placeholders, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, ARG002  whatever it is given
+        return self
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: object) -> Any:  # noqa: ANN401
+        return self
+
+    def __or__(self, other: object) -> Any:  # noqa: ANN401
+        return self
+
+    __ror__ = __or__
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return ()
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None,  # noqa: ARG002  as importlib calls it
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """The spec of a module that is not installed."""
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in _PACKAGES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Gives the module every name, each a placeholder."""
+        module.__dict__["__getattr__"] = _name
+        module.__dict__["__all__"] = []
+
+
+def _name(name: str) -> Any:  # noqa: ANN401
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _Placeholder()
+
+
+def replace_absent_spark() -> None:
+    """Makes ``import pyspark`` and ``import delta`` succeed in this process; installed packages are left alone."""
+    if find_spec(_PACKAGES[0]) is None:
+        sys.meta_path.append(_Finder())

@@ -1,0 +1,238 @@
+"""The assets that modules declare when they are imported, with the places of the code that declares them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sparkassets.authoring.declarations import OTHERWISE
+from sparkassets.core.spec.bodies import Function
+from sparkassets.core.spec.document import Document, SourceFile
+from sparkassets.core.suggestions import lacks_module
+from sparkassets.errors import Problem
+from sparkassets.frozen import frozen
+from sparkassets.project.declared.importing import ImportResult
+from sparkassets.project.declared.modules import PythonFile, PythonModule, PythonModules
+from sparkassets.project.declared.nodes import Nodes, Spot, keywords_of
+from sparkassets.project.functions import broken_in, function_at
+from sparkassets.project.module_names import WHOLE, Part
+
+_HINT: Final = "modules that declare assets are imported to find these, in a process of their own"
+_NAMED: Final = re.compile(r"\basset\(\s*['\"](\w+)|\bname\s*=\s*['\"](\w+)|\bdef\s+(\w+)")
+
+
+@frozen
+class DeclaredAsset:
+    """An asset that a module declares.
+
+    Attributes:
+        document: With the places of the module's code.
+        module: That declares it, when it is imported.
+        function: What is known of its function; None for SQL and sources.
+        code: What the function is made of.
+    """
+
+    document: Document
+    module: PythonFile
+    function: Function | None = None
+    code: tuple[Part, ...] = ()
+
+
+@frozen
+class DeclaredAssets:
+    """All assets that modules declare.
+
+    Attributes:
+        problems: Of modules that could not be read or imported.
+        unreadable: Names that assets of these may have.
+    """
+
+    assets: tuple[DeclaredAsset, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    unreadable: frozenset[str] = frozenset()
+
+
+def declared_assets(
+    files: Mapping[str, PythonFile],
+    import_all: Callable[[Sequence[PythonFile]], ImportResult],
+    *,
+    environment: Mapping[str, str],
+) -> DeclaredAssets:
+    """The assets that modules declare, and what is wrong with modules.
+
+    Args:
+        files: The modules of the allowed packages, by their dotted names.
+        import_all: Imports modules and reports what they declare.
+        environment: In which it does.
+    """
+    modules = PythonModules(files)
+    problems: list[Problem] = []
+    unreadable: set[str] = set()
+    for broken in modules.broken():
+        line, column, message = broken_in(broken.file)
+        problems.append(broken.file.problem(line, column, f"this is not Python: {message}"))
+        unreadable |= _possible_names(broken.file)
+    declaring = modules.declaring()
+    result = import_all(declaring) if declaring else ImportResult()
+    for failure in result.failures:
+        if modules.module(failure["module"]) is not None:
+            problem, file = _failed_import(modules, failure)
+            problems.append(problem)
+            unreadable |= _possible_names(file)
+    own = {_real_path(each): each for each in files.values()}
+    variables = {name: environment[name] for name in result.variables if environment.get(name)}
+    found = [
+        _Declaration(modules, own, module, each).asset(variables)
+        for each in result.assets
+        if (module := own.get(os.path.realpath(each["file"]))) is not None
+    ]
+    return DeclaredAssets(tuple(found), tuple(problems), frozenset(unreadable))
+
+
+def _failed_import(modules: PythonModules, failure: Mapping[str, Any]) -> tuple[Problem, SourceFile]:
+    """What is wrong with a module, at the line that raised, and the module."""
+    module = modules.files[failure["module"]]
+    files = {_real_path(each): each.file for each in modules.files.values()}
+    place = failure["file"] and files.get(os.path.realpath(failure["file"]))
+    file, line = (place, failure["line"]) if place else (module.file, 1)
+    text = file.lines[line - 1] if line <= len(file.lines) else ""
+    column = len(text) - len(text.lstrip()) + 1
+    message = f"the module {module.name!r} cannot be imported: {failure['error']}"
+    lacks = failure.get("lacks")
+    hint = f"{lacks_module(lacks, module.name)}; {_HINT}" if lacks else _HINT
+    return file.problem(line, column, message, hint=hint, width=len(text.strip())), module.file
+
+
+def _possible_names(file: SourceFile) -> set[str]:
+    """What may be names of assets in a module that is not understood."""
+    return {name for found in _NAMED.findall(file.text) for name in found if name}
+
+
+def _real_path(file: PythonFile) -> str:
+    relative = file.name.replace(".", "/")
+    return os.path.realpath(f"{file.search_path}/{relative}{'/__init__.py' if file.is_package else '.py'}")
+
+
+class _Declaration:
+    """One asset as the import reports it.
+
+    Args:
+        files: All modules, by their real paths.
+        module: That declares it.
+        reported: As `sparkassets.authoring.discovery` writes it.
+    """
+
+    def __init__(
+        self, modules: PythonModules, files: Mapping[str, PythonFile], module: PythonFile, reported: Mapping[str, Any]
+    ) -> None:
+        self._modules = modules
+        self._files = files
+        self._module = module
+        self._reported = reported
+        self._nodes = Nodes(module.file)
+        self._problems: list[Problem] = []
+
+    def asset(self, variables: Mapping[str, str]) -> DeclaredAsset:
+        """The asset.
+
+        Args:
+            variables: Of the environment, those that modules read.
+        """
+        call = self._expression()
+        spot = self._nodes.spot(call) if call is not None else self._line()
+        name, keys = self._reported["name"], self._reported["keys"]
+        function = self._function()
+        failed = set(self._refused_keys(call, spot))
+        root = self._nodes.document(call, keys, name=name, code=self._body(function, spot), spot=spot)
+        texts = dict(_used(variables, keys, name))
+        document = Document(self._module.file, root, problems=self._problems, failed=failed, variables=texts)
+        if function is None:
+            return DeclaredAsset(document, self._module)
+        module, node = function
+        known = function_at(node, module.of.file, module.names, elsewhere=True)
+        return DeclaredAsset(document, self._module, known, tuple(self._parts(module.of)))
+
+    def _refused_keys(self, call: ast.expr | None, spot: Spot) -> Iterator[str]:
+        """Keys that the decorator refused, each with its problem."""
+        places = keywords_of(call)
+        for key, message in self._reported["problems"]:
+            at = self._nodes.spot(places[key]) if key in places else spot
+            self._add(at, message)
+            yield OTHERWISE.get(key, key)
+
+    def _body(self, function: tuple[PythonModule, ast.stmt] | None, spot: Spot) -> tuple[str, Spot] | None:
+        """The function as ``module:name`` and the place of its name; None for SQL and sources."""
+        reported = self._reported["function"]
+        if reported is None:
+            return None
+        if function is None:
+            what = f"asset {self._reported['name']!r} is made by {reported['name']}"
+            self._add(spot, f"{what}; expected a function by 'def' in the project's packages")
+            return f"{self._module.name}:unknown", spot
+        module, node = function
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            at = self._nodes.name_of(node) if module.of is self._module else spot
+            return f"{self._module.name}:{node.name}", at
+        return None
+
+    def _parts(self, file: PythonFile) -> Iterator[Part]:
+        """What the function is made of; all of the module that declares it, where that is not one statement of it."""
+        top, _, inner = self._reported["function"]["name"].partition(".")
+        yield file.name, top
+        if inner or file.name != self._module.name:
+            yield self._module.name, WHOLE
+
+    def _expression(self) -> ast.expr | None:
+        """What declares the asset: the decorator, or its call."""
+        module = self._modules.module(self._module.name)
+        first, last, column, end = self._reported["positions"] or (None, None, None, None)
+        for node in ast.walk(module.tree) if module is not None else ():
+            if isinstance(node, ast.Call | ast.Name | ast.Attribute):
+                own = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+                if own == (first, last, column, end):
+                    return node
+        return None
+
+    def _line(self) -> Spot:
+        line = (self._reported["positions"] or [1])[0] or 1
+        return Spot(line - 1, 0, line - 1, 1)
+
+    def _function(self) -> tuple[PythonModule, ast.FunctionDef | ast.AsyncFunctionDef] | None:
+        """The function's module and definition, whose code begins in the line that the import reported."""
+        reported = self._reported["function"]
+        file = self._files.get(os.path.realpath(reported["file"])) if reported and reported["file"] else None
+        module = self._modules.module(file.name) if file is not None else None
+        if file is None or module is None:
+            return None
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                first = min(each.lineno for each in [*node.decorator_list, node])
+                if first == reported["line"] and node.name == reported["name"].rpartition(".")[2]:
+                    return module, node
+        return None
+
+    def _add(self, spot: Spot, message: str) -> None:
+        width = spot.end_column - spot.column if spot.end_line == spot.line else 1
+        self._problems.append(self._module.file.problem(spot.line + 1, spot.column + 1, message, width=width))
+
+
+def _used(variables: Mapping[str, str], *values: object) -> Iterator[tuple[str, str]]:
+    """Those variables of the environment whose values stand in what is declared."""
+    texts = list(_texts(values))
+    yield from ((name, value) for name, value in variables.items() if any(value in text for text in texts))
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, inner in value.items():
+                yield from _texts(key)
+                yield from _texts(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _texts(inner)
