@@ -183,7 +183,7 @@ class Dependency:
         found = self._mapped()
         if found is None or self.consumer.segments or self.inlet.segments:
             each = self.consumer.each(some)
-            return PartitionSet.union([one for one in each if self.inlet.count(self.up(one) & whole) >= least])
+            return PartitionSet.union([one for one in each if self.inlet.has_at_least(self.up(one) & whole, least)])
         mapping, down, up = found
         starts = [start for start, _ in up.slots(whole.time)]
         ends = [up.stop(start) for start in starts]

@@ -433,6 +433,8 @@ class Partitioning:
     def count(self, parts: PartitionSet) -> int:
         """How many partitions lie in ``parts`` wholly; takes time by ranges and clock changes, not by partitions.
 
+        Of time that is open at a side, which `can_list` tells, there is no such number.
+
         >>> days = Partitioning(TimePartition("day", "UTC"))
         >>> days.count(PartitionSet.span(0, 200_000)), UNPARTITIONED.count(EVERYTHING)
         (2, 1)
@@ -443,6 +445,15 @@ class Partitioning:
         times = {id(ranges): ranges for _, ranges in rows}  # many tuples have the same, which is counted once
         tuples_of = Counter(id(ranges) for _, ranges in rows)
         return sum(number * time.count(times[same]) for same, number in tuples_of.items())
+
+    def has_at_least(self, parts: PartitionSet, number: int) -> bool:
+        """Whether so many partitions lie in ``parts`` wholly, which may be open at a side.
+
+        >>> days = Partitioning(TimePartition("day", "UTC"))
+        >>> days.has_at_least(EVERYTHING, 3), days.has_at_least(PartitionSet.span(0, 200_000), 3)
+        (True, False)
+        """
+        return not self.can_list(parts) or self.count(parts) >= number
 
     def each(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, each as a set, oldest first."""

@@ -69,8 +69,9 @@ def _lacking_some(
 
 
 def _lacks(needed: Dependency, block: PartitionSet, able: PartitionSet, there: PartitionSet, least: int) -> bool:
-    mapped, inlet = needed.up(block) & able, needed.inlet
-    return inlet.count(mapped & there) < min(least, inlet.count(mapped))
+    mapped, inlet = needed.inlet.inside(needed.up(block) & able), needed.inlet
+    whole = inlet.inside(mapped & there)
+    return whole != mapped and not inlet.has_at_least(whole, least)
 
 
 def counted(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False) -> PartitionSet:

@@ -86,7 +86,7 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
     if asset.start is not None:
         return partitioning.between(asset.start, None) & over
     since = partitioning.cover(state.ever or partitioning.last_over(context.now))
-    return partitioning.between(since.first, None) & over
+    return partitioning.between(since.first, None) & over if since else NOTHING  # no segment is known yet
 
 
 def _needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> PartitionSet:
