@@ -11,7 +11,7 @@ from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import WriteMap
 from sparkassets.core.suggestions import meant_by
-from sparkassets.core.writes import History, Upsert, Write, is_hidden
+from sparkassets.core.writes import History, Upsert, Write
 
 
 def check_upsert(draft: AssetDraft, body: Body, write: Write | None) -> None:
@@ -51,8 +51,3 @@ def _check_history(
         message = f"nothing tells from when a row holds: asset {asset!r} has no column {history.valid_from!r}"
         hint = meant_by(history.valid_from, columns) or "give it, or write newest_by: <the column of the source's time>"
         (at / "valid_from").problem(message, hint=hint)
-    elif has_time and not stored and (hidden := [name for name in write.newest_by if is_hidden(name)]):
-        message = (
-            f"beside the column {history.valid_from!r} 'newest_by' must be stored, but {hidden[0]!r} begins with '_'"
-        )
-        (at / "valid_from").problem(message, hint="rename it without '_'")

@@ -43,7 +43,7 @@ def _upsert(draft: AssetDraft, given: UpsertMap, at: At) -> Upsert:
             (draft.at / "partition").problem(message, hint="give the column another name")
     history = None
     if given.history is not None:
-        history = _history(given.history, given, at / "history", newest_by)
+        history = _history(given.history, given, at / "history")
         if draft.partitioning.time is not None:
             message = "a history cannot have a partition by time: the rows of a key would lie in several"
             (at / "history").key_problem(message, hint="take the partition out, or give it segments alone")
@@ -80,12 +80,12 @@ def _kept(given: UpsertMap, at: At) -> Duration | None:
     found = Duration.parse(given.keep_deletes)
     if min(found.months, found.days, found.seconds) < 0 or found == Duration.parse("0s"):
         at.problem(f"'keep_deletes' is {given.keep_deletes!r}; expected a duration of more than 0")
-    if given.newest_by is None:
+    if given.newest_by is None and given.history is None:
         at.key_problem("'keep_deletes' needs 'newest_by': without it no row is late, and nothing is remembered")
     return found
 
 
-def _history(given: HistoryMap, upsert: UpsertMap, at: At, newest_by: Sequence[str]) -> History:
+def _history(given: HistoryMap, upsert: UpsertMap, at: At) -> History:
     seen = {name.lower(): "a key" for name in upsert.keys}
     for key, name in (("valid_from", given.valid_from), ("valid_to", given.valid_to), ("current", given.current)):
         if is_hidden(name):
@@ -93,6 +93,4 @@ def _history(given: HistoryMap, upsert: UpsertMap, at: At, newest_by: Sequence[s
         elif name.lower() in seen:
             (at / key).problem(f"the column {name!r} is {seen[name.lower()]}, too; expected another name")
         seen.setdefault(name.lower(), f"{key!r}")
-    if len(newest_by) > 1:
-        at.problem("a history goes by one column of time, but 'newest_by' is a list", hint="name one column")
     return History(given.valid_from, given.valid_to, given.current)

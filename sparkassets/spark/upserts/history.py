@@ -2,8 +2,11 @@
 
 What the table holds is a function of all changes that ever came, whatever their order: of a key sorted by time each
 change holds until the next one, or until the key was deleted. A row of the table is a change; deletions are remembered
-beside it. So the rows of the keys that a run touches are made anew from what is there, what is remembered, and what
-comes; those that come out as they are stay. At one instant a change wins over a deletion.
+beside it, and of every change how new it is where the table does not store that. So the rows of the keys that a run
+touches are made anew from what is there, what is remembered, and what comes; those that come out as they are stay.
+
+Of several changes of a key at one instant the last by `newest_by` counts; the others leave no row. Where that does not
+order them a change wins over a deletion, and a later run over an earlier one.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 _CAME: Final = "__sparkassets_came"
 _UNTIL: Final = "__sparkassets_until"
+_NUMBER: Final = "__sparkassets_number"
+_STORED: Final = "__sparkassets_stored"
 
 
 def with_times(schema: StructType, write: Upsert, history: History, *, asset: str) -> StructType:
@@ -43,8 +48,6 @@ def with_times(schema: StructType, write: Upsert, history: History, *, asset: st
             f"{asset}: nothing tells from when a row holds: the result has no column {history.valid_from!r}",
             hint="give it, or write newest_by: <the column of the source's time>, which it then holds",
         )
-    if time is not None and any(map(is_hidden, write.newest_by)):
-        raise RunError(f"{asset}: beside {history.valid_from!r} 'newest_by' must be stored: rename it without '_'")
     stored = [field for field in schema.fields if not is_hidden(field.name)]
     if time is None:
         first = names.get(write.newest_by[0].lower())
@@ -67,57 +70,70 @@ def changes(asset: str, write: Upsert, history: History, frame: DataFrame, *, pa
     more = write.newest_by if has_time else write.newest_by[1:]
     rows = Rows.of(asset, replace(write, newest_by=more), frame, partition=[*partition, history.valid_from])
     within = rows.within if has_time and rows.within else (rows.keys[-1], *rows.within)
-    stored = tuple(name for name in rows.newest_by if not is_hidden(name))
-    return replace(rows, within=within, newest_by=stored, is_history=True)
+    return replace(rows, within=within, is_history=True)
 
 
 def state(
-    rows: Rows, history: History, came: DataFrame, *, there: DataFrame | None, deleted: DataFrame | None
+    rows: Rows, history: History, came: DataFrame, *, there: DataFrame | None, remembered: DataFrame | None
 ) -> DataFrame:
     """The rows that the table is to have of the keys that come, but for those that it has so.
+
+    A row of the table that a deletion of its instant came after is among them, as one with `DELETED`.
 
     Args:
         rows: What comes, as told by `changes`.
         history: The names of its columns.
         came: The changes and deletions, with `DELETED`.
         there: The rows of the table, of these keys at least; None of an empty one.
-        deleted: What is remembered of deletions, the columns of ``rows.keys``; None where nothing is.
+        remembered: What is remembered of the keys, as `Memory.as_rows` yields it; None where nothing is.
     """
     from pyspark.sql import functions as sql
 
     *keys, time = rows.keys
-    values = [name for name in came.columns if name not in (*rows.keys, DELETED) and not is_hidden(name)]
+    hidden = [name for name in rows.newest_by if is_hidden(name)]
+    values = [name for name in came.columns if name not in (*rows.keys, DELETED)]
+    values = [name for name in values if name in hidden or not is_hidden(name)]
     mine = came.select(*map(_c, rows.keys), *map(_c, values), _c(DELETED), sql.lit(1).alias(_CAME))
     mine = mine.withColumn(_UNTIL, sql.lit(None).cast(came.schema[time].dataType))
     touched = came.select(*map(_c, keys)).distinct()
     events = mine
-    if deleted is not None:
-        gone = deleted.join(touched, keys, "left_semi").withColumns({DELETED: sql.expr("true"), _CAME: sql.lit(0)})
+    if remembered is not None:
+        remembered = remembered.join(touched, keys, "left_semi")
+        gone = remembered.filter(DELETED).withColumn(_CAME, sql.lit(0))
         events = events.unionByName(gone, allowMissingColumns=True)
     if there is not None:
         known = there.join(touched, keys, "left_semi").withColumns({DELETED: sql.expr("false"), _CAME: sql.lit(0)})
         known = known.withColumnRenamed(history.valid_to, _UNTIL).drop(history.current)
+        if remembered is not None and hidden:
+            newest = remembered.filter(f"NOT {DELETED}").select(*map(_c, rows.keys), *map(_c, hidden))
+            known = known.join(newest, list(rows.keys), "left")
         events = events.unionByName(known, allowMissingColumns=True)
-    return _sequence(events, rows, history, newest_by=rows.newest_by)
+    return _sequence(events, rows, history).drop(*hidden)
 
 
-def _sequence(events: DataFrame, rows: Rows, history: History, *, newest_by: Sequence[str]) -> DataFrame:
+def _sequence(events: DataFrame, rows: Rows, history: History) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
     *keys, time = rows.keys
-    order = [sql.col(_q(DELETED)).asc(), *(sql.col(_q(name)).desc() for name in newest_by), sql.col(_CAME).desc()]
-    at_once = Window.partitionBy(*map(_c, rows.keys)).orderBy(*order)
-    chosen = events.withColumn("__sparkassets_number", sql.row_number().over(at_once)).filter(
-        "__sparkassets_number = 1"
+    at_once = Window.partitionBy(*map(_c, rows.keys))
+    newest = [_c(name).desc() for name in rows.newest_by]
+    order = [*newest, _c(DELETED).asc(), _c(_CAME).desc()]
+    is_stored = sql.expr(f"{_CAME} = 0 AND NOT {DELETED}")
+    numbered = events.withColumns(
+        {
+            _NUMBER: sql.row_number().over(at_once.orderBy(*order)),
+            _STORED: sql.max(is_stored).over(at_once),
+        }
     )
+    chosen = numbered.filter(f"{_NUMBER} = 1")
     by_key = Window.partitionBy(*map(_c, keys)).orderBy(_c(time))
     until = sql.lead(_c(time)).over(by_key)
-    ended = chosen.withColumn(history.valid_to, until).filter(f"NOT {_q(DELETED)}")
+    ended = chosen.withColumn(history.valid_to, until)
     ended = ended.withColumn(history.current, sql.col(_q(history.valid_to)).isNull())
     same = f"{_CAME} = 0 AND {_UNTIL} <=> {_q(history.valid_to)}"
-    kept = ended.filter(f"NOT ({same})").withColumn(DELETED, sql.expr("false"))
-    return kept.drop("__sparkassets_number", _CAME, _UNTIL)
+    changed = ended.filter(f"CASE WHEN {DELETED} THEN {_STORED} ELSE NOT ({same}) END")
+    return changed.drop(_NUMBER, _STORED, _CAME, _UNTIL)
 
 
 def _c(name: str) -> Column:

@@ -1,4 +1,4 @@
-"""What upserts remember beside a table: of keys that were deleted, and of those whose `newest_by` is not stored.
+"""What upserts remember beside a table: keys that were deleted, and the order of rows where it is not stored.
 
 It is a Delta table with a row for each thing that was seen: the key, its `newest_by`, whether it was deleted then, and
 when that was remembered. A commit of the target names the version of it that counts; whatever came after that version
@@ -104,12 +104,13 @@ class Memory:
     @property
     def columns(self) -> list[str]:
         """Names of the columns that tell a key and how new it is."""
-        return [*map(_key, self.rows.keys), *map(_newest, self.rows.late_by)]
+        return [*map(_key, self.rows.keys), *map(_newest, self.rows.newest_by)]
 
-    @property
-    def as_keys(self) -> list[str]:
-        """What makes the keys of what is remembered, as the rows have them."""
-        return [f"{_q(_key(name))} AS {_q(name)}" for name in self.rows.keys]
+    def as_rows(self, known: DataFrame) -> DataFrame:
+        """What is remembered, of each key its newest, in the columns of the rows: keys, `newest_by` and `DELETED`."""
+        keys = [f"{_q(_key(name))} AS {_q(name)}" for name in self.rows.keys]
+        newest = [f"{_q(_newest(name))} AS {_q(name)}" for name in self.rows.newest_by]
+        return self._compact(known).selectExpr(*keys, *newest, DELETED)
 
     def without_late(self, chosen: DataFrame, session: SparkSession) -> DataFrame:
         """The chosen rows without those that are older than what is remembered of their keys."""
@@ -119,7 +120,7 @@ class Memory:
         if known is None:
             return chosen
         on = [sql.col(f"c.{_q(name)}") == sql.col(f"m.{_q(_key(name))}") for name in self.rows.keys]
-        older = _struct("c", self.rows.late_by) < _struct("m", [_newest(name) for name in self.rows.late_by])
+        older = _struct("c", self.rows.newest_by) < _struct("m", [_newest(name) for name in self.rows.newest_by])
         condition = older
         for each in on:
             condition = each & condition
@@ -154,19 +155,19 @@ class Memory:
     def _seen(self, staged: DataFrame) -> DataFrame:
         rows = staged if self.rows.remembers_all else staged.filter(DELETED)
         keys = [f"{_q(name)} AS {_q(_key(name))}" for name in self.rows.keys]
-        newest = [f"{_q(name)} AS {_q(_newest(name))}" for name in self.rows.late_by]
+        newest = [f"{_q(name)} AS {_q(_newest(name))}" for name in self.rows.newest_by]
         return rows.selectExpr(*keys, *newest, DELETED, f"current_timestamp() AS {AT}")
 
     def _compact(self, frame: DataFrame) -> DataFrame:
-        """Of each key what is newest; of a history, whose keys tell the instant, each deletion once."""
+        """Of each key the newest; of those that are equally new a row that is there, which is not forgotten."""
         from pyspark.sql import functions as sql
 
         keys = [sql.col(_q(_key(name))) for name in self.rows.keys]
-        newest = [sql.col(_q(_newest(name))) for name in self.rows.late_by]
-        if not newest:
-            return frame.groupBy(*keys).agg(sql.max(DELETED).alias(DELETED), sql.max(AT).alias(AT))
-        best = sql.max(sql.struct(*newest, sql.col(DELETED), sql.col(AT))).alias("best")
-        return frame.groupBy(*keys).agg(best).select(*keys, "best.*")
+        newest = [sql.col(_q(_newest(name))) for name in self.rows.newest_by]
+        is_there = sql.expr(f"NOT {DELETED}").alias("is_there")
+        best = frame.groupBy(*keys).agg(sql.max(sql.struct(*newest, is_there, sql.col(AT))).alias("best"))
+        found = [sql.col(f"best.{_q(_newest(name))}") for name in self.rows.newest_by]
+        return best.select(*keys, *found, sql.expr("NOT best.is_there").alias(DELETED), f"best.{AT}")
 
     def _vacuum(self, session: SparkSession) -> None:
         """Removes what no version of the last week needs; where that cannot be done it stays."""

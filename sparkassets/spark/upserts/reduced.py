@@ -39,8 +39,8 @@ class Rows:
         asset: For messages.
         frame: As computed; a row outside the run's blocks fails the job that computes it.
         keys: Columns that tell rows apart, those of partitions with them, as the frame has them.
-        newest_by: Columns that tell which counts and are compared with what came before; with their types.
-        within: Columns by which one is chosen of a run's own rows, ascending in weight from the last.
+        newest_by: Columns by which rows of a key are ordered, within a run and against earlier runs.
+        within: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.
         delete_when: None where no row deletes.
         is_feed: Whether the rows are changes as Delta's feed tells them.
         is_history: Whether each is a change that stays, at the instant that the last of its keys tells.
@@ -78,14 +78,9 @@ class Rows:
         return [name for name in self.frame.columns if not is_hidden(name)]
 
     @property
-    def late_by(self) -> tuple[str, ...]:
-        """Columns by which what comes is late against what is remembered."""
-        return () if self.is_history else self.newest_by
-
-    @property
     def remembers_all(self) -> bool:
-        """Whether the table does not tell how new its rows are, so that it is remembered of every key."""
-        return any(map(is_hidden, self.late_by))
+        """Whether the table does not store the order of its rows, so that it is remembered of every key."""
+        return any(map(is_hidden, self.newest_by))
 
     @property
     def remembers(self) -> bool:
@@ -121,12 +116,7 @@ class Rows:
         rows = self._marked()
         if not self.within:
             return rows.withColumn(_TIED, sql.count(sql.lit(1)).over(by_key) > 1)
-        order, came = [sqltext.name(name) for name in self.within], f"NOT {DELETED}"
-        if self.is_history:  # of one instant, where a change wins over a deletion in whatever run that comes
-            order = [came, *order]
-        elif self.is_feed:
-            order = [*order, came]
-        ordered = by_key.orderBy(*(sql.expr(each).desc() for each in order))
+        ordered = by_key.orderBy(*(sql.expr(each).desc() for each in self._order()))
         hashed = row_hash(self.frame.schema)
         rows = rows.withColumn(_HASH, sql.lit(None).cast("bigint") if hashed is None else sql.expr(hashed))
         rows = rows.withColumns(
@@ -140,6 +130,17 @@ class Rows:
         return rows.filter(f"NOT ({again} AND {_HASH} <=> __sparkassets_first AND {_HASH} IS NOT NULL)").withColumn(
             _TIED, sql.expr(again)
         )
+
+    def _order(self) -> list[str]:
+        """SQL of what decides between rows of a key, the weightiest first.
+
+        In a history a change wins over a deletion that `newest_by` does not put after it. The commit of a feed comes
+        only then: later runs do not know it, and must decide in the same way.
+        """
+        order, came = [sqltext.name(name) for name in self.within], f"NOT {DELETED}"
+        if self.is_history and order[-1:] == [sqltext.name(VERSION)] and VERSION not in self.newest_by:
+            return [*order[:-1], came, order[-1]]
+        return [*order, came] if self.is_history or self.is_feed else order
 
     def _marked(self) -> DataFrame:
         """The rows that count, with `DELETED`."""
@@ -187,7 +188,10 @@ class Rows:
         more = "; …" if len(found) > _SHOWN else ""
         keys = ", ".join(self.keys)
         if self.is_history:
-            what, hint = "several changes of one key at one instant", "one more column in newest_by tells which counts"
+            what = "several changes of one key at one instant"
+            if self.newest_by:
+                what += f", equal in {', '.join(self.newest_by)}"
+            hint = "a list of columns orders them: newest_by: [<time>, <column>], such as the position in the log"
         elif self.newest_by:
             what = f"several rows of one key that are equal in {', '.join(self.newest_by)}"
             hint = "a list of columns tells more: newest_by: [<column>, <column>]"

@@ -164,7 +164,7 @@ class _Run:
         if self.write.history is None:
             raise TypeError(f"{self.asset.name} has no history")
         known, keys = self.memory.read(self.session), self.rows.keys
-        deleted = None if known is None else known.filter(DELETED).selectExpr(*self.memory.as_keys)
+        remembered = None if known is None else self.memory.as_rows(known)
         there = None
         if self.table is not None:
             there = self.relation.rows(self.session, self.table.version)
@@ -175,7 +175,8 @@ class _Run:
             ]
             for condition in [*bounds, *([] if self.blocks is None else [self.blocks.predicate])]:
                 there = there.filter(condition)
-        return history.state(self.rows, self.write.history, found.rows(self.session), there=there, deleted=deleted)
+        came = found.rows(self.session)
+        return history.state(self.rows, self.write.history, came, there=there, remembered=remembered)
 
     def merging(self, found: Staged) -> Landing | None:
         """How what is staged is merged; None where there is no table yet."""
@@ -188,9 +189,9 @@ class _Run:
             found,
             self.rows.keys,
             tuple(stored),
-            () if self.rows.remembers_all else self.rows.late_by,
+            () if self.rows.is_history or self.rows.remembers_all else self.rows.newest_by,
             within=None if self.blocks is None else self.blocks.predicate,
-            deletes=self.rows.delete_when is not None and not self.rows.is_history,
+            deletes=self.rows.delete_when is not None,
         )
         before = evolution.to_alter(self.asset, fitting.schema, self.table)
         return Landing(fitting, "nothing", columns, before=before, merge=merge)

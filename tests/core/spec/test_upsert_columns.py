@@ -69,15 +69,6 @@ a.yml:4:85: the SELECT of asset 'a' yields the column 'holds', which the history
                                                                                         ^^^^^
   hint: take it out of the SELECT, or give it another name here""",
         ),
-        (
-            "id, since, _at",
-            f"{{keys: [id], newest_by: _at, {HISTORY}}}",
-            """\
-a.yml:4:68: beside the column 'since' 'newest_by' must be stored, but '_at' begins with '_'
-    write: {upsert: {keys: [id], newest_by: _at, history: {valid_from: since, valid_to: until, current: holds}}}
-                                                                       ^^^^^
-  hint: rename it without '_'""",
-        ),
     ],
 )
 def test_what_the_select_lacks(select, upsert, expected):
@@ -93,6 +84,9 @@ def test_what_the_select_lacks(select, upsert, expected):
         ("id, x AS since", f"{{keys: [id], {HISTORY}}}"),
         ("id, seq, x AS since", f"{{keys: [id], newest_by: seq, {HISTORY}}}"),
         ("id, at AS _at", f"{{keys: [id], newest_by: _at, {HISTORY}}}"),
+        ("id, at AS _at, lsn AS _lsn", f"{{keys: [id], newest_by: [_at, _lsn], {HISTORY}}}"),
+        ("id, since, lsn AS _lsn", f"{{keys: [id], newest_by: _lsn, keep_deletes: 3d, {HISTORY}}}"),
+        ("id, since", f"{{keys: [id], keep_deletes: 3d, {HISTORY}}}"),
         ("*", f"{{keys: [id], {HISTORY}}}"),
         ("id, _change_type, _commit_version", "{keys: [id]}"),
     ],
