@@ -10,15 +10,17 @@ from sparkassets.app.adapters import Adapters
 from sparkassets.app.announcing import Announcing
 from sparkassets.app.branching import Branching
 from sparkassets.core.definitions import Definition
+from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import ClaimEntry
-from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.runs import Promotion, RunRequest
-from sparkassets.core.spec.model import ProjectSpec, SourceSpec
+from sparkassets.core.spec.model import InletSpec, ProjectSpec, SourceSpec
 from sparkassets.errors import InputError
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.state.memory import MemoryStore
 from sparkassets.testing.rehearsal import Rehearsal
-from tests.builders import asset, project, source
+from tests.builders import asset, at, project, source
 
 
 class Whole(Branching, Announcing):
@@ -39,7 +41,9 @@ class Memory:
 
     def project(self, code: int) -> Whole:
         events = replace(source("s"), source=SourceSpec("events"))
-        spec = project(events, asset("a", "s", definition=Definition(f"a{code}")), asset("b", "a", by=None))
+        return self.of(project(events, asset("a", "s", definition=Definition(f"a{code}")), asset("b", "a", by=None)))
+
+    def of(self, spec: ProjectSpec) -> Whole:
         return Whole(spec, self.adapters(spec))
 
     def adapters(self, spec: ProjectSpec) -> Adapters:
@@ -138,3 +142,40 @@ def test_code_that_the_branch_has_not_run_is_not_promoted_and_the_base_does_not_
     assert memory.stores["/s"].history() == before
     assert [run.asset for run in later.branch("dev").run(at="2025-02-01").runs] == ["a", "b"]
     assert [run.asset for run in later.plan_promotion("dev").runs] == ["a"]
+
+
+def bounded(code: int) -> ProjectSpec:
+    """A source that begins within a month and a week, what reads it, and grains and windows of that."""
+    events = replace(source("landed"), source=SourceSpec("events"), start=at("2026-09-02"))
+    windowed = InletSpec("daily", "", WindowMapping.trailing(Duration.parse("7d")))
+    return project(
+        events,
+        asset("orders", "landed", definition=Definition("orders")),
+        asset("daily", "orders", definition=Definition(f"daily{code}")),
+        asset("monthly", "daily", by="month"),
+        asset("weekly", "daily", by="week"),
+        asset("windowed", windowed),
+    )
+
+
+def computed(state: State) -> dict[str, list[str]]:
+    """By asset, the partitions that are there."""
+    return {
+        name: known.spec.partitioning.labels(known.coverage)
+        for name, known in state.assets.items()
+        if name not in ("landed", "orders")
+    }
+
+
+def test_a_branch_waits_for_nothing_before_the_start_that_its_base_declares():
+    memory = Memory()
+    base = memory.of(bounded(0))
+    base.add_event("landed", partition="2026-09-02..2026-09-30")
+    base.run(at="2026-10-05")
+    dev = memory.of(bounded(1)).branch("dev")
+    dev.run(at="2026-10-05")
+    there = computed(base._state("status"))
+    assert there["monthly"] == ["2026-09"]
+    assert there["weekly"] == ["2026-W36..2026-W39"]
+    assert there["windowed"] == ["2026-09-02..2026-09-30"]
+    assert computed(dev._state("status")) == there

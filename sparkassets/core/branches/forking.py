@@ -9,6 +9,8 @@ from sparkassets.core.branches.places import state_of, storage_in, warehouse_of
 from sparkassets.core.conditions import AnyOf, Leaf
 from sparkassets.core.journal.specs import FoldSpec, fold_spec
 from sparkassets.core.journal.state import State
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.spec.graph import upstream
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec
 from sparkassets.core.strategies import DateRange, Segments
@@ -54,8 +56,12 @@ def forked(project: ProjectSpec, name: str, base: State, branch: State) -> Fork:
     fresh = {each: why for each, why in fresh.items() if project.assets[each].source is not None}
     edges = upstream(project.assets)
     read = dict.fromkeys(up for each in own for up in edges[each] if up not in own)
+    bounds = PlanningContext(project, base, now=0, clock=0)
     assets = {
-        each.name: _computed(each, project, name, own) if each.name in own else _read(each, fresh)
+        each.name: replace(
+            _computed(each, project, name, own) if each.name in own else _read(each, fresh),
+            reach=_reach(each, bounds, own),
+        )
         for each in project.assets.values()
         if each.name in own or each.name in read
     }
@@ -69,6 +75,16 @@ def forked(project: ProjectSpec, name: str, base: State, branch: State) -> Fork:
     )
     reused = tuple(each for each in assets if each not in own and each not in fresh)
     return Fork(name, project, own, {each: fresh[each] for each in fresh if each in assets}, reused, made)
+
+
+def _reach(asset: AssetSpec, base: PlanningContext, own: Collection[str]) -> PartitionSet:
+    """The partitions that the base lets the asset have.
+
+    An asset that the branch reads has lost its inlets, and with them the declared bounds and the skipped partitions of
+    all assets before it; without these its consumers would wait for partitions that never come. An asset that the
+    branch computes still has its inlets; it lacks only the marks of the base.
+    """
+    return EVERYTHING - base.state_of(asset).skipped if asset.name in own else base.possible(asset.name)
 
 
 def _own(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict[str, str]:
@@ -136,8 +152,11 @@ def _computed(asset: AssetSpec, project: ProjectSpec, branch: str, own: Collecti
 
 
 def _at_once(inlet: InletSpec) -> InletSpec:
-    """An inlet that is not waited for to be quiet, fresh or late: the base has done that."""
-    return replace(inlet, settle_seconds=0, fresh_within=None, tolerance=None)
+    """The inlet without the gates that the base has passed already: it need be neither quiet nor fresh.
+
+    ``tolerance`` stays: it decides which partitions a block goes without, not only when.
+    """
+    return replace(inlet, settle_seconds=0, fresh_within=None)
 
 
 def _by_data(asset: AssetSpec) -> Schedule:

@@ -20,7 +20,7 @@ def within(asset: AssetSpec) -> PartitionSet:
 
     The rule of schedules: no interval begins before ``start``, and none at ``end`` or after.
     """
-    return asset.partitioning.between(asset.start, asset.end)
+    return asset.partitioning.between(asset.start, asset.end) & asset.reach
 
 
 def possible(
@@ -37,7 +37,7 @@ def possible(
 
 def _able(asset: AssetSpec) -> PartitionSet:
     """What its own bounds allow; segments that come to be known are no bound."""
-    return asset.partitioning.bounding.between(asset.start, asset.end)
+    return asset.partitioning.bounding.between(asset.start, asset.end) & asset.reach
 
 
 @lru_cache(maxsize=4)

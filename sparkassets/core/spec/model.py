@@ -10,6 +10,7 @@ from sparkassets.core.conditions import Condition, Leaf
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import (
+    EVERYTHING,
     UNPARTITIONED,
     Dependency,
     Match,
@@ -326,6 +327,7 @@ class AssetSpec:
         expect: By when its newest has to be there.
         notify: Who is told of it.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
+        reach: In a branch, the partitions that the base lets the asset have; everywhere else the declarations say that.
         views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
         followed: Others read its changes, and these are not all new rows: a table that a run makes keeps a change feed.
         in_paths: Of files that are read by values, whose partitions are those: the ones that their paths tell.
@@ -364,6 +366,7 @@ class AssetSpec:
     timezone: str = "UTC"
     start: int | None = None
     end: int | None = None
+    reach: PartitionSet = EVERYTHING
     paused: bool = False
     budget: Budget | None = None
     expect: Expectation | None = None
