@@ -9,6 +9,7 @@ from operator import is_
 from sparkassets.core.definitions import Definition
 from sparkassets.core.partitions import UNPARTITIONED, Dependency, Partitioning, PartitionSet
 from sparkassets.core.spec.model import AssetSpec, OnRemoved, OnUpdate, ProjectSpec
+from sparkassets.core.strategies import FullRefresh
 from sparkassets.frozen import frozen
 
 
@@ -59,6 +60,7 @@ class FoldSpec:
         definition: What it is computed by.
         outlets: Of a multi-asset, what its runs write, with where each is.
         maker: Of an outlet, whose runs write it.
+        refreshes: Whether any update of an inlet makes all of it stale: ``full_refresh``.
     """
 
     uri: str
@@ -72,6 +74,7 @@ class FoldSpec:
     learns: bool = False
     outlets: tuple[tuple[str, str], ...] = ()
     maker: str = ""
+    refreshes: bool = False
 
     def stands_elsewhere(self, before: FoldSpec) -> bool:
         """Whether what was computed is not where it would be looked for: it moved, or more is written than was."""
@@ -126,7 +129,8 @@ def fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
     appends = asset.write is not None and asset.write.only_adds
     learns = asset.source is not None and asset.partitioning.is_open
     head = (asset.uri, asset.partitioning, inlets, tuple(listens), tuple(named), storage, appends)
-    return FoldSpec(*head, asset.definition, learns, tuple(_places(asset, project)))
+    refreshes = isinstance(asset.strategy, FullRefresh) and asset.partitioning.is_partitioned
+    return FoldSpec(*head, asset.definition, learns, tuple(_places(asset, project)), refreshes=refreshes)
 
 
 def _of_outlet(asset: AssetSpec) -> FoldSpec:

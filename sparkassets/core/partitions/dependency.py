@@ -62,6 +62,11 @@ class Dependency:
         return frozenset(each.column for each in alike)
 
     @property
+    def tells_segments(self) -> bool:
+        """Whether a change of the inlet says which of the consumer's segments it is about."""
+        return self.mapping is not None and bool(self._matches())
+
+    @property
     def is_open(self) -> bool:
         """Whether a block needs all time of the inlet's partitions, which has no end: as much as there is."""
         return self.is_mapped and self.inlet.time is not None and self._mapped() is None

@@ -13,7 +13,7 @@ from sparkassets.core.planner.lookback import lookback
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
-from sparkassets.core.planner.reasons import causes_of, redone
+from sparkassets.core.planner.reasons import causes_of, due_by, redone
 from sparkassets.core.planner.slots import side_by_side, takes_over
 from sparkassets.core.planner.timing import Tick
 from sparkassets.core.planner.withheld import again as held_before
@@ -121,7 +121,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
     reasons = [*filter(None, [_reason(case, found, candidate, blocks), cut.note]), *candidate.notes]
     request = RunRequest(
         asset=asset.name,
-        kind=state.chain[-1].entry.kind if state.chain and not blocks & found.due else candidate.kind,
+        kind=state.chain[-1].entry.kind if state.chain and not blocks & _due(found, candidate) else candidate.kind,
         blocks=blocks,
         schedule_date=candidate.schedule_date,
         reason=", ".join(reasons),
@@ -130,7 +130,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
         else context.interval(events) or asset.partitioning.interval(blocks),
         cursor=candidate.cursor,
         pins={**context.pins(asset, state, blocks), **candidate.pins},
-        consumption=uses.consumption if candidate.tick else _consumption(found, uses, blocks),
+        consumption=_consumption(found, uses, blocks),
         owes=cut.owes,
         gaps=cut.gaps,
         accepted=found.held.accepted & blocks,
@@ -138,9 +138,14 @@ def _run(case: Case, found: Pending, candidate: Candidate, cut: _Cut) -> Planned
     return PlannedRun.of(request, asset=asset, state=state, events=events)
 
 
+def _due(found: Pending, candidate: Candidate) -> PartitionSet:
+    """What is out of date, or due by the trigger alone."""
+    return found.due | candidate.triggered
+
+
 def _consumption(found: Pending, uses: Uses, blocks: PartitionSet) -> Consumption:
     """What a run of ``blocks`` uses up, each event and tick for its own time."""
-    rest, asked = (found.due | found.later) - blocks, blocks & found.due
+    rest, asked = (found.due | found.by_trigger | found.later) - blocks, blocks & found.due
     remaining = {key: rest | (asked - used) for key, used in uses.blocks.items()}
     remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
     return replace(uses.consumption, remaining={key: ranges for key, ranges in remaining.items() if ranges})
@@ -153,7 +158,9 @@ def _reason(case: Case, found: Pending, candidate: Candidate, blocks: PartitionS
     if changed := blocks & found.changed:
         parts.append(f"{count(changed)} stale: {listing(causes_of(found, blocks))} changed")
     parts += [f"{count(again)} {text}" for text, again in redone(case.asset, case.state, blocks)]
-    if (again := count(blocks - found.due)) and not case.state.chain:
+    if triggered := count(blocks & candidate.triggered):
+        parts.append(f"{triggered} {due_by(case.asset)}")
+    if (again := count(blocks - _due(found, candidate))) and not case.state.chain:
         parts.append(
             f"{again} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(again, 'partition')}"
         )

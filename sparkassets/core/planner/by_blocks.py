@@ -16,7 +16,15 @@ from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.readiness import readiness, unready
 from sparkassets.core.planner.slots import busy, left_behind, side_by_side
-from sparkassets.core.planner.timing import Tick, before_tick, due_ticks, instance_tick
+from sparkassets.core.planner.timing import Tick, before_tick, due_ticks, instance_tick, tick_at
+from sparkassets.core.planner.triggers import (
+    Round,
+    is_due_by_trigger,
+    is_instance_of_tick,
+    left_open,
+    rounds,
+    unanswered,
+)
 from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.timetables import Once, Timetable
@@ -33,6 +41,8 @@ class _Asked:
         tick: The due tick if it is a timetable's.
         uses: What a run of a condition uses up; of a tick, everything.
         open: Whether what an earlier run owes may run.
+        triggered: Those of the blocks that are due by the tick or the event alone.
+        rounds: Of segments alone under ``every_instance``: each tick with the blocks that answer it.
     """
 
     blocks: PartitionSet
@@ -40,6 +50,8 @@ class _Asked:
     tick: Tick | None = None
     uses: Uses = field(default_factory=Uses)
     open: bool = True
+    triggered: PartitionSet = NOTHING
+    rounds: tuple[Round, ...] = ()
 
 
 def due_blocks(case: Case, found: Pending) -> Course:
@@ -56,12 +68,19 @@ def due_blocks(case: Case, found: Pending) -> Course:
         tick.run_after if tick else context.now,
         asked.uses,
         asked=blocks,
+        triggered=asked.triggered,
+        rounds=asked.rounds,
         since=tick.run_after if tick else None,
         tick=tick,
         interval=tick.interval if tick else None,
         cursor=tick.cursor if tick else None,
     )
     return Course((candidate,), due, waiting=asked.waiting)
+
+
+def triggered(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet:
+    """What is there and due all the same, by a tick or an event alone."""
+    return _asked(context, asset, state, found).triggered if found.by_trigger else NOTHING
 
 
 def _rescued(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -86,6 +105,8 @@ def _redone(asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet
 def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:
     """What the schedule lets through of what is missing or stale."""
     schedule = asset.schedule
+    if schedule.timetable is not None and is_instance_of_tick(asset):
+        return _by_rounds(context, asset, schedule.timetable, state, found)
     if schedule.timetable is not None and side_by_side(asset):
         return _by_interval(context, asset, schedule.timetable, state, found)
     if schedule.timetable is not None:
@@ -100,21 +121,56 @@ def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found:
     blocks = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
     rest = found.due - blocks - _redone(asset, state, found) - found.held.accepted
     waiting = unready(context, asset, verdict, rest, found)
-    return _Asked(blocks, waiting, None, uses_of(context, schedule.condition, state, times, verdict))
+    uses = uses_of(context, schedule.condition, state, times, verdict)
+    return _Asked(blocks, waiting, None, uses, triggered=blocks & found.by_trigger - found.due)
 
 
 def _by_timetable(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: Pending
 ) -> _Asked:
     """All at a tick; before it what failed is tried once more by each invocation, whenever the next tick is."""
-    uses = Uses({}, everything(context, state))
     ticks = due_ticks(context, asset, timetable, state)
+    by_trigger = is_due_by_trigger(context, asset)
     if not isinstance(ticks, Waiting):
-        return _Asked(found.due, (), _spanning(ticks), uses)
+        tick = ticks[0] if by_trigger else _spanning(ticks)  # each is a cause by itself
+        again = unanswered(asset, state, tick, found.by_trigger) - found.due
+        asked = found.due | again
+        uses = _of_tick(context, state, tick.run_after if by_trigger else None, asked)
+        return _Asked(asked, (), tick, uses, triggered=again)
     others = [item.blocks for item in state.failed if item.invocation != context.invocation]
     tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.blocks for each in found.suspects)]))
-    retried = found.due & tried
-    return _Asked(retried, (ticks,), None, uses, open=False)
+    again = left_open(asset, state, found.by_trigger) - found.due
+    retried = (found.due & tried) | again
+    used = state.ticks.get(TIMETABLE) if by_trigger else None
+    before = tick_at(timetable, used) if used is not None and again else None
+    return _Asked(retried, (ticks,), before, _of_tick(context, state, used, retried), open=False, triggered=again)
+
+
+def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> Uses:
+    """What a run for a timetable uses up: all events, and of a tick that is a cause by itself what it answers."""
+    if tick is None:
+        return Uses({}, everything(context, state))
+    return Uses({}, replace(everything(context, state), ticks={TIMETABLE: tick}), {TIMETABLE: asked})
+
+
+def _by_rounds(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: Pending
+) -> _Asked:
+    """Each segment at each tick that it has not answered; what nobody has computed yet joins the last tick."""
+    answering = rounds(context, asset, timetable, state, found.due | found.by_trigger)
+    asked = PartitionSet.union([parts for _, parts in answering])
+    late, newest = found.missing - asked, instance_tick(context, timetable)
+    if late and newest is not None:
+        answering.append((newest, late))
+        asked = asked | late
+    if not answering:
+        coming = due_ticks(context, asset, timetable, state)
+        return _Asked(NOTHING, (coming,) if isinstance(coming, Waiting) else (), open=False)
+    waiting = _not_asked(context, asset, timetable, skipped=NOTHING, later=found.due - asked)
+    first = answering[0][0]
+    uses = _of_tick(context, state, first.run_after, asked)
+    again = asked - found.due
+    return _Asked(asked, waiting, first, uses, open=False, triggered=again, rounds=tuple(answering))
 
 
 def _by_interval(

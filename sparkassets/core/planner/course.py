@@ -42,6 +42,8 @@ class Candidate:
     Attributes:
         blocks: What it would compute.
         asked: Those of them that the schedule asks for, or a driver that is gone left; others are owed by lookback.
+        triggered: Those of them that a tick, or an event, makes due by itself.
+        rounds: Of segments alone under ``every_instance``: each tick with the blocks that answer it.
         reason: What the schedule says for it.
         since: When the run was due, by which tolerances go, Unix seconds; None where each block is due at its own end.
         schedule_date: The earliest time that it might start, Unix seconds.
@@ -66,6 +68,8 @@ class Candidate:
     schedule_date: int
     uses: Uses
     asked: PartitionSet = NOTHING
+    triggered: PartitionSet = NOTHING
+    rounds: tuple[tuple[Tick, PartitionSet], ...] = ()
     reason: str = ""
     since: int | None = None
     tick: Tick | None = None

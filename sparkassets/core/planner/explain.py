@@ -9,6 +9,7 @@ from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
 from sparkassets.core.journal.withheld import Withheld, besides
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
+from sparkassets.core.planner.by_blocks import triggered
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.instance_marks import text_of
@@ -19,6 +20,7 @@ from sparkassets.core.planner.pending import Pending, cut_off, meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.planner.readiness import readiness
+from sparkassets.core.planner.reasons import due_by
 from sparkassets.core.planner.redefined import others, own_id, there_of
 from sparkassets.core.planner.redo import left_of, requested
 from sparkassets.core.planner.require import counted, lacking_blocks, required
@@ -218,7 +220,8 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
     partitioning = asset.partitioning
     found, have = pending(context, asset, state), partitioning.inside(state.coverage)
     unlisted, again = partitioning.unknown(have), requested(context, asset, state) - found.due
-    current = have - unlisted - found.all_stale - found.skipped - found.held.resting - again
+    by_trigger = triggered(context, asset, state, found)
+    current = have - unlisted - found.all_stale - by_trigger - found.skipped - found.held.resting - again
     shown = found.wanted | have | found.held.resting if blocks.is_everything else blocks
     rows = [
         ("current", current, None),
@@ -233,6 +236,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
             for name, stale in found.stale.items()
         ),
         ("stale, its code changed", found.redefined, True),
+        (due_by(asset), by_trigger, True),
         *_requested(context, asset, state, again),
         ("not over yet", found.later, None),
         ("not listed any more", unlisted, None),

@@ -10,12 +10,12 @@ from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.news import Uses
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import PlannedRun, Waiting
-from sparkassets.core.planner.reasons import causes_of, redone
+from sparkassets.core.planner.reasons import causes_of, due_by, redone
 from sparkassets.core.planner.slots import Slots, alone, busy, held, running, settling, takes_over
 from sparkassets.core.planner.timing import MOST_RUNS
 from sparkassets.core.planner.withheld import again as held_before
 from sparkassets.core.planner.wording import listing
-from sparkassets.core.runs import Consumption, RunRequest
+from sparkassets.core.runs import TIMETABLE, Consumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 
 MOST_LEFT = 1000
@@ -64,8 +64,20 @@ def share_out(
 
 
 def _candidate(course: Course, block: PartitionSet) -> Candidate:
-    """The one that the block is of."""
-    return next(each for each in course.candidates if each.blocks.overlaps(block))
+    """The one that the block is of, for the tick that the block answers."""
+    found = next(each for each in course.candidates if each.blocks.overlaps(block))
+    tick = next((tick for tick, parts in found.rounds if parts.overlaps(block)), None)
+    if tick is None or TIMETABLE not in found.uses.consumption.ticks:
+        return found
+    consumption = replace(found.uses.consumption, ticks={TIMETABLE: tick.run_after})
+    return replace(
+        found,
+        schedule_date=tick.run_after,
+        uses=replace(found.uses, consumption=consumption),
+        tick=tick,
+        interval=tick.interval,
+        cursor=tick.cursor,
+    )
 
 
 def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, slot: int, *, many: bool) -> PlannedRun:
@@ -73,7 +85,7 @@ def _run(case: Case, found: Pending, candidate: Candidate, block: PartitionSet, 
     uses = candidate.uses if block & candidate.asked else Uses()
     events = context.events(asset, state, {uri: block & uses.blocks.get(uri, NOTHING) for uri in uses.named})
     chain = state.chains.get(slot, ())
-    rescues = bool(chain) and not block & found.due
+    rescues = bool(chain) and not block & (found.due | candidate.triggered)
     restores = chain[-1].entry.request.restores if rescues and chain[-1].entry.blocks == block else ""
     request = RunRequest(
         asset=asset.name,
@@ -114,5 +126,7 @@ def _why(case: Case, found: Pending, candidate: Candidate, block: PartitionSet) 
     again = [text for text, _ in redone(case.asset, case.state, block)]
     asked = "backfill of 1 partition" if candidate.kind == "backfill" else ""
     said = ", ".join(filter(None, [state, *again, asked, failed, *held_before(case.asset, found.held, block)]))
+    if not said and block & candidate.triggered:
+        said = due_by(case.asset)
     at = candidate.tick.run_after if candidate.tick is not None else None
     return f"{case.asset.schedule.text} at {case.context.when(at)}: {said}" if at is not None else said

@@ -10,6 +10,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import Suspect
 from sparkassets.core.planner.redefined import outdated
+from sparkassets.core.planner.triggers import is_due_by_trigger, is_instance_of_tick
 from sparkassets.core.planner.wanted import wanted
 from sparkassets.core.planner.withheld import NONE as WITHHELD_NONE
 from sparkassets.core.planner.withheld import Held, held
@@ -35,6 +36,7 @@ class Pending:
         failed: Failed in this invocation, without a new cause since, and is not tried in parts.
         suspects: Failed of its data, without a new cause since, and is tried again.
         held: What was computed and is withheld; what of it rests is neither missing nor stale.
+        by_trigger: There, or withheld, and no inlet tells when it is out of date: each tick, or event, makes it due.
     """
 
     wanted: PartitionSet
@@ -50,6 +52,7 @@ class Pending:
     redefined: PartitionSet = NOTHING
     skipped: PartitionSet = NOTHING
     held: Held = WITHHELD_NONE
+    by_trigger: PartitionSet = NOTHING
 
     @property
     def changed(self) -> PartitionSet:
@@ -91,6 +94,7 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         suspects=tried,
         redefined=redefined,
         skipped=_skipped(context, asset, state),
+        by_trigger=((have & bounds) | found.resting) & over if is_due_by_trigger(context, asset) else NOTHING,
     )
 
 
@@ -125,9 +129,10 @@ def listed(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks
 def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
     """Per inlet, those of the blocks that are there which were computed from something that changed since.
 
-    What was appended is never computed again.
+    What was appended is never computed again; an instance of segments alone that an update asks for adds to it.
     """
-    if not state.stale or (asset.write is not None and not asset.write.recomputable):
+    again = asset.write is None or asset.write.recomputable or is_instance_of_tick(asset)
+    if not state.stale or not again:
         return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     found = {name: asset.partitioning.cover(state.stale[name].parts() & have) for name in names}

@@ -31,7 +31,7 @@ def readiness(
     ticks: Mapping[Time, Passed | None],
 ) -> Verdict[PartitionSet]:
     """The blocks that an update of each leaf, or a tick of it, makes ready."""
-    due = found.due
+    due = found.due | found.by_trigger
 
     def ready(leaf: Leaf | Time) -> PartitionSet:
         if isinstance(leaf, Time):
@@ -87,7 +87,7 @@ def _mapped(context: PlanningContext, asset: AssetSpec, leaf: Leaf) -> list[Inle
 
 
 def _ready(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> PartitionSet:
-    due, mapped = found.due, _mapped(context, asset, leaf)
+    due, mapped = found.due | found.by_trigger, _mapped(context, asset, leaf)
     if not mapped:
         return due if news_of(context, leaf, state) else _unanswered(asset, state, context.uri(asset.name, leaf), due)
     ready = NOTHING

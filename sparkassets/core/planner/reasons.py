@@ -18,3 +18,8 @@ def redone(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tu
     """Which of ``blocks`` somebody wants computed again or published, with what was said of them."""
     marks = (mark for mark in state.marks if mark.kind in ("missing", "accept"))
     return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]
+
+
+def due_by(asset: AssetSpec) -> str:
+    """What makes partitions of the asset due of which no inlet tells when they are out of date."""
+    return "due at every tick" if asset.schedule.timetable is not None else f"due for {asset.schedule.text}"

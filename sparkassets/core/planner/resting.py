@@ -7,6 +7,7 @@ from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.skipped import skipped
+from sparkassets.core.planner.timing import next_tick_of
 from sparkassets.core.planner.wanted import lacks_the_newest, left_out, mapped_inlets
 from sparkassets.core.planner.wording import listing
 
@@ -40,8 +41,11 @@ def _later(case: Case, later: PartitionSet) -> list[Waiting]:
 def _up_to_date(case: Case) -> Waiting:
     state = case.state
     since = f" since {state.last.run}" if state.last else ""
-    nothing = "up to date" if state.coverage else _nothing(case)
-    return Waiting(case.asset.name, nothing + since, quiet=bool(state.coverage))
+    if not state.coverage:
+        return Waiting(case.asset.name, _nothing(case) + since)
+    until = next_tick_of(case.context, case.asset)
+    then = f"; {case.asset.schedule.text} next at {case.context.when(until)}" if until is not None else ""
+    return Waiting(case.asset.name, f"up to date{since}{then}", until, quiet=True)
 
 
 def _nothing(case: Case) -> str:

@@ -12,6 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import besides, why
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
+from sparkassets.core.planner.by_blocks import triggered
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.holders import Holder, holders
 from sparkassets.core.planner.increments import refusals
@@ -23,7 +24,7 @@ from sparkassets.core.planner.pending import Pending, pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import notice
 from sparkassets.core.planner.redo import requested
-from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.timing import due_ticks, next_tick_of
 from sparkassets.core.planner.upcoming import decision, upcoming
 from sparkassets.core.planner.watermarks import Watermark, watermarks
 from sparkassets.core.planner.withheld import held
@@ -268,11 +269,12 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
     have = asset.partitioning.inside(state.coverage)
     again = requested(context, asset, state) - found.due
     failed = _failed(found, state, again)
-    gone = found.all_stale | found.skipped | found.held.resting | again
+    stale = found.all_stale | triggered(context, asset, state, found)
+    gone = stale | found.skipped | found.held.resting | again
     current = have - asset.partitioning.unknown(have) - gone
     return {
         "current": count(current),
-        "stale": count(found.all_stale - state.failed_blocks),
+        "stale": count(stale - state.failed_blocks),
         "missing": count((found.missing | upcoming(context, asset)) - state.failed_blocks),
         "failed": count(failed),
         "withheld": count(found.held.resting),
@@ -327,7 +329,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     yield "withheld", found.held.resting
     yield "skipped", found.skipped
     yield "missing", found.missing | upcoming(context, asset)
-    yield "stale", found.all_stale
+    yield "stale", found.all_stale | triggered(context, asset, state, found)
     yield "unlisted", asset.partitioning.unknown(have)
     yield "kept", _kept(context, asset, have)
     yield "current", have
@@ -336,7 +338,7 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
 
 def _failed(found: Pending, state: AssetState, again: PartitionSet) -> PartitionSet:
     """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
-    return state.failed_blocks & (found.due | again)
+    return state.failed_blocks & (found.due | found.by_trigger | again)
 
 
 def _kept(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
@@ -346,15 +348,24 @@ def _kept(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> P
 
 def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
+    due_now = not asset.partitioning.is_partitioned or _is_due(context, asset, state)
     if timetable is None:
-        return None if condition is None else _next_tick(context, condition, state)
+        return None if condition is None else _next_tick(context, condition, state, due_now=due_now)
+    if not due_now and (coming := next_tick_of(context, asset)) is not None:
+        return coming
     due = due_ticks(context, asset, timetable, state)
     return due.until if isinstance(due, Waiting) else due[0].run_after
 
 
-def _next_tick(context: PlanningContext, condition: Condition, state: AssetState) -> int | None:
+def _is_due(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
+    """Whether some partitions are out of date, or due by a tick that has passed."""
+    found = pending(context, asset, state)
+    return bool(found.due or triggered(context, asset, state, found))
+
+
+def _next_tick(context: PlanningContext, condition: Condition, state: AssetState, *, due_now: bool) -> int | None:
     """When time alone makes the condition true: a tick that nothing else has to come with."""
     times = alone(condition)
-    due = [tick[0] for leaf in times if (tick := passed(context, leaf, state)) is not None]
+    due = [tick[0] for leaf in times if due_now and (tick := passed(context, leaf, state)) is not None]
     coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(context.now))) is not None]
     return min([*due, *(unix(slot.run_after) for slot in coming)], default=None)

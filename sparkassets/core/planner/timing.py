@@ -104,6 +104,22 @@ def instance_tick(context: PlanningContext, timetable: Timetable) -> Tick | None
     return None if slot is None else Tick(unix(slot.run_after), _interval(slot), _interval(slot))
 
 
+def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
+    """When the asset's timetable ticks next, Unix seconds; None where it does not, or goes by no instants."""
+    timetable = asset.schedule.timetable
+    if timetable is None or isinstance(timetable, Continuous | Once):
+        return None
+    slot = timetable.first_after(instant(context.now))
+    return None if slot is None else unix(slot.run_after)
+
+
+def tick_at(timetable: Timetable, at: int) -> Tick:
+    """The tick at an instant, Unix seconds, at which the timetable ticks, or ticked before it was changed."""
+    slot = None if isinstance(timetable, Continuous | Once) else timetable.last_at(instant(at))
+    interval = (at, at) if slot is None else _interval(slot)
+    return Tick(at, interval, interval)
+
+
 def before_tick(timetable: Timetable, tick: Tick) -> int:
     """When the interval before that of the tick ended; Unix seconds."""
     earlier = timetable.last_at(instant(tick.run_after - 1))

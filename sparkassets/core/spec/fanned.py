@@ -49,8 +49,3 @@ def _tells(name: str, given: list[dict[str, Any]]) -> bool:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str | int | float) and value != ""
-
-
-def is_alone(keys: AssetFile, partitioning: Partitioning) -> bool:
-    """Whether an asset is partitioned by its params and by nothing else, so that it is a whole for each of them."""
-    return keys.partition in (None, "none", "auto") and partitioning.time is None and partitioning.is_partitioned

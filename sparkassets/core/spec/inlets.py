@@ -24,7 +24,6 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import Mention
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.fanned import is_alone
 from sparkassets.core.spec.files import InletMap, ReadMap, RequireMap
 from sparkassets.core.spec.mappings import Said, Side, said
 from sparkassets.core.spec.model import InletSpec, OnRemoved, Read, ReadAfter, ReadChanges, Require
@@ -199,9 +198,8 @@ class _Inlet:
             (self.at / "window").key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
         if options.read and waits_only and self.draft.sure("sql", "python"):
             (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
-        timeless = up.time is None or need.goes_by_newest
-        bare = down.is_partitioned and (not up.is_partitioned or (down.time is not None and timeless))
-        bare = sure and bare and column is None and not is_alone(self.draft.keys, down)
+        history = down.time is not None and self.draft.keys.strategy != "full_refresh"  # which no update makes stale
+        bare = sure and history and column is None and (up.time is None or need.goes_by_newest)
         return InletSpec(
             name=self.other.name,
             uri=self.other.uri if view is None else identity(self.other.name, view[0]),

@@ -113,8 +113,9 @@ def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:
     elif name == "segments" and fitting != name:
         message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
         at.problem(message, hint=f"write {fitting!r}, or leave it out")
-    elif partitioned and name not in (fitting, "every_instance"):
-        at.problem(f"strategy {name!r} with a partition is not supported yet; expected no partition, or {fitting!r}")
+    elif partitioned and name == "latest_only":
+        message = "strategy 'latest_only' goes by a watermark, and has no partitions"
+        at.problem(message, hint=f"write {fitting!r}, which computes what is missing or stale, or partition: none")
 
 
 def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:

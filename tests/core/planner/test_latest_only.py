@@ -74,7 +74,7 @@ def test_no_day_is_left_out_and_none_is_read_twice(steps):
         ("schedule: {cron: '@daily', catchup: all}", "'latest_only' runs once for all that it missed"),
         (
             "schedule: '@daily'\npartition: {by: day, column: day}",
-            "strategy 'latest_only' with a partition",
+            "strategy 'latest_only' goes by a watermark, and has no partitions",
         ),
     ],
 )

@@ -135,19 +135,6 @@ a.yml:1:8: strategy 'latest_only' needs its write to be given
         pytest.param(
             """\
 asset: a
-strategy: full_refresh
-partition: {by: day, column: day}
-""",
-            """\
-a.yml:2:11: strategy 'full_refresh' with a partition is not supported yet; expected no partition, or 'date_range'
-    strategy: full_refresh
-              ^^^^^^^^^^^^
-""",
-            id="full_refresh_with_a_partition",
-        ),
-        pytest.param(
-            """\
-asset: a
 partition: {by: day, column: day}
 inlets: {flights: {read: {after: id}}}
 """,

@@ -41,6 +41,7 @@ def spec_to(spec: FoldSpec) -> dict[str, Any]:
         **({"learns": True} if spec.learns else {}),
         **({"outlets": [list(each) for each in spec.outlets]} if spec.outlets else {}),
         **({"maker": spec.maker} if spec.maker else {}),
+        **({"refreshes": True} if spec.refreshes else {}),
     }
 
 
@@ -59,6 +60,7 @@ def spec_from(body: Mapping[str, Any]) -> FoldSpec:
         learns=body.get("learns", False),
         outlets=tuple((name, place) for name, place in body.get("outlets", ())),
         maker=body.get("maker", ""),
+        refreshes=body.get("refreshes", False),
     )
 
 

@@ -172,7 +172,7 @@ def mark_stale(
         return  # an asset without partitions compares the dataset's number with what it consumed
     computed = asset.coverage | asset.claimed
     affected = computed
-    if inlet.needs.is_mapped and not changed.is_everything:
+    if inlet.needs.is_mapped and not changed.is_everything and not asset.spec.refreshes:
         affected = work.seeing(inlet).needs.down(changed)
         if before is not None and inlet.needs.goes_by_newest:
             affected = affected | before.needs.down(changed)
