@@ -94,8 +94,13 @@ def pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Pe
         suspects=tried,
         redefined=redefined,
         skipped=_skipped(context, asset, state),
-        by_trigger=((have & bounds) | found.resting) & over if is_due_by_trigger(context, asset) else NOTHING,
+        by_trigger=_by_trigger(context, asset, (have & bounds) | found.resting),
     )
+
+
+def _by_trigger(context: PlanningContext, asset: AssetSpec, there: PartitionSet) -> PartitionSet:
+    """What of it is there, or withheld, and no inlet tells when it is out of date."""
+    return there & context.over(asset.partitioning) if there and is_due_by_trigger(context, asset) else NOTHING
 
 
 def _skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
@@ -131,12 +136,15 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
 
     What was appended is never computed again; an instance of segments alone that an update asks for adds to it.
     """
-    again = asset.write is None or asset.write.recomputable or is_instance_of_tick(asset)
-    if not state.stale or not again:
+    if not state.stale or not _computed_again(asset):
         return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     found = {name: asset.partitioning.cover(state.stale[name].parts() & have) for name in names}
     return {name: blocks for name, blocks in found.items() if blocks}
+
+
+def _computed_again(asset: AssetSpec) -> bool:
+    return asset.write is None or asset.write.recomputable or is_instance_of_tick(asset)
 
 
 def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Suspect, ...]:

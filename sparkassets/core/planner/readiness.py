@@ -82,8 +82,11 @@ def _leaves(verdict: Verdict[PartitionSet]) -> Iterator[tuple[Leaf | Time, Parti
 
 
 def _mapped(context: PlanningContext, asset: AssetSpec, leaf: Leaf) -> list[InletSpec]:
+    """The inlets of the leaf's dataset that tell for which blocks it is updated; of time only those that have time."""
     uri = context.uri(asset.name, leaf)
-    return [inlet for inlet in asset.inlets.values() if inlet.uri == uri and context.dependency(asset, inlet).is_mapped]
+    own = (inlet for inlet in asset.inlets.values() if inlet.uri == uri)
+    needs = ((inlet, context.dependency(asset, inlet)) for inlet in own)
+    return [inlet for inlet, need in needs if need.is_mapped and need.tells_time]
 
 
 def _ready(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending, leaf: Leaf) -> PartitionSet:

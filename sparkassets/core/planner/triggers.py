@@ -69,9 +69,7 @@ def rounds(
     if newest is None:
         return []
     if catchup_of(asset, timetable) != "all" or isinstance(timetable, Continuous | Once):
-        left = unanswered(asset, state, newest, blocks)
-        if isinstance(timetable, Once) and TIMETABLE in state.ticks:
-            left = left_open(asset, state, blocks)
+        left = _of_newest(asset, timetable, state, newest, blocks)
         return [(newest, left)] if left else []
     found: list[Round] = []
     for at, parts in state.partly.get(TIMETABLE, ())[:MOST_RUNS]:
@@ -80,6 +78,15 @@ def rounds(
             blocks = blocks - own
     fresh = _first_unused(timetable, state, newest)
     return [*found, (fresh, blocks)] if fresh is not None and blocks else found
+
+
+def _of_newest(
+    asset: AssetSpec, timetable: Timetable, state: AssetState, newest: Tick, blocks: PartitionSet
+) -> PartitionSet:
+    """Those of the blocks that have still to answer the newest tick; what ticks once is answered once."""
+    if isinstance(timetable, Once) and TIMETABLE in state.ticks:
+        return left_open(asset, state, blocks)
+    return unanswered(asset, state, newest, blocks)
 
 
 def _first_unused(timetable: Timetable, state: AssetState, newest: Tick) -> Tick | None:
