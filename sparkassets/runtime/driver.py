@@ -24,6 +24,7 @@ from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.context import PlanningContext, Told, Weigh
+from sparkassets.core.planner.idle_ticks import idle_ticks, may_be_idle
 from sparkassets.core.planner.lateness import Lateness
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.withheld import judge_of
@@ -152,9 +153,11 @@ class Driver:
     _broken: bool = False
     _writers: dict[str, list[str]] = field(default_factory=dict)
     _removals: Removals = field(default_factory=Removals)
+    _may_be_idle: bool = False
 
     def __post_init__(self) -> None:
         self.progress = Unbroken(self.progress)
+        self._may_be_idle = bool(may_be_idle(self.project))
         for asset in self.project.assets.values():
             self._writers.setdefault(asset.uri, []).append(asset.name)
 
@@ -228,10 +231,23 @@ class Driver:
                 self._observe(work.select)  # what landed meanwhile is part of this invocation
                 progressed = False
             elif not fresh and not self._wait_for_lease():
+                self._pass_idle_ticks(work)
                 return plan
         while self._broken and any(active.started for active in self._active.values()) and not self._stopping.is_set():
             self._wait(None)  # what needs no Spark may end well, and the rest fails by itself
         return self._plan(work, self.ledger.state)
+
+    def _pass_idle_ticks(self, work: Work) -> None:
+        """Records the ticks at which nothing was out of date."""
+        if not self._may_be_idle:
+            return
+
+        def decide(state: State) -> Sequence[Entry]:
+            context = self._context(work, state)
+            work.plan(context)
+            return [*idle_ticks(context)]
+
+        self.ledger.commit(decide)
 
     def _plan(self, work: Work, state: State) -> Plan:
         return work.plan(self._context(work, state))

@@ -307,6 +307,18 @@ class LateEntry:
     over: bool = False
 
 
+@frozen
+class TickPassedEntry:
+    """A tick of an asset's timetable came, and nothing of the asset was out of date: what comes waits for the next.
+
+    Attributes:
+        cursor: The data interval of that tick, Unix seconds.
+    """
+
+    asset: str
+    cursor: tuple[int, int]
+
+
 Entry = (
     SpecEntry
     | EventEntry
@@ -323,6 +335,7 @@ Entry = (
     | TargetEntry
     | RetiredEntry
     | LateEntry
+    | TickPassedEntry
 )
 
 

@@ -146,9 +146,7 @@ def _source(context: PlanningContext, asset: AssetSpec, state: AssetState, block
 def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Node:
     schedule = asset.schedule
     if schedule.timetable is not None:
-        cursor = (
-            "" if state.cursor is None else f"; ran last for the interval that ended {context.when(state.cursor[1])}"
-        )
+        cursor = "" if state.cursor is None else f"; done up to {context.when(state.cursor[1])}"
         return Node(f"schedule: {schedule.timetable.describe()}{cursor}")
     if schedule.condition is None:
         return Node("schedule: observed" if asset.source else "schedule: manual")

@@ -77,7 +77,7 @@ def test_a_timetable_is_told_once_with_the_interval_that_ran_last():
     story = Story(project(asset("r", by=None, schedule=daily)), now="2025-02-01T05:00")
     assert told(story, "r") == ["schedule: @daily (UTC)"]
     story.run("r")
-    assert told(story, "r") == ["schedule: @daily (UTC); ran last for the interval that ended 2025-02-01T00:00Z"]
+    assert told(story, "r") == ["schedule: @daily (UTC); done up to 2025-02-01T00:00Z"]
 
 
 def test_the_gates_of_an_inlet():

@@ -34,6 +34,7 @@ from sparkassets.core.journal.entries import (
     SegmentEntry,
     SpecEntry,
     SuccessEntry,
+    TickPassedEntry,
     Viewed,
 )
 from sparkassets.core.journal.found import TargetEntry
@@ -190,6 +191,15 @@ def _late_from(row: JournalRow, body: Body) -> LateEntry:
     return LateEntry(row.asset or "", body["by"], columns_from(row, body) or EVERYTHING, body["over"])
 
 
+def _tick_passed_to(entry: TickPassedEntry) -> dict[str, Any]:
+    return {"kind": "tick", "asset": entry.asset, "body": {"cursor": list(entry.cursor)}}
+
+
+def _tick_passed_from(row: JournalRow, body: Body) -> TickPassedEntry:
+    start, end = body["cursor"]
+    return TickPassedEntry(row.asset or "", (start, end))
+
+
 def _unknown(row: JournalRow, _: Body) -> Entry:
     raise ValueError(f"unknown kind {row.kind!r}")
 
@@ -210,6 +220,7 @@ _WRITTEN: Mapping[type[Entry], Callable[[Any], dict[str, Any]]] = {
     BackfillEntry: _backfill_to,
     RetiredEntry: iterations.retired_to,
     LateEntry: _late_to,
+    TickPassedEntry: _tick_passed_to,
 }
 """By kind of entry: the columns of its row, and the body as an object."""
 
@@ -231,4 +242,5 @@ _READ: Mapping[str, Callable[[JournalRow, Body], Entry]] = {
     "backfill": _backfill_from,
     "retired": iterations.retired_from,
     "late": _late_from,
+    "tick": _tick_passed_from,
 }

@@ -19,6 +19,7 @@ from sparkassets.core.journal.entries import (
     SegmentEntry,
     SpecEntry,
     SuccessEntry,
+    TickPassedEntry,
 )
 from sparkassets.core.journal.fold import datasets, iterations, keys, marks, outlets, requests, runs, specs
 from sparkassets.core.journal.fold.workspace import Workspace
@@ -54,4 +55,5 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     BackfillEntry: requests.asked,
     RetiredEntry: iterations.retired,
     LateEntry: runs.late,
+    TickPassedEntry: runs.tick_passed,
 }

@@ -17,6 +17,7 @@ from sparkassets.core.journal.entries import (
     PauseEntry,
     RenewEntry,
     SuccessEntry,
+    TickPassedEntry,
 )
 from sparkassets.core.journal.fold import consumption, datasets, iterations, keys, requests, withheld
 from sparkassets.core.journal.fold.failures import after_blocks, after_failure
@@ -69,6 +70,12 @@ def paused(work: Workspace, entry: PauseEntry, _: Numbered) -> None:
 def late(work: Workspace, entry: LateEntry, _: Numbered) -> None:
     """People know that the asset is late, or that it is no more."""
     work.assets[entry.asset] = replace(work.assets[entry.asset], late=0 if entry.over else entry.by)
+
+
+def tick_passed(work: Workspace, entry: TickPassedEntry, _: Numbered) -> None:
+    """The schedule of the asset has come as far, although nothing ran."""
+    asset = work.assets[entry.asset]
+    work.assets[entry.asset] = replace(asset, cursor=further(asset.cursor, entry.cursor))
 
 
 def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:

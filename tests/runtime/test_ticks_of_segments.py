@@ -1,0 +1,169 @@
+"""A tick is a cause of its own: each segment answers it once, whatever fails, is cut off, is withheld or is killed."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sparkassets.app.looking import Looking
+from sparkassets.core.instants import instant
+from sparkassets.core.journal.codec import from_row, to_row
+from sparkassets.core.journal.entries import Numbered, TickPassedEntry
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.validations import Judgement, Verdict
+from sparkassets.errors import RunError
+from sparkassets.runtime.work import Tick
+from sparkassets.state.memory import MemoryStore
+from tests.core.spec.in_memory import compiled
+from tests.runtime.fakes import World, dying
+
+SALES = "asset: sales\nsource: delta\npath: sales\n"
+BY_SEGMENT = {"sales.yml": SALES + "partition: {segments: [e, m, s], column: w}\n"}
+
+
+class Shop(World):
+    """A world of an asset `a` by the segments e, m and s, of which some may fail or be withheld."""
+
+    def __init__(self, schedule, rest="", **files):
+        text = f"asset: a\npartition: {{segments: [e, m, s], column: w}}\nschedule: {schedule}\n{rest}"
+        super().__init__(compiled({"a.yml": text, "a.sql": "SELECT 'm' AS w", **files}), MemoryStore())
+        self.bad = self.unfit = ""
+        self.engine.hooks["a", "compute"] = self.fail
+
+    @property
+    def of(self):
+        """The segment of each key."""
+        return {key: self.project.assets["a"].partitioning.parse(key) for key in "ems"}
+
+    def fail(self, order):
+        """Runs with the bad segment fail of their data."""
+        if self.bad and order.blocks.overlaps(self.of[self.bad]):
+            error = RunError(f"{self.bad} is bad")
+            error.of_data = True
+            raise error
+
+    def judge(self, key):
+        """The rules withhold that segment."""
+        withheld = self.of[key] if key else PartitionSet.union([])
+        rule = Verdict("unfit", "fail", "withheld", withheld, 1, 1)
+        self.engine.judged["a"] = Judgement(withheld, (rule,)) if key else Judgement()
+
+    def at(self, day, hour=0):
+        """What runs then: its segments, and the day with which its data interval begins; a failure has a mark."""
+        self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
+        return sorted(map(self.told, self.driver().run([Tick()]).runs))
+
+    def told(self, run):
+        keys = "".join(key for key, parts in self.of.items() if run.blocks.overlaps(parts))
+        day = instant(run.interval[0]).day if run.interval else "-"
+        return f"{keys}{'!' if run.error else ''} {day}"
+
+
+def test_each_run_has_the_interval_of_its_tick():
+    shop = Shop('"@daily"')
+    assert [shop.at(2), shop.at(2, 12), shop.at(3), shop.at(3), shop.at(6)] == [["ems 1"], [], ["ems 2"], [], ["ems 5"]]
+
+
+def test_every_missed_tick_is_a_run_where_that_is_asked_for():
+    shop = Shop("{cron: '@daily', catchup: all}")
+    shop.at(2)
+    assert shop.at(5) == ["ems 2", "ems 3", "ems 4"]
+
+
+def test_what_exceeds_a_run_answers_the_tick_in_the_next():
+    shop = Shop('"@daily"', "strategy: {segments: {max_partitions_per_run: 2}}\n")
+    assert shop.at(2) == ["em 1", "s 1"]
+    assert [shop.at(3), shop.at(3, 6)] == [["em 2", "s 2"], []]
+
+
+def test_what_fails_is_tried_again_for_its_tick_and_the_others_are_not():
+    shop = Shop('"@daily"')
+    shop.at(2)
+    shop.bad = "e"
+    assert shop.at(3) == ["e! 2", "em! 2", "ems! 2", "m 2", "s 2"]  # in halves
+    assert shop.at(3, 6) == ["e! 2"]
+    shop.bad = ""
+    assert [shop.at(3, 12), shop.at(3, 13)] == [["e 2"], []]
+    assert shop.at(4) == ["ems 3"]
+
+
+def test_one_instance_that_fails_holds_back_no_other_and_is_made_good_in_order():
+    shop = Shop('"@daily"', "strategy: every_instance\nwrite: append\n")
+    assert shop.at(2) == ["e 1", "m 1", "s 1"]
+    shop.bad = "e"
+    assert shop.at(4) == ["e! 2", "m 2", "m 3", "s 2", "s 3"]
+    shop.bad = ""
+    assert shop.at(4, 12) == ["e 2", "e 3"]
+    assert shop.at(4, 13) == []
+
+
+def test_only_the_newest_tick_is_an_instance_under_catchup_latest():
+    shop = Shop("{cron: '@daily', catchup: latest}", "strategy: every_instance\n")
+    shop.at(2)
+    assert [shop.at(5), shop.at(5)] == [["e 4", "m 4", "s 4"], []]
+
+
+def test_instances_begin_with_the_start_of_the_schedule():
+    shop = Shop("{cron: '@daily', start: 2025-01-01}", "strategy: every_instance\n")
+    assert shop.at(3) == ["e 1", "e 2", "m 1", "m 2", "s 1", "s 2"]
+
+
+@pytest.mark.parametrize("strategy", ["", "strategy: full_refresh\n"])
+def test_what_is_withheld_at_a_tick_is_judged_again_at_the_next(strategy):
+    shop = Shop('"@daily"', strategy)
+    shop.at(2)
+    shop.judge("e")
+    assert [shop.at(3), shop.at(3, 6)] == [["ems 2"], []]
+    shop.judge("")
+    assert shop.at(4) == ["ems 3"]
+
+
+@pytest.mark.parametrize("strategy", ["", "strategy: full_refresh\n", "strategy: every_instance\nwrite: append\n"])
+@pytest.mark.parametrize("moment", ["compute", "written"])
+def test_a_killed_run_is_settled_and_no_tick_is_answered_twice(strategy, moment):
+    shop = Shop('"@daily"', strategy)
+    shop.at(2)
+    shop.clock.instant = datetime(2025, 1, 3, tzinfo=UTC)
+    dying(shop, moment)
+    shop.at(3)
+    assert shop.at(3, 6) == []
+    done = [commit.order.blocks for commit in shop.engine.data("a")]
+    assert all(sum(parts.overlaps(own) for parts in done) == 2 for own in shop.of.values())
+
+
+def test_what_changes_after_a_tick_waits_for_the_next():
+    shop = Shop('"@daily"', "inlets: [sales]\n", **BY_SEGMENT)
+    shop.tell("sales", "e", "m", "s")
+    assert [shop.at(2), shop.at(3)] == [["ems 1"], []]
+    shop.tell("sales", "m")
+    assert shop.at(3, 12) == []
+    (waits,) = [each for each in Looking(shop.project, shop.adapters()).plan().waiting if each.asset == "a"]
+    assert waits.reason == "@daily: not before 2025-01-04T00:00Z"
+    assert shop.at(4) == ["m 3"]
+
+
+def test_a_segment_that_comes_after_a_tick_waits_for_the_next():
+    shop = Shop('"@daily"', "inlets: [sales]\n", **BY_SEGMENT)
+    assert shop.at(2) == []
+    shop.tell("sales", "m")
+    assert [shop.at(2, 12), shop.at(3)] == [[], ["m 2"]]
+
+
+def test_a_passed_tick_is_stored_as_it_is():
+    entry = Numbered(TickPassedEntry("a", (0, 86_400)), 7, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    assert from_row(to_row(entry)) == entry
+
+
+def test_full_refresh_computes_all_once_one_segment_changed():
+    shop = Shop("sales", "inlets: [sales]\nstrategy: full_refresh\n", **BY_SEGMENT)
+    shop.tell("sales", "e", "m", "s")
+    shop.at(2)
+    shop.tell("sales", "m")
+    assert [shop.at(3), shop.at(3)] == [["ems -"], []]
+
+
+def test_an_update_of_a_whole_inlet_makes_all_segments_stale():
+    shop = Shop("sales", "inlets: [sales]\n", **{"sales.yml": SALES})
+    shop.tell("sales")
+    shop.at(2)
+    shop.tell("sales")
+    assert shop.at(3) == ["ems -"]
