@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sparkassets.authoring import (
         Asset,
         AssetFunction,
+        AssetValidation,
         PartitionAtRuntime,
         PartitionByInterval,
         PartitionByProduct,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Asset",
     "AssetFunction",
+    "AssetValidation",
     "BackfillRequest",
     "Context",
     "InputError",
@@ -74,6 +76,7 @@ __all__ = [
 _LAZY = {
     "Asset": "sparkassets.authoring.names",
     "AssetFunction": "sparkassets.authoring.declarations",
+    "AssetValidation": "sparkassets.authoring.validation",
     "BackfillRequest": "sparkassets.app.backfilling",
     "Context": "sparkassets.spark.context",
     "InputError": "sparkassets.errors",

@@ -21,11 +21,13 @@ from sparkassets.authoring.partitions import (
     PartitionBySequence,
 )
 from sparkassets.authoring.plain import plain
+from sparkassets.authoring.validation import AssetValidation
 
 __all__ = [
     "Asset",
     "AssetFunction",
     "AssetKeys",
+    "AssetValidation",
     "Declaration",
     "Expression",
     "PartitionAtRuntime",

@@ -11,16 +11,17 @@ from itertools import islice
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypedDict, TypeVar, overload
 
-from sparkassets.authoring.names import Asset, Expression
+from sparkassets.authoring.names import REFERENCE_HOOKS, Asset, AssetColumn, Expression
 from sparkassets.authoring.partitions import Partition
-from sparkassets.authoring.plain import plain
+from sparkassets.authoring.plain import plain, plain_schedule
+from sparkassets.authoring.validation import AssetValidation, place_rules, plain_rules
 
 if TYPE_CHECKING:
     from datetime import date, timedelta
     from os import PathLike
     from typing import Unpack
 
-    Condition = Expression | str | Sequence[Any] | Mapping[str, Any]
+    Condition = Expression | str | timedelta | Sequence[Any] | Mapping[str, Any]
     Span = str | timedelta
     Moment = str | date
     Target = str | PathLike[str]
@@ -48,7 +49,7 @@ class AssetKeys(TypedDict, total=False):
     owner: str
     extra: Mapping[str, Any]
     columns: Mapping[str, str | Mapping[str, Any]]
-    validations: Sequence[Mapping[str, Any]]
+    validations: Sequence[Mapping[str, Any] | AssetValidation]
     uri: str
     path: Target
     table: str
@@ -107,6 +108,7 @@ class Declaration:
         function: What it runs; None for SQL and sources.
         place: None where no module is being imported.
         problems: Keys that cannot be used, each with what is wrong with it; the key is empty where it is none.
+        is_reference: Whether it is only named with its URI, and may be declared elsewhere.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Declaration:
     function: Callable[..., Any] | None = None
     place: Place | None = None
     problems: tuple[KeyProblem, ...] = ()
+    is_reference: bool = False
 
 
 class AssetFunction(Expression, Generic[P, R]):
@@ -139,6 +142,14 @@ class AssetFunction(Expression, Generic[P, R]):
     def plain(self) -> str:
         """The asset's name."""
         return self.name
+
+    def __getattr__(self, column: str) -> AssetColumn:
+        if column.startswith(("_", "pytest")) or "name" not in self.__dict__:
+            raise AttributeError(column)
+        return AssetColumn(self.name, column)
+
+    def __getitem__(self, column: str) -> AssetColumn:
+        return AssetColumn(self.name, column)
 
     def __repr__(self) -> str:
         return f"<asset {self.name!r}: {self._function!r}>"
@@ -276,6 +287,10 @@ def _declaring(given: Keys, place: Place | None) -> Any:  # noqa: ANN401  a deco
     return decorated
 
 
+_PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {"schedule": plain_schedule, "validations": plain_rules}
+"""What makes the value of a key as YAML has it, where that is not `plain`."""
+
+
 def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
     """The keys as YAML has them; those that are None are not given.
 
@@ -299,9 +314,11 @@ def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
             found.refuse(key, f"asset() is given both 'at' and {own!r}, which are one key")
         else:
             try:
-                found.values[own] = plain(value)
+                make_plain: Callable[[Any], Any] = _PLAIN.get(own, plain)
+                found.values[own] = make_plain(value)
             except (TypeError, ValueError) as error:
                 found.refuse(key, str(error))
+    place_rules(found.values)
     return found
 
 
@@ -322,13 +339,20 @@ def declarations_in() -> Iterator[list[Declaration]]:
     """What is declared while the block lasts; at its end also every decorator that stands above no function."""
     found: list[Declaration] = []
     sink = found.append
+
+    def refer(asset: Asset, frame: FrameType) -> None:
+        place = _place(frame)
+        sink(Declaration(str(asset.name), {"source": True, "uri": asset.uri}, None, place, is_reference=True))
+
     _SINKS.append(sink)
+    REFERENCE_HOOKS.append(refer)
     try:
         yield found
         found += [each for each in _UNUSED.values() if each.place is not None]
     finally:
         _UNUSED.clear()
         _SINKS.remove(sink)
+        REFERENCE_HOOKS.remove(refer)
 
 
 def _tell(declaration: Declaration) -> None:

@@ -62,6 +62,7 @@ def _told(each: Declaration) -> dict[str, Any]:
         function = function.__wrapped__
     code = getattr(function, "__code__", None)
     told: dict[str, Any] = {"name": each.name, "keys": each.keys, "function": None, "problems": each.problems}
+    told["is_reference"] = each.is_reference
     if each.place is not None:
         told |= {"module": each.place.module, "file": each.place.file, "positions": each.place.positions}
     if isinstance(code, CodeType):

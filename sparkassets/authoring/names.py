@@ -1,32 +1,34 @@
-"""Assets by name or URI, and conditions of them: ``Asset("orders") | Asset(uri="x-drop://inbox") & "@daily"``."""
+"""Assets by name or URI, their columns, and conditions: ``Asset("orders") | Asset(uri="x-in://box") & "@daily"``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 
 class Expression:
     """What a condition is made of; ``&`` binds tighter than ``|``.
 
-    An operand may be text too: an asset's name, a preset, a cron; or the map of a timetable.
+    An operand may be text too: an asset's name, a preset, a cron; or the map of a timetable, or a `timedelta`.
     """
 
     def plain(self) -> Any:  # noqa: ANN401  text or map
         """It as YAML has it."""
         raise NotImplementedError
 
-    def __or__(self, other: Expression | str | Mapping[str, Any]) -> Joined:
+    def __or__(self, other: Expression | str | Mapping[str, Any] | timedelta) -> Joined:
         return Joined("any", self, other)
 
-    def __ror__(self, other: str | Mapping[str, Any]) -> Joined:
+    def __ror__(self, other: str | Mapping[str, Any] | timedelta) -> Joined:
         return Joined("any", other, self)
 
-    def __and__(self, other: Expression | str | Mapping[str, Any]) -> Joined:
+    def __and__(self, other: Expression | str | Mapping[str, Any] | timedelta) -> Joined:
         return Joined("all", self, other)
 
-    def __rand__(self, other: str | Mapping[str, Any]) -> Joined:
+    def __rand__(self, other: str | Mapping[str, Any] | timedelta) -> Joined:
         return Joined("all", other, self)
 
     def __bool__(self) -> bool:
@@ -35,23 +37,53 @@ class Expression:
 
 
 @dataclass(frozen=True)
+class AssetColumn:
+    """A column of an asset: ``Asset("orders").amount``."""
+
+    asset: str
+    name: str
+
+
+REFERENCE_HOOKS: list[Callable[[Asset, Any], None]] = []
+"""Called with an asset that is named with its URI, and the frame that does so, while declarations are collected."""
+
+
+@dataclass(frozen=True)
 class Asset(Expression):
     """An asset by its name, or all that share a dataset by its URI.
 
+    With both, the asset is declared as a source known by its events, unless the project declares it elsewhere.
+    Attributes and items are its columns.
+
     >>> (Asset("orders") | Asset(uri="x-drop://inbox")).plain()
     {'any': ['orders', {'uri': 'x-drop://inbox'}]}
+    >>> Asset("orders").amount, Asset("orders")["name"]
+    (AssetColumn(asset='orders', name='amount'), AssetColumn(asset='orders', name='name'))
     """
 
     name: str | None = None
     uri: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.name is None) == (self.uri is None):
-            raise ValueError("an asset is named by its name or by a uri: Asset('orders'), Asset(uri='x-drop://inbox')")
+        if self.name is None and self.uri is None:
+            raise ValueError("an asset has a name or a uri: Asset('orders'), Asset(uri='x-drop://inbox')")
+        if self.name is not None and self.uri is not None:
+            for hook in REFERENCE_HOOKS:
+                hook(self, sys._getframe(2))  # noqa: SLF001  where it stands: above this and the dataclass's own
 
     def plain(self) -> str | dict[str, str]:
         """Its name, or a map of its URI."""
         return self.name if self.name is not None else {"uri": str(self.uri)}
+
+    def __getattr__(self, column: str) -> AssetColumn:
+        if column.startswith("_"):
+            raise AttributeError(column)
+        return self[column]
+
+    def __getitem__(self, column: str) -> AssetColumn:
+        if self.name is None:
+            raise TypeError("a column belongs to an asset by its name: Asset('orders').amount")
+        return AssetColumn(self.name, column)
 
 
 class Joined(Expression):
@@ -59,7 +91,7 @@ class Joined(Expression):
 
     def __init__(self, how: str, *parts: object) -> None:
         for part in parts:
-            if not isinstance(part, (Expression, str, Mapping)):
+            if not isinstance(part, (Expression, str, Mapping, timedelta)):
                 found = type(part).__name__
                 raise TypeError(f"a condition joins assets, texts and timetables; expected one of them, not a {found}")
         self.how = how
@@ -67,12 +99,12 @@ class Joined(Expression):
 
     def plain(self) -> dict[str, list[Any]]:
         """A map of its parts; those of the same kind inside it are its own."""
-        from sparkassets.authoring.plain import plain
+        from sparkassets.authoring.plain import plain_schedule
 
         parts: list[Any] = []
         for part in self.parts:
             if isinstance(part, Joined) and part.how == self.how:
                 parts += part.plain()[self.how]
             else:
-                parts.append(plain(part))
+                parts.append(plain_schedule(part))
         return {self.how: parts}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from sparkassets.authoring.names import Expression
-from sparkassets.authoring.partitions import (
-    PartitionAtRuntime,
-    PartitionByInterval,
-    PartitionByProduct,
-    PartitionBySequence,
-)
+from sparkassets.authoring.names import AssetColumn
 
-_PARTITIONS = (PartitionByInterval, PartitionBySequence, PartitionAtRuntime, PartitionByProduct)
+
+@runtime_checkable
+class HasPlainForm(Protocol):
+    """What Python writes with an object, such as a condition, a partition or a validation."""
+
+    def plain(self) -> Any:  # noqa: ANN401  text, number, list or map
+        """It as YAML has it."""
 
 
 def plain(value: object) -> Any:  # noqa: ANN401  text, number, list or map
@@ -25,6 +25,7 @@ def plain(value: object) -> Any:  # noqa: ANN401  text, number, list or map
         TypeError: Nothing in YAML is such a value.
 
     >>> from datetime import timedelta
+    >>> from sparkassets.authoring.partitions import PartitionByInterval
     >>> plain({"window": timedelta(days=7), "at": (PartitionByInterval("@daily"),)})
     {'window': '604800s', 'at': [{'by': 'day'}]}
     """
@@ -33,15 +34,30 @@ def plain(value: object) -> Any:  # noqa: ANN401  text, number, list or map
             return value
         case str():
             return str.__str__(value)  # of an Enum its value
-        case Expression():
-            return value.plain()
+        case AssetColumn():
+            return value.name
         case Mapping():
             return {_key(key): plain(each) for key, each in value.items()}
         case list() | tuple():
             return [plain(each) for each in value]
-    if isinstance(value, _PARTITIONS):
+    if isinstance(value, HasPlainForm):
         return plain(value.plain())
     return _text(value)
+
+
+def plain_schedule(value: object) -> Any:  # noqa: ANN401  text or map
+    """A schedule as YAML has it: a `timedelta` is a timetable that ticks that often.
+
+    >>> from datetime import timedelta
+    >>> plain_schedule(timedelta(days=1)), plain_schedule(["orders", timedelta(hours=1)])
+    ({'every': '86400s'}, ['orders', {'every': '3600s'}])
+    """
+    match value:
+        case timedelta():
+            return {"every": _duration(value)}
+        case list() | tuple():
+            return [plain_schedule(each) for each in value]
+    return plain(value)
 
 
 def _text(value: object) -> str:

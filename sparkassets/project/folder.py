@@ -67,7 +67,12 @@ def compile_folder(
     project = read_project_file(project_file, root=str(root), environment=env)
     asset_files = [file for path in _asset_paths(project, reader) if (file := reader.file(path))]
     declared = _declared(project, reader, env, cache)
-    assets = read_asset_files(asset_files, project=project, declared=[each.document for each in declared.assets])
+    assets = read_asset_files(
+        asset_files,
+        project=project,
+        declared=[each.document for each in declared.assets if not each.is_reference],
+        references=[each.document for each in declared.assets if each.is_reference],
+    )
     by_document = {id(each.document): each for each in declared.assets}
     found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
     own = {name: each for name, each in found if each is not None and each.function is not None}

@@ -9,7 +9,7 @@ from sparkassets.project import load
 from tests.documents import blocks, page
 
 PAGE = "docs/assets-in-python.md"
-FIRST, SPLIT, SECOND = (each.text for each in blocks(PAGE, "python"))
+FIRST, CHECKED, SPLIT, SECOND = (each.text for each in blocks(PAGE, "python"))
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def loaded(tmp_path):
 
 
 def test_the_modules_are_a_project(loaded):
-    project = loaded(sales=FIRST, splits=SPLIT, regions=SECOND)
-    own = ["best_day", "days", "orders", "revenue", "sales_de", "sales_nl"]
+    project = loaded(sales=FIRST, checked=CHECKED, splits=SPLIT, regions=SECOND)
+    own = ["best_day", "checked", "days", "orders", "revenue", "sales_de", "sales_nl"]
     assert sorted(project.assets) == sorted([*own, "split", "train", "test"])
     assert project.assets["best_day"].schedule.text == "revenue & @daily | x-drop://inbox"
 

@@ -22,6 +22,7 @@ from sparkassets.core.spec.paths import absolute, tidy
 from sparkassets.core.spec.shape import shape
 from sparkassets.core.spec.source import compile_pattern, compile_source
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.stores import check_scheme, without_store_name
 from sparkassets.core.spec.tables import check_table, named_table
 from sparkassets.core.spec.times import Bounds, bounds, seconds
 from sparkassets.core.spec.yaml_text import compose
@@ -36,8 +37,16 @@ def read_asset_files(
     *,
     project: ProjectDraft,
     declared: Sequence[Document] = (),
+    references: Sequence[Document] = (),
 ) -> AssetFiles:
-    """The assets of all files, and those that Python declares; drafts carry their own problems."""
+    """The assets of all files, and those that Python declares; drafts carry their own problems.
+
+    Args:
+        files: YAML.
+        project: What the project file says.
+        declared: Assets of Python.
+        references: Sources of Python that an asset of the same name and URI stands for, if there is one.
+    """
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
     problems: list[Problem] = []
@@ -59,6 +68,13 @@ def read_asset_files(
             continue
         for outlet in _outlets(draft, project):
             _kept(outlet, drafts)
+    for document in references:
+        draft = _draft(document, project)
+        first = drafts.setdefault(draft.name, draft)
+        if first is not draft and first.uri != draft.uri:
+            message = f"the asset {draft.name!r} has the uri {first.uri!r}, not {draft.uri!r}"
+            (draft.at / "uri").problem(message, hint=f"Asset({draft.name!r}) names it without a uri")
+            problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
 
 
@@ -84,12 +100,16 @@ def _perhaps_meant(draft: AssetDraft) -> set[str]:
 def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
     """What a multi-asset writes, each as an asset of its own."""
     for name, own in outlets_of(draft.keys).items():
-        at, keys = draft.at / "outlets" / name, keys_of(draft.keys, name, own)
+        at = draft.at / "outlets" / name
+        path, store = without_store_name(at, own.path, project.keys.storage)
+        keys = keys_of(draft.keys, name, own).model_copy(update={"path": path})
         _check_extra(at, keys)
         _check_columns(at, keys)
         check_table(at, keys)
+        check_scheme(at, keys)
         place = _place(keys, project, None)
-        outlet = replace(draft, name=name, at=at, keys=keys, storage=place, uri=_uri(at, keys, place), maker=draft.name)
+        outlet = replace(draft, name=name, at=at, keys=keys, storage=place, uri=_uri(at, keys, place), store=store)
+        outlet = replace(outlet, maker=draft.name)
         check_partition_columns(outlet)
         yield outlet
 
@@ -107,8 +127,9 @@ def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document
 
 def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
     values.read(document, environment=project.environment, secrets=project.keys.secrets)
-    keys = shape(AssetFile, document, stand_in={"asset": "unnamed"})
-    at = At(document)
+    at, keys = At(document), shape(AssetFile, document, stand_in={"asset": "unnamed"})
+    path, store = without_store_name(at, keys.path, project.keys.storage)
+    keys = keys.model_copy(update={"path": path})
     refuse_keys_of_data(at, keys)
     _check_extra(at, keys)
     _check_columns(at, keys)
@@ -117,6 +138,7 @@ def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
     source = compile_source(at, keys)
     pattern = compile_pattern(at, keys)
     check_table(at, keys)
+    check_scheme(at, keys)
     partitioning = compile_partition(at, keys, within=own, source=source, pattern=pattern)
     place = _place(keys, project, source)
     return AssetDraft(
@@ -129,6 +151,7 @@ def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
         source=source,
         partitioning=partitioning,
         seconds=_seconds(at, keys, project),
+        store=store,
     )
 
 

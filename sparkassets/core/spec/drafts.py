@@ -10,6 +10,7 @@ from sparkassets.core.partitions import UNPARTITIONED, Partitioning
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.files import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
+from sparkassets.core.spec.stores import NamedStore
 from sparkassets.core.spec.times import Bounds
 from sparkassets.core.variables import Known
 from sparkassets.errors import Problem
@@ -57,6 +58,7 @@ class AssetDraft:
         own: The zone and the bounds that schedule and partition start from.
         seconds: `DURATIONS` in seconds.
         maker: Of an outlet, the asset whose document it stands in.
+        store: What its path says of how its bucket is reached; ``keys.path`` is without that.
     """
 
     name: str
@@ -69,6 +71,7 @@ class AssetDraft:
     partitioning: Partitioning = UNPARTITIONED
     seconds: Mapping[str, int] = field(default_factory=dict)
     maker: str = ""
+    store: NamedStore | None = None
 
     @property
     def file(self) -> SourceFile:
@@ -108,3 +111,8 @@ class AssetFiles:
     def names(self) -> frozenset[str]:
         """Every asset of the project."""
         return self.unreadable | self.drafts.keys()
+
+    @property
+    def stores(self) -> tuple[NamedStore, ...]:
+        """The stores that paths name."""
+        return tuple(draft.store for draft in self.drafts.values() if draft.store is not None)

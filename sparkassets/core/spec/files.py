@@ -284,7 +284,10 @@ class ProjectFile(_Map):
     )
     storage: _Storage = Field(
         default={},
-        description="How buckets are reached, by `s3://<bucket>`; `s3://` is every bucket that is not named.",
+        description=(
+            "How buckets are reached, by `s3://<bucket>`; `s3://` is every bucket that is not named. A key that is a "
+            "name holds for the buckets of paths that begin with it: `s3://<name>@<bucket>/…`."
+        ),
     )
     max_parallel_runs: Count = Field(default=4, description="Assets that run side by side.")
     budget: Maybe[Annotated[BudgetMap, a_map("{bytes: 10GB, seconds: 3600}")]] = Field(

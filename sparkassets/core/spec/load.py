@@ -40,7 +40,7 @@ from sparkassets.core.spec.secrets import secrets_of
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
-from sparkassets.core.spec.stores import stores_of
+from sparkassets.core.spec.stores import check_named, stores_of
 from sparkassets.core.spec.strategy import compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_dimension import are_intervals
 from sparkassets.core.spec.times import Bounds
@@ -95,6 +95,7 @@ def compile_project(
     assets = _with_notify(project, files, assets, modules)
     edges = upstream(assets)
     _judge_together(project, files, assets, edges)
+    check_named(project.keys, files.stores)
     own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
     problems = [*project.problems, *files.problems, *own]
     if problems:
@@ -124,7 +125,7 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         secrets=secrets_of(project.at, keys, project.profile),
         given={name: plain_text(value) for name, value in _profile(project).variables.items()},
         logs=absolute(keys.logs, root=project.root) if keys.logs is not None else None,
-        storage=stores_of(project.at, keys, project.profile),
+        storage=stores_of(project.at, keys, project.profile, named=files.stores),
         warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 

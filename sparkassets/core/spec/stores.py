@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import ProjectFile, StoreMap
+from sparkassets.core.spec.files import AssetFile, ProjectFile, StoreMap
 from sparkassets.core.spec.model import StoreOptions
 from sparkassets.core.spec.times import seconds
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.frozen import frozen
 
 _BUCKET: Final = re.compile(r"[sS]3[aAnN]?://([A-Za-z0-9][A-Za-z0-9._-]*)?/?")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMED: Final = re.compile(r"([sS]3[aAnN]?://)([A-Za-z_][A-Za-z0-9_]*)@([^/]+)(.*)")
+_FILE_STORES: Final = frozenset(
+    {
+        *("file", "s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss", "azure", "az", "adl", "wasb", "wasbs"),
+        *("hdfs", "viewfs", "webhdfs", "dbfs", "oss", "cosn", "obs"),
+    }
+)
+"""Schemes that deltalake or Hadoop open as stores of files."""
 _LONGEST_NAME: Final = 64
 _CREDENTIALS: Final = ("access_key", "secret_key", "session_token")
 
@@ -26,15 +36,72 @@ def check_stores(at: At, keys: ProjectFile) -> None:
         _check(at / "profiles" / name / "storage", own.storage)
 
 
-def stores_of(at: At, keys: ProjectFile, profile: str) -> tuple[StoreOptions, ...]:
-    """One for each bucket; ``keys`` are those under the profile, whose own go before the project's."""
+@frozen
+class NamedStore:
+    """What a path such as ``s3://archive@lake/trips`` says of how its bucket is reached.
+
+    Attributes:
+        name: A key of `storage`.
+        place: Of the path.
+    """
+
+    name: str
+    bucket: str
+    place: At
+
+
+def without_store_name(at: At, path: str | None, storage: Collection[str]) -> tuple[str | None, NamedStore | None]:
+    """The path without the name of a store before its bucket, and that name, which ``storage`` must have."""
+    found = _NAMED.fullmatch(path or "")
+    if found is None:
+        return path, None
+    scheme, name, bucket, rest = found.groups()
+    known = [each for each in storage if _NAME.fullmatch(each)]
+    if name not in known:
+        hint = did_you_mean(name, known) or "write storage: {<name>: {region: …}} in the project file"
+        (at / "path").problem("no store of this name is under 'storage' of the project", hint=hint, secret=True)
+        return f"{scheme}{bucket}{rest}", None
+    return f"{scheme}{bucket}{rest}", NamedStore(name, bucket, at / "path")
+
+
+def check_scheme(at: At, keys: AssetFile) -> None:
+    """Refuses a path that no store of files is known for, such as a table of a database."""
+    scheme, found, _ = (keys.path or "").partition("://")
+    if not found or scheme.lower() in _FILE_STORES or keys.commit == "spark":
+        return
+    if keys.source is not None:
+        hint = "write source: true with this as its 'uri'; `sparkassets events add` records its updates"
+    else:
+        hint = "let the asset write it by itself: write: self, with this as its 'uri'"
+    what = "read" if keys.source is not None else "written"
+    (at / "path").problem(f"nothing can be {what} at '{scheme}://': it is no store of files", hint=hint)
+
+
+def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
+    """Refuses a bucket that is reached by two keys of `storage`."""
+    first = {bucket: written for written in keys.storage if (bucket := bucket_of(written))}
+    for each in named:
+        if (other := first.setdefault(each.bucket, each.name)) != each.name:
+            message = f"the bucket {each.bucket!r} is reached by {other!r} of 'storage', too; expected one of them"
+            each.place.problem(message)
+
+
+def stores_of(at: At, keys: ProjectFile, profile: str, *, named: Sequence[NamedStore] = ()) -> tuple[StoreOptions, ...]:
+    """One for each bucket, also for those that paths reach by a name of `storage`.
+
+    Args:
+        at: The project file.
+        keys: Those under the profile, whose own go before the project's.
+        profile: Its name.
+        named: What paths name.
+    """
+    known = [(written, bucket) for written in keys.storage if (bucket := bucket_of(written)) is not None]
+    pairs = [*known, *dict.fromkeys((each.name, each.bucket) for each in named)]
     found: dict[str, StoreOptions] = {}
-    for written, told in keys.storage.items():
+    for written, bucket in pairs:
+        told = keys.storage[written]
         own = at / "profiles" / profile / "storage" / written
         place = own if own.exists else at / "storage" / written
-        bucket = bucket_of(written)
-        if bucket is None:
-            continue
         found.pop(bucket, None)
         found[bucket] = StoreOptions(
             bucket,
@@ -65,13 +132,16 @@ def _check(at: At, storage: Mapping[str, StoreMap]) -> None:
     first: dict[str, str] = {}
     for written, told in storage.items():
         place, bucket = at / written, bucket_of(written)
-        if bucket is None:
+        if bucket is None and not _NAME.fullmatch(written):
             hint = "options are known for S3; what reaches another store is told by the environment"
             message = f"{written!r} names no bucket; expected s3://<bucket>, or s3:// for all of them"
             place.key_problem(message, hint=hint)
+        elif bucket is None:
+            pass  # a name that paths use: s3://name@bucket/…
         elif bucket in first:
             place.key_problem(f"{written!r} is the bucket of {first[bucket]!r}; expected each once")
-        first.setdefault(bucket or "", written)
+        if bucket is not None:
+            first.setdefault(bucket, written)
         if told.timeout is not None:
             seconds(place / "timeout", told.timeout)
         _check_credentials(place, told)

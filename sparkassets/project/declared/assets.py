@@ -33,12 +33,14 @@ class DeclaredAsset:
         module: That declares it, when it is imported.
         function: What is known of its function; None for SQL and sources.
         code: What the function is made of.
+        is_reference: Whether it is a source only where nothing else declares the asset: ``Asset("x", uri="…")``.
     """
 
     document: Document
     module: PythonFile
     function: Function | None = None
     code: tuple[Part, ...] = ()
+    is_reference: bool = False
 
 
 @frozen
@@ -150,7 +152,7 @@ class _Declaration:
         texts = dict(_used(variables, keys, name))
         document = Document(self._module.file, root, problems=self._problems, failed=failed, variables=texts)
         if function is None:
-            return DeclaredAsset(document, self._module)
+            return DeclaredAsset(document, self._module, is_reference=self._reported["is_reference"])
         module, node = function
         known = function_at(node, module.of.file, module.names, elsewhere=True)
         return DeclaredAsset(document, self._module, known, tuple(self._parts(module.of)))
