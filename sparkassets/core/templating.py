@@ -11,7 +11,14 @@ from typing import Final, cast
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
 from sparkassets.core.columns import KnownColumns
-from sparkassets.core.sandbox import FUNCTIONS, environment, undeclared_names
+from sparkassets.core.sandbox import (
+    FUNCTIONS,
+    NO_FILTERED_BLOCK,
+    environment,
+    raw_from_outside,
+    refused_raw,
+    undeclared_names,
+)
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import InputError
@@ -135,7 +142,7 @@ def check(
     loading = list(judge.loading())
     statement = () if loading else _statement(template.text)
     try:
-        return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.members()])
+        return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.values(), *judge.members()])
     except RecursionError:  # whoever calls has left little of Python's stack
         return [_TOO_DEEP]
 
@@ -315,6 +322,19 @@ class _Judge:
         if "{%" in self.template.text and not unknown and (error := self._compiles()):
             yield _broken(self.template.text, error)
 
+    def values(self) -> Iterator[Fault]:
+        """Values that would become SQL, and quotes around values that are literals without them."""
+        for node, name in raw_from_outside(self.template.tree):
+            hint = "{{ … | identifier }} makes a name of it; without a filter it is a literal"
+            yield self._fault(node, name, refused_raw(name), hint)
+        for block in self.template.tree.find_all((nodes.FilterBlock, nodes.AssignBlock)):
+            if isinstance(block, nodes.FilterBlock) or cast("nodes.AssignBlock", block).filter is not None:
+                yield self._fault(block, "{%", NO_FILTERED_BLOCK, "apply the filter to the values in it")
+        for node in self.template.tree.find_all(nodes.Filter):
+            if node.name == "join" and node.args and _holds_quote(node.args[0]):
+                message = "a list that is printed is separated and quoted; quotes in 'join' would be part of one text"
+                yield self._fault(node, "join", message, "write IN ({{ … }}), without quotes and 'join'")
+
     def members(self) -> Iterator[Fault]:
         """Members that an object of the run does not have, and attempts to leave the sandbox."""
         for node in self.template.members:
@@ -366,6 +386,10 @@ class _Judge:
     def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> Fault:
         line, column = self.template.place(node, word)
         return Fault(line, column, len(word), message, hint)
+
+
+def _holds_quote(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Const) and isinstance(node.value, str) and not {"'", '"'}.isdisjoint(node.value)
 
 
 def _statement(text: str) -> Iterator[Fault]:

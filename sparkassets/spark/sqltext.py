@@ -8,6 +8,7 @@ from typing import Final
 
 from sparkassets.core.instants import instant
 from sparkassets.core.partitions import SegmentValue
+from sparkassets.core.sandbox.literals import text_literal
 
 _SUFFIXES: Final = {"tinyint": "Y", "smallint": "S", "bigint": "L"}
 
@@ -22,12 +23,12 @@ def name(text: str) -> str:
 
 
 def text(value: str) -> str:
-    r"""A string literal; Spark would put a variable's value in place of ``${x}``, also within quotes.
+    """A string literal that means the same under every setting of Spark's parser.
 
-    >>> print(text("it's"), text("${x}"))
-    'it\'s' '\u0024{x}'
+    >>> print(text("its"), text("it's"))
+    'its' CAST(X'69742773' AS STRING)
     """
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"
+    return text_literal(value)
 
 
 def day(value: date) -> str:

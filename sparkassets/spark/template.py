@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
-from sparkassets.core.sandbox import FILE, render
+from sparkassets.core.sandbox import FILE, Sql, ValueInSqlError, render_sql
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.statements import refuse_unless_select
 from sparkassets.core.suggestions import did_you_mean
@@ -62,9 +62,13 @@ def run_sql(
 
 def _render(body: SqlBody, relations: _Relations) -> str:
     try:
-        return render(body.template, relations.names())
+        return render_sql(
+            body.template, relations.names(), double_quoted_names=partial(_has_double_quoted_names, relations.session)
+        )
     except RunError as error:
         raise RunError(f"{_where(body, error)}: {error.args[0]}", hint=error.hint) from error
+    except ValueInSqlError as error:
+        raise RunError(f"{_at(body, error.line or _line_of(error))}: {error}", hint=error.hint) from error
     except SecurityError as error:
         raise RunError(f"{_where(body, error)}: the template tries to leave its sandbox: {error}") from error
     except UndefinedError as error:
@@ -78,6 +82,12 @@ def _render(body: SqlBody, relations: _Relations) -> str:
         raise RunError(f"{_at(body, _line_of(error))}: the template calls itself too deep") from error
     except Exception as error:
         raise RunError(f"{_at(body, _line_of(error))}: {type(error).__name__}: {error}") from error
+
+
+def _has_double_quoted_names(session: SparkSession) -> bool:
+    """Whether the session's parser takes what stands in double quotes for a name."""
+    settings = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
+    return all(session.conf.get(each) == "true" for each in settings)
 
 
 def _line_of(error: BaseException) -> int:
@@ -114,7 +124,7 @@ class _Relations:
         context: Context,
     ) -> None:
         self.frames: dict[str, DataFrame] = {}
-        self._session = session
+        self.session = session
         self._order = order
         self._inlets = inlets
         self._outlet = outlet
@@ -171,7 +181,7 @@ class _Relations:
     def _blocks(self) -> DataFrame:
         """The run's blocks; segments as text, or of the type that the asset declares for their column."""
         asset = self._order.asset
-        frame = self._session.createDataFrame(partition_values.table(asset.partitioning, self._order.blocks))
+        frame = self.session.createDataFrame(partition_values.table(asset.partitioning, self._order.blocks))
         declared = {name.lower(): kind for name, kind in asset.columns.items()}
         typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
         for name, kind in typed.items():
@@ -203,14 +213,14 @@ class _Relation:
         self.__key = key
         self.__frame = frame
 
-    def __str__(self) -> str:
+    def __sql__(self) -> str:
         return self.__owner.mark(self.__key, self.__frame)
 
-    def __getitem__(self, column: str) -> str:
+    def __getitem__(self, column: str) -> Sql:
         columns = self.__frame().columns
         for name in columns:
             if name.lower() == str(column).lower():
-                return sqltext.name(name)
+                return Sql(sqltext.name(name))
         raise RunError(f"{self.__key} has no column {column!r}", hint=did_you_mean(str(column), columns))
 
     def __iter__(self) -> Iterator[NoReturn]:

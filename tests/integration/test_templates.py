@@ -144,13 +144,13 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
             "query.sql:1: inlet flights is a relation; it cannot be looped over in a template",
         ),
         (
-            "{{ 'INSERT' }} INTO x SELECT 1",
+            "{{ 'INSERT' | raw }} INTO x SELECT 1",
             (
                 "query.sql:1: the SQL begins with 'INSERT'; expected one SELECT\n"
                 "  hint: write the SELECT only; sparkassets writes its rows as `write` says"
             ),
         ),
-        ("SELECT 1 {{ ';' }} DROP TABLE x", "query.sql:1: a second statement follows; expected one SELECT"),
+        ("SELECT 1 {{ ';' | raw }} DROP TABLE x", "query.sql:1: a second statement follows; expected one SELECT"),
     ],
 )
 def test_what_a_template_may_not_do_is_refused_with_its_line(engine, flights, tmp_path, query, message):

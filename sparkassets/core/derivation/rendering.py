@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jinja2 import TemplateError, nodes
 
-from sparkassets.core.sandbox import TooMuchError, render
+from sparkassets.core.sandbox import Sql, TooMuchError, render_sql
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.templating import NAMES, Template
 from sparkassets.errors import InputError
@@ -53,7 +53,7 @@ def rendered(asset: AssetSpec, text: str, params: Mapping[str, object]) -> Rende
         if any(_goes_by_run(node) for node in template.tree.find_all(_SHAPING)):
             return None
         relations: dict[str, str] = {}
-        sql = render(text, _names(asset, template, params, relations))
+        sql = render_sql(text, _names(asset, template, params, relations))
     except (
         InputError,
         TemplateError,
@@ -127,10 +127,10 @@ class _Relation:
         self.__asset = asset
         self.__relations = relations
 
-    def __str__(self) -> str:
+    def __sql__(self) -> str:
         name = f"relation of {self.__asset}"
         self.__relations[name] = self.__asset
         return f"`{name}`"
 
-    def __getitem__(self, column: Any) -> str:  # noqa: ANN401  as Jinja asks
-        return f"`{str(column).replace('`', '``')}`"
+    def __getitem__(self, column: Any) -> Sql:  # noqa: ANN401  as Jinja asks
+        return Sql(f"`{str(column).replace('`', '``')}`")

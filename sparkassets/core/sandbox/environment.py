@@ -7,31 +7,58 @@ from functools import lru_cache, wraps
 from types import CodeType
 from typing import Any, Final, NoReturn, Protocol, cast, runtime_checkable
 
-from jinja2 import Environment, StrictUndefined, Template, Undefined, nodes, pass_context, pass_environment
+from jinja2 import (
+    Environment,
+    StrictUndefined,
+    Template,
+    TemplateAssertionError,
+    Undefined,
+    nodes,
+    pass_context,
+    pass_environment,
+)
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
-from jinja2.runtime import Context
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import _PassArg
 from jinja2.visitor import NodeTransformer
 
 from sparkassets.core.sandbox.growth import before_call, before_filter, before_operator
+from sparkassets.core.sandbox.literals import ValueInSqlError
 from sparkassets.core.sandbox.meter import Meter
+from sparkassets.core.sandbox.origins import RAW, raw_from_outside
+from sparkassets.core.sandbox.values import Sql, Values, joined, raw
 from sparkassets.core.suggestions import did_you_mean
 
 FUNCTIONS: Final = ("range",)
 """Of Jinja's own functions, those that a query may need."""
 
-_NOT_FOR_SQL: Final = ("attr", "pprint", "striptags", "urlize", "xmlattr")
-"""Filters that leave the sandbox, or that make HTML and text for people."""
+_NO_FILTERS: Final = (
+    *("attr", "random"),
+    *("e", "escape", "forceescape", "safe", "striptags", "urlize", "xmlattr"),
+    *("center", "filesizeformat", "pprint", "wordwrap"),
+)
+"""Filters that leave the sandbox, that come out otherwise each time, or that make HTML or text for people."""
+
+NO_FILTERED_BLOCK: Final = "a block of SQL cannot go through a filter: it holds values, which stay as they are"
+"""Of ``{% filter %}`` and ``{% set x | upper %}``."""
 
 FILE: Final = "<sql>"
 """What tracebacks call the template."""
+_NO_METHODS: Final = frozenset({"center", "encode", "expandtabs", "format_map", "to_bytes", "translate"})
+"""Likewise, of texts and numbers."""
 
 _EACH: Final = " each"
 _WEIGHED: Final = " weighed"
 _TOGETHER: Final = " together"
-"""Filters that no template can name: they count what loops, comparisons and ``~`` do."""
+_CHECKED_RAW: Final = " raw"
+_OF_AUTHOR: Final = " sql"
+"""Filters that no template can name: they count what loops, comparisons and ``~`` do, and tell SQL from values."""
+_TAKE_SQL: Final = frozenset({"d", "default", "identifier", "join", RAW, _CHECKED_RAW})
+"""Filters that a piece of SQL may go through."""
+_MAKE_SQL: Final = (Macro, BlockReference, LoopContext)
+"""What renders a part of the template when it is called."""
 
 
 @runtime_checkable
@@ -48,42 +75,83 @@ class _AsWritten(CodeGenerator):
     def _output_child_to_const(self, *_: object) -> NoReturn:
         raise nodes.Impossible
 
+    def visit_TemplateData(self, node: nodes.TemplateData, frame: Frame) -> None:  # noqa: ARG002, N802  Jinja's names
+        """What the author wrote around expressions, told from what these print."""
+        self.write(f"environment.written({node.data!r})")
+
 
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which an asset or a parameter may have the name of a method of dicts: ``copy``, ``items``.
 
     Attributes:
         meter: Counts what one rendering costs.
+        values: The values that a rendering of SQL prints; None where a text for people is rendered.
     """
 
     code_generator_class = _AsWritten
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     meter: Meter
+    values: Values | None = None
+
+    @staticmethod
+    def written(text: str) -> Sql:
+        """The template's own text."""
+        return Sql(text)
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        """Whether a template may have that attribute of a value."""
+        return attr not in _NO_METHODS and super().is_safe_attribute(obj, attr, value)
 
     def getattr(self, obj: object, attribute: str) -> object:
         """A mapping's own key, else what Jinja makes of ``obj.attribute``."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
+        self.refuse_sql([obj], f"its {attribute!r}")
         return self._told(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: object, argument: object) -> object:
         """What Jinja makes of ``obj[argument]``."""
+        self.refuse_sql([obj], "a part of it")
         return self._told(obj, argument, super().getitem(obj, argument))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  Jinja's signature
         """``left operator right``, unless that is too much."""
         before_operator(self.meter, operator, left, right)
+        if self.values is not None and operator == "+" and isinstance(left, Sql) | isinstance(right, Sql):
+            return Sql(self.values.printed(left) + self.values.printed(right))
+        self.refuse_sql([left, right], f"an operand of {operator!r}")
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  Jinja's signature
         """``function(…)``, unless that is too much."""
         taken = [_taken(self.meter, each) for each in args]
         before_call(self.meter, function, taken, kwargs)
+        makes_sql = isinstance(function, _MAKE_SQL)
+        if not makes_sql:
+            self.refuse_sql([*taken, *kwargs.values()], "an argument of a function")
+            if "caller" in kwargs:  # of `{% call %}`, whose result is written as it is
+                raise ValueInSqlError("only a macro can be called by {% call %}")
         with self.meter.call():
-            return super().call(context, function, *taken, **kwargs)
+            result = super().call(context, function, *taken, **kwargs)
+        return Sql(result) if makes_sql and isinstance(result, str) else result
+
+    def together(self, values: Iterable[Any]) -> str:
+        """What ``~`` makes: SQL if one of the values is SQL, with the others as literals."""
+        if self.values is None or not any(isinstance(each, Sql) for each in values):
+            return "".join(map(str, values))
+        return Sql("".join(map(self.values.printed, values)))
+
+    def refuse_sql(self, values: Iterable[Any], use: str) -> None:
+        """Refuses SQL in place of a value, which would lose what tells values from SQL in it."""
+        if self.values is not None and any(isinstance(each, Sql) for each in values):
+            hint = "print it where it is needed"
+            raise ValueInSqlError(f"a piece of SQL, which a macro or a block makes, cannot be {use}", hint=hint)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401  as Jinja's
-        return super()._generate(_Counting().visit(source), *args, **kwargs)
+        if self.values is not None:
+            for node, name in raw_from_outside(source):
+                raise TemplateAssertionError(refused_raw(name), node.lineno)
+        return super()._generate(_Counting(is_sql=self.values is not None).visit(source), *args, **kwargs)
 
     def _told(self, obj: object, name: object, found: object) -> object:
         """What was found; undefined with the reason where it is not there."""
@@ -91,6 +159,11 @@ class _Sandbox(ImmutableSandboxedEnvironment):
             return found
         reason = obj.why_missing(str(name)) if isinstance(obj, Explains) else _why_missing(obj, name)
         return found if reason is None else self.undefined(hint=reason, obj=obj, name=str(name))
+
+
+def refused_raw(name: str) -> str:
+    """Why a text cannot be pasted."""
+    return f"{name!r} cannot be printed raw: it comes from data or from events, and could change the query"
 
 
 def _why_missing(obj: object, name: object) -> str | None:
@@ -116,8 +189,9 @@ def environment() -> _Sandbox:
     )
     sandbox.meter = Meter()
     sandbox.globals = {name: sandbox.globals[name] for name in FUNCTIONS}
-    for name in _NOT_FOR_SQL:
+    for name in _NO_FILTERS:
         del sandbox.filters[name]
+    sandbox.filters |= {"identifier": _identifier, RAW: _raw_by_name}
     sandbox.filters |= {name: _counted_filter(name, each) for name, each in sandbox.filters.items()}
     sandbox.tests |= {
         name: _counted_filter("", cast("Callable[..., Any]", each)) for name, each in sandbox.tests.items()
@@ -126,14 +200,44 @@ def environment() -> _Sandbox:
 
 
 def render(text: str, names: Mapping[str, object], *, meter: Meter | None = None) -> str:
-    """The template with these names; ``meter`` has other limits than the usual.
+    """A text for people, with these names; ``meter`` has other limits than the usual.
 
     Raises:
         jinja2.TemplateError: As Jinja says; `TooMuchError` where it takes more than a rendering may cost.
     """
+    return _rendered(environment().overlay(), text, names, meter)
+
+
+def render_sql(
+    text: str,
+    names: Mapping[str, object],
+    *,
+    double_quoted_names: Callable[[], bool] = lambda: False,
+    meter: Meter | None = None,
+) -> str:
+    """A query with these names, in which each value is a literal or a part of the literal that it stands in.
+
+    Args:
+        text: The template.
+        names: Their values.
+        double_quoted_names: Whether Spark takes what stands in double quotes for a name.
+        meter: Has other limits than the usual.
+
+    Raises:
+        jinja2.TemplateError: As `render`; `ValueInSqlError` where a value has no place.
+    """
+    if "\x00" in text:
+        raise TemplateAssertionError("there is a NUL character in the template", 1)
     sandbox = environment().overlay()
+    sandbox.values = Values()
+    rendered = _rendered(sandbox, text, names, meter)
+    return sandbox.values.resolve(rendered, double_quoted_names=double_quoted_names)
+
+
+def _rendered(sandbox: _Sandbox, text: str, names: Mapping[str, object], meter: Meter | None) -> str:
     sandbox.meter = meter or Meter()
     sandbox.filters = {**sandbox.filters, _EACH: _each, _WEIGHED: _weighed, _TOGETHER: _together}
+    sandbox.filters |= {_CHECKED_RAW: _raw, _OF_AUTHOR: Sql}
     code: CodeType = sandbox.compile(text, filename=FILE)
     return Template.from_code(sandbox, code, sandbox.make_globals({})).render(names)
 
@@ -171,7 +275,30 @@ def undeclared_names(tree: nodes.Template) -> set[str]:
 
 
 class _Counting(NodeTransformer):
-    """Makes what no hook of Jinja tells of go through a filter that counts: loops, comparisons, slices and ``~``."""
+    """Makes what no hook of Jinja tells of go through a filter that counts: loops, comparisons, slices and ``~``.
+
+    In SQL, it also marks what a ``{% set %}`` block makes as SQL, and lets ``raw`` through, which was judged before.
+    """
+
+    def __init__(self, *, is_sql: bool) -> None:
+        self._is_sql = is_sql
+
+    def visit_AssignBlock(self, node: nodes.AssignBlock) -> nodes.Node:  # noqa: N802  Jinja's names
+        if self._is_sql:
+            if node.filter is not None:
+                raise TemplateAssertionError(NO_FILTERED_BLOCK, node.lineno)
+            node.filter = nodes.Filter(None, _OF_AUTHOR, [], [], None, None, lineno=node.lineno)
+        return self.generic_visit(node)
+
+    def visit_FilterBlock(self, node: nodes.FilterBlock) -> nodes.Node:  # noqa: N802
+        if self._is_sql:
+            raise TemplateAssertionError(NO_FILTERED_BLOCK, node.lineno)
+        return self.generic_visit(node)
+
+    def visit_Filter(self, node: nodes.Filter) -> nodes.Node:  # noqa: N802
+        if self._is_sql and node.name == RAW:
+            node.name = _CHECKED_RAW
+        return self.generic_visit(node)
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802  Jinja's names
         node.iter = _through(_EACH, cast("nodes.Expr", node.iter))
@@ -206,7 +333,26 @@ def _taken(meter: Meter, value: Any) -> Any:  # noqa: ANN401  whatever a templat
 @pass_environment
 def _printed(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401  whatever a template has
     sandbox.meter.write(sandbox.meter.weigh(value))
-    return value
+    return value if sandbox.values is None else sandbox.values.printed(value)
+
+
+@pass_environment
+def _identifier(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401
+    """A value as a name; of a list, as names."""
+    if sandbox.values is None:
+        raise ValueInSqlError("'identifier' is for SQL")
+    return sandbox.values.identifier(value)
+
+
+def _raw(value: Any) -> Any:  # noqa: ANN401
+    """A text as SQL."""
+    return value if isinstance(value, Undefined) else raw(value)
+
+
+def _raw_by_name(value: Any) -> NoReturn:  # noqa: ANN401
+    """Of ``map('raw')``, where nobody can tell what it is of."""
+    del value
+    raise ValueInSqlError("'raw' is for SQL, and can only be written as {{ … | raw }}")
 
 
 @pass_environment
@@ -223,7 +369,7 @@ def _weighed(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401
 @pass_environment
 def _together(sandbox: _Sandbox, *values: Any) -> str:  # noqa: ANN401
     sandbox.meter.write(sandbox.meter.weigh(*values))
-    return "".join(map(str, values))
+    return sandbox.together(values)
 
 
 def _counted_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,6 +383,10 @@ def _counted_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         taken = _taken(sandbox.meter, value)
         if name:
             before_filter(sandbox.meter, name, taken, args, kwargs)
+            if name not in _TAKE_SQL:
+                sandbox.refuse_sql([taken, *args, *kwargs.values()], f"changed by the filter {name!r}")
+            if name == "join" and sandbox.values is not None and (pieces := _pieces(taken, args, kwargs)):
+                return joined(*pieces, sandbox.values.printed)
         else:
             sandbox.meter.weigh(taken, *args)
         match passes:
@@ -249,3 +399,11 @@ def _counted_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         return function(taken, *args, **kwargs)
 
     return counted
+
+
+def _pieces(values: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any] | None:  # noqa: ANN401
+    """What `join` is given where it joins SQL, with the separator."""
+    separator = args[0] if args else kwargs.get("d", "")
+    if not isinstance(values, list | tuple) or len(args) > 1 or "attribute" in kwargs:
+        return None
+    return ([*values], separator) if any(isinstance(each, Sql) for each in (*values, separator)) else None

@@ -70,8 +70,6 @@ def before_call(meter: Meter, function: Any, args: Sequence[Any], kwargs: Mappin
         size = _METHODS.get(name, _of_its_size)(owner, args, kwargs)
         meter.write(size)
         meter.step(len(owner) + characters)
-    elif isinstance(owner, int) and name == "to_bytes":
-        meter.write(_width(args, kwargs, "length"))
     elif isinstance(owner, list | tuple | dict | set):
         meter.weigh(owner)
 
@@ -82,12 +80,6 @@ def _of_its_size(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 def _padded(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
     return len(owner) + _width(args, kwargs, "width")
-
-
-def _tabs(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
-    tab = b"\t" if isinstance(owner, bytes) else "\t"
-    width = _width(args, kwargs, "tabsize") if args or kwargs else 8
-    return len(owner) + int(owner.count(tab)) * width
 
 
 def _replaced(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
@@ -102,27 +94,18 @@ def _joined(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int: 
     return sum(len(each) + len(owner) for each in items if isinstance(each, str))
 
 
-def _translated(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401, ARG001
-    table = args[0] if args and isinstance(args[0], Mapping) else {}
-    return len(owner) * max([1, *(len(each) for each in table.values() if isinstance(each, str))])
-
-
 def _format(owner: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
     opened = _NO_BRACES.sub("", owner.replace("{{", "").replace("}}", ""))
     return _formatted(owner, "{", [*args, dict(kwargs)], widths_are_values="{{" in opened)
 
 
 _METHODS: Final[Mapping[str, Callable[[Any, Sequence[Any], Mapping[str, Any]], int]]] = {
-    "center": _padded,
     "ljust": _padded,
     "rjust": _padded,
     "zfill": _padded,
-    "expandtabs": _tabs,
     "replace": _replaced,
     "join": _joined,
-    "translate": _translated,
     "format": _format,
-    "format_map": _format,
 }
 
 
@@ -168,10 +151,6 @@ def _given(args: Sequence[Any], kwargs: Mapping[str, Any], index: int, name: str
     return args[index] if len(args) > index else kwargs.get(name, otherwise)
 
 
-def _centred(value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401, ARG001
-    return _width(args, kwargs, "width")
-
-
 def _indented(value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
     width = _given(args, kwargs, 0, "width", 4)
     lines = len(value.splitlines()) if isinstance(value, str) else 1
@@ -195,10 +174,6 @@ def _counted(name: str) -> Callable[[Any, Sequence[Any], Mapping[str, Any]], int
         return _width(args, kwargs, name)
 
     return grows
-
-
-def _wrapped(value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
-    return len(str(value)) * len(str(_given(args, kwargs, 2, "wrapstring", "\n") or ""))
 
 
 def _joined_by_filter(value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401
@@ -231,7 +206,6 @@ def _as_json(value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
 
 _FILTERS: Final[Mapping[str, Callable[[Any, Sequence[Any], Mapping[str, Any]], int]]] = {
     "batch": _counted("linecount"),
-    "center": _centred,
     "format": _format_filter,
     "indent": _indented,
     "join": _joined_by_filter,
@@ -240,5 +214,4 @@ _FILTERS: Final[Mapping[str, Callable[[Any, Sequence[Any], Mapping[str, Any]], i
     "slice": _counted("slices"),
     "sum": _summed,
     "tojson": _as_json,
-    "wordwrap": _wrapped,
 }

@@ -37,7 +37,7 @@ def made(text, *, columns=("id", "n", "_at"), **more):
         ("SELECT '{{ run_id }}' AS run, id FROM {{ inlets.s }}", {"run": "", "id": "s.id"}),
         ("SELECT id, day FROM {{ inlets.s }} JOIN {{ partitions }} USING (day)", {"id": "s.id", "day": "s.day"}),
         (
-            "SELECT {% for each in params.names %}{{ each }}, {% endfor %}id FROM {{ inlets.s }}",
+            "SELECT {% for each in params.names %}{{ each | identifier }}, {% endfor %}id FROM {{ inlets.s }}",
             {"n": "s.n", "id": "s.id"},
         ),
         ("SELECT {% if params.least > 1 %}n{% else %}id{% endif %} AS x FROM {{ inlets.s }}", {"x": "s.n"}),
@@ -71,7 +71,7 @@ def test_where_runs_may_have_other_queries_nothing_is_told(text):
 
 
 def test_params_by_segment_tell_what_all_of_them_tell():
-    text = "SELECT {{ params.column }} AS x FROM {{ inlets.s }}"
+    text = "SELECT {{ params.column | identifier }} AS x FROM {{ inlets.s }}"
     alike = Fan((0,), {("a",): {"column": "n"}, ("b",): {"column": "n"}})
     apart = Fan((0,), {("a",): {"column": "n"}, ("b",): {"column": "id"}})
     assert made(text, fan=alike) == {"x": "s.n"}
