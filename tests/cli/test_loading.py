@@ -15,7 +15,7 @@ LOADED = (
 SPARK = {"pyspark", "py4j", "delta"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich"}
 PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
-COMPILING = PARSING | {"pydantic", "yaml", "jinja2"}
+COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
 COMPILING |= {"sparkassets.core.spec.load", "sparkassets.core.selects"}
 SLOW = {"asyncio", "concurrent.futures", "decimal", "difflib", "email", "random", "secrets", "socket", "tempfile"}
 """Of the standard library, what takes milliseconds and a look has no use for."""
@@ -82,7 +82,7 @@ def test_a_run_with_nothing_due_loads_no_spark(shop):
 
 def test_help_loads_no_project(tmp_path):
     names = loaded("--help", cwd=tmp_path)
-    assert not names & (HEAVY | {"pydantic", "deltalake", "jinja2", "yaml", "tenacity"})
+    assert not names & (HEAVY | {"pydantic", "deltalake", "jinja2", "yaml", "croniter", "pendulum", "tenacity"})
 
 
 def test_the_package_itself_loads_next_to_nothing(tmp_path):

@@ -137,6 +137,11 @@ def test_wrong_as_a_whole(cron, message):
     assert str(error.value) == f"cron '{cron}' {message}"
 
 
+def test_a_cron_has_a_length():
+    with pytest.raises(CronError, match=r"^the cron '1,1,1,1,1,1,1,1,1,1,…' has 2,008 characters; expected at most 500$"):
+        expand(",".join("1" * 1000) + " 0 * * *"[:9])
+
+
 NO_DRAWING = "H and R (a value drawn by hash or at random) are not supported"
 NO_MIXING = "# and L cannot be mixed with plain weekdays"
 
@@ -154,6 +159,7 @@ NO_MIXING = "# and L cannot be mixed with plain weekdays"
         ("0 L * * *", "hour", "L", ""),
         ("0 0 0 * *", "day-of-month", "0", ""),
         ("0 0 5-0 * *", "day-of-month", "5-0", ""),
+        ("0 0 * 5-0 *", "month", "5-0", ""),
         ("0 0 L-3 * *", "day-of-month", "L-3", ""),
         ("0 0 1W,15 * *", "day-of-month", "1W,15", ""),
         ("0 0 * 13 *", "month", "13", ""),
