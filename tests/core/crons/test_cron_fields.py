@@ -138,8 +138,8 @@ def test_wrong_as_a_whole(cron, message):
 
 
 def test_a_cron_has_a_length():
-    with pytest.raises(CronError, match=r"^the cron '1,1,1,1,1,1,1,1,1,1,…' has 2,008 characters; expected at most 500$"):
-        expand(",".join("1" * 1000) + " 0 * * *"[:9])
+    with pytest.raises(CronError, match=r"^the cron '1,1,.*…' has 2,007 characters; expected at most 500$"):
+        expand(",".join("1" * 1000) + " 0 * * *")
 
 
 NO_DRAWING = "H and R (a value drawn by hash or at random) are not supported"
