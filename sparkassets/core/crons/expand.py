@@ -97,9 +97,10 @@ def _alone(at: int, field: str) -> Values:
     from croniter import CroniterError, croniter
 
     try:
-        return croniter.expand(" ".join([*"*" * at, field, *"*" * (_WEEKDAY - at)]))[0][at]
+        found: Values = croniter.expand(" ".join([*"*" * at, field, *"*" * (_WEEKDAY - at)]))[0][at]
     except CroniterError:
         return ()
+    return found
 
 
 def _misread(at: int, part: str) -> Iterator[str]:
