@@ -17,7 +17,7 @@ from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.runs import ChangesTold, Pin, Position, Promotion, Volume
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.validations import Judgement, Past, Verdict, judgement_from, judgement_to, verdicts_from
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunError
@@ -372,6 +372,9 @@ class RunOrder:
         past: What was published before, for the asset's rules that compare with it.
         accepted: Blocks that are published whatever the rules say, as a person has said.
         promotes: The rows of a branch that it takes over, instead of computing any.
+        found: Those of ``blocks`` that it may compute although nobody claimed them: of segments that its function adds,
+            or that its rows hold, and that nobody knew (``segments: runtime``).
+        removed: Column, in lower case, to the segments that somebody removed: rows of them are left out.
     """
 
     asset: AssetSpec
@@ -394,6 +397,8 @@ class RunOrder:
     past: Past = field(default_factory=dict)
     accepted: PartitionSet = NOTHING
     promotes: Promotion | None = None
+    found: PartitionSet = NOTHING
+    removed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     outlets: tuple[RunOrder, ...] = ()
 
     @property
@@ -405,6 +410,25 @@ class RunOrder:
     def finds_segments(self) -> bool:
         """Whether no segment of some open dimension was known, so that what comes out tells them."""
         return any(WHOLE in segment for segment, _ in self.blocks.apart)
+
+    @property
+    def may_find(self) -> bool:
+        """Whether segments that nobody knew become part of the run; one of a single partition leaves them to theirs."""
+        return self.asset.partitioning.is_open and not isinstance(self.asset.strategy, EveryInstance)
+
+    def finding(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
+        """The same run of the segments among ``keys`` that nobody knew, too; column to segments."""
+        if not keys or not self.may_find:
+            return self
+        wanted = {column: {*some} - {*self.removed.get(column.lower(), ())} for column, some in keys.items()}
+        return self.with_found(self.asset.partitioning.extended(self.blocks, wanted) - self.blocks)
+
+    def with_found(self, found: PartitionSet) -> RunOrder:
+        """The same run with these blocks, which nobody claimed."""
+        if not found:
+            return self
+        outlets = tuple(each.with_found(found) for each in self.outlets)
+        return replace(self, blocks=self.blocks | found, found=self.found | found, outlets=outlets)
 
     @property
     def is_judged(self) -> bool:
@@ -474,7 +498,7 @@ class CommitMarker:
         gone = {"watermarks"} if judgement.withheld else set[str]()
         if order.is_nothing_but(judgement.withheld):
             told["published"] = "nothing"
-            gone |= {"events", "keys"}
+            gone |= {"events", "keys", "found"}
         return replace(self, measures={key: value for key, value in told.items() if key not in gone})
 
 
@@ -497,6 +521,11 @@ class Committed:
     measures: Mapping[str, Any]
     metrics: Mapping[str, int]
     operation: str = "WRITE"
+
+    @property
+    def found(self) -> PartitionSet:
+        """The blocks that it may hold although nobody claimed them: of segments that nobody knew."""
+        return parts_from(self.measures["found"]) if "found" in self.measures else NOTHING
 
     @property
     def is_compared(self) -> bool:
@@ -553,6 +582,18 @@ class HistoryGoneError(RunError):
     def __init__(self, message: str, *, hint: str | None = None, found: Committed | None = None) -> None:
         super().__init__(message, hint=hint)
         self.found = found
+
+
+class NewSegmentsError(RunError):
+    """Rows are of segments that nobody knew (``segments: runtime``): the run is to be done with them.
+
+    Attributes:
+        keys: Column to these segments.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, keys: Mapping[str, Sequence[str]]) -> None:
+        super().__init__(message, hint=hint)
+        self.keys = keys
 
 
 class TargetMissingError(RunError):

@@ -45,7 +45,7 @@ from sparkassets.ports import (
     TargetObserver,
 )
 from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
-from sparkassets.runtime.judged import came_out, judged, past_of
+from sparkassets.runtime.judged import came_out, judged, learned, past_of, with_found
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
 from sparkassets.runtime.made_good import settled
@@ -405,6 +405,7 @@ class Driver:
             past=past_of(self.ledger, asset),
             accepted=request.accepted,
             promotes=request.promotes,
+            removed={column: own.removed for column, own in state.assets[asset.name].keys.items() if own.removed},
             files=files,
             gone=others(files, request.pins),
         )
@@ -585,14 +586,15 @@ class Driver:
                 chain = state.assets[asset.name].chain
                 found = next((link for link in chain if link.entry.run == committed.run), claim)
                 extra = {**rows_of(end.outcome.commits), **committed.measures.get("extra", {})}
-                keys = _keys(end.outcome, committed.measures.get("keys", {}))
+                blocks = with_found(asset, end.outcome, found.entry.blocks)
+                keys = learned(asset, end.outcome, blocks)
                 entry = SuccessEntry(
                     asset=asset.name,
                     uri=asset.uri,
                     run=found.entry.run,
                     token=found.token,
                     recorder=claim.token,
-                    blocks=came_out(asset, committed, found.entry.blocks, keys),
+                    blocks=came_out(asset, committed, blocks, keys),
                     table_id=None if asset.outlets else committed.table_id,
                     version=None if asset.outlets else committed.version,
                     interval=found.entry.interval,
@@ -604,9 +606,9 @@ class Driver:
                     seconds=seconds,
                     definition=found.entry.request.definition,
                     keys=keys,
-                    unchanged=unchanged(state, asset, end.outcome, found.entry.blocks - committed.withheld),
+                    unchanged=unchanged(state, asset, end.outcome, blocks - committed.withheld),
                     outlets=asset.outlets,
-                    **judged(committed, found.entry.blocks),
+                    **judged(committed, blocks),
                 )
                 return with_iteration(entry, asset, state, found.entry.request, committed)
             case Failed(cause, _, fenced, attempts, parts, asks, watermarks):
@@ -640,8 +642,10 @@ class Driver:
             case Done(attempts=attempts) if recorded is not None:
                 committed = end.outcome.committed
                 adopted = committed.run if committed.run != head.run else None
+                found = recorded.blocks & committed.found
                 return replace(
                     head,
+                    request=replace(head.request, blocks=head.request.blocks | found),
                     status="success",
                     attempts=attempts,
                     rows=rows_of(end.outcome.commits).get("rows"),
@@ -700,13 +704,6 @@ def _emitted(entry: SuccessEntry, outcome: Done) -> list[Entry]:
 
     told = outcome.committed.measures.get("events", ())
     return [of_run(each, run=entry.run, interval=entry.interval) for each in told]
-
-
-def _keys(outcome: Done, added: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """The segments that a run came to know, by column: those that came out of it, and those that it added."""
-    columns = sorted({*outcome.keys, *added})
-    found = {column: tuple(sorted({*outcome.keys.get(column, ()), *added.get(column, ())})) for column in columns}
-    return {column: keys for column, keys in found.items() if keys}
 
 
 def _of_outlet(order: RunOrder, outlet: AssetSpec, state: State, request: RunRequest) -> RunOrder:

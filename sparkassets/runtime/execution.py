@@ -41,6 +41,7 @@ from sparkassets.ports import (
     EngineLostError,
     FenceConflictError,
     HistoryGoneError,
+    NewSegmentsError,
     RunOrder,
     Target,
     TargetMissingError,
@@ -50,6 +51,8 @@ INTERRUPTED = "interrupted before it ended"
 """What a cancelled run says of itself."""
 GRACE_SECONDS = 20.0
 """How long a cancelled attempt may take to return before it is left behind; it can no longer land by then."""
+MOST_EXTENSIONS = 3
+"""How often rows of segments that nobody knew have a run be done with them; a function that makes up keys ends."""
 AGAIN_SECONDS = 0.5
 """After which it is interrupted again while it has not returned."""
 
@@ -60,7 +63,7 @@ class Done:
 
     Attributes:
         commits: Of that run, one in each outlet, in the order of the outlets.
-        keys: Column to the segments that came out, where none was known when it was claimed.
+        keys: Column to the segments that came out, of those that nobody knew when it was claimed.
     """
 
     commits: tuple[Committed, ...]
@@ -167,6 +170,7 @@ class Execution:
         self._prepared = False
         self._computation: Computation | None = None
         self._attempts = 0
+        self._extensions = 0
 
     def cancel(self) -> None:
         """Interrupts the run; it fails with cause ``cancelled``."""
@@ -218,9 +222,9 @@ class Execution:
             return outcome
         run = outcome.committed.run
         orders = [self._order, *(self._reorder(link) for link in self._older if link.entry.run == run)]
-        order = next(each for each in orders if each.run == run)
+        order = next(each for each in orders if each.run == run).with_found(outcome.committed.found)
         outcome = self._compared(outcome, order)
-        if not order.finds_segments:
+        if not order.finds_segments and not order.found:
             return outcome
         try:
             return replace(outcome, keys=self._segments(order, outcome))
@@ -228,8 +232,12 @@ class Execution:
             return Failed("error", error, fenced=False, attempts=self._attempts)
 
     def _segments(self, order: RunOrder, done: Done) -> Mapping[str, Sequence[str]]:
-        """Column to the segments that are in any of the outlets: what one has not, another may have."""
+        """Column to the segments that are in any of the outlets: what one has not, another may have.
+
+        Of those that nobody knew.
+        """
         found: dict[str, set[str]] = {}
+        order = order if order.finds_segments else order.publishing(order.found)
         for target, own, each in zip(self._targets, order.written, done.commits, strict=True):
             for column, keys in target.segments(own, each).items():
                 found.setdefault(column, set()).update(keys)
@@ -255,12 +263,13 @@ class Execution:
         self._tidy(runs)
         if committed is not None:
             return Done(committed, 0)
-        begun = next((each.run for each in self._found if each is not None), None)
+        begun = next((each for each in self._found if each is not None), None)
         if begun is not None:
-            self._completes = next(link for link in self._older if link.entry.run == begun)
-            self._work = replace(self._reorder(self._completes), token=self._order.token)
+            self._completes = next(link for link in self._older if link.entry.run == begun.run)
+            self._work = replace(self._reorder(self._completes), token=self._order.token).with_found(begun.found)
             if self._work.gone:
-                raise RunError(f"the files of {listing(self._work.gone, last='and')} are not those that {begun} read")
+                gone = listing(self._work.gone, last="and")
+                raise RunError(f"the files of {gone} are not those that {begun.run} read")
             return None
         self._settled = True
         if not self._order.blocks:
@@ -378,6 +387,10 @@ class Execution:
             if self._attempts > 1:
                 self._tidy([self._work.run])
             return committed
+        if isinstance(error, NewSegmentsError) and self._extensions < MOST_EXTENSIONS:
+            self._extensions += 1
+            self._work = self._work.finding(error.keys)
+            return self._attempt()  # with their rows, which is no retry
         raise error or RunError(
             f"{self._order.asset.name}: the write returned, but its commit is not in the table's history",
             hint="another writer may have taken its place; look at DESCRIBE HISTORY of the target",

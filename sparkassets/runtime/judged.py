@@ -10,6 +10,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Counted, Past, rule_of
 from sparkassets.ports import Committed
+from sparkassets.runtime.execution import Done
 from sparkassets.runtime.ledger import Ledger
 
 MOST_RUNS = 1000
@@ -22,6 +23,26 @@ def judged(committed: Committed, blocks: PartitionSet) -> Mapping[str, Any]:
     if found is None:
         return told
     return {**told, "withheld": found.withheld & blocks, "counts": found.counts}
+
+
+def with_found(asset: AssetSpec, outcome: Done, claimed: PartitionSet) -> PartitionSet:
+    """The blocks of a run: those that were claimed, and of segments that nobody knew those that rows came out of.
+
+    A segment that its function added without rows is computed by the next run.
+    """
+    committed = outcome.committed
+    return claimed | asset.partitioning.having(committed.found, outcome.keys) | (committed.found & committed.withheld)
+
+
+def learned(asset: AssetSpec, outcome: Done, blocks: PartitionSet) -> dict[str, tuple[str, ...]]:
+    """The segments that a run came to know, by column: those that came out of it, and those that it added."""
+    committed = outcome.committed
+    added = committed.measures.get("keys", {})
+    withheld = asset.partitioning.open_segments(committed.found & committed.withheld & blocks)
+    every = [outcome.keys, added, withheld]
+    columns = sorted({column for some in every for column in some})
+    found = {column: tuple(sorted({key for some in every for key in some.get(column, ())})) for column in columns}
+    return {column: keys for column, keys in found.items() if keys}
 
 
 def came_out(asset: AssetSpec, committed: Committed, blocks: PartitionSet, keys: Mapping[str, Any]) -> PartitionSet:

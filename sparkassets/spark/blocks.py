@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import instant, zone
-from sparkassets.core.partitions import segment_of
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, segment_of
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
-from sparkassets.ports import RunOrder
+from sparkassets.ports import NewSegmentsError, RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import tells
 from sparkassets.spark.predicates import PartitionColumn, belonging, partition_columns
@@ -32,7 +32,7 @@ class Blocks:
         timezone: Of the clocks that a timestamp is told by.
         columns: Whose values tell of a row which block it is of.
         predicate: Holds for the rows of the blocks and for no others.
-        is_open: Whether segments come to be known as the project runs.
+        order: The run, to which segments that nobody knew may be added.
     """
 
     asset: str
@@ -40,7 +40,7 @@ class Blocks:
     timezone: str
     columns: tuple[PartitionColumn, ...]
     predicate: str
-    is_open: bool = False
+    order: RunOrder
 
     def guarded(self, frame: DataFrame) -> DataFrame:
         """The same rows, of which one outside the blocks fails the job that computes it."""
@@ -56,10 +56,23 @@ class Blocks:
         return frame.filter(f"NOT coalesce(({self.predicate}), false)")
 
     def refused(self, error: Exception, frame: DataFrame) -> RunError | None:
-        """The refusal of rows outside the blocks, with the first values that do not belong; None of another error."""
+        """The refusal of rows outside the blocks, with the first values that do not belong; None of another error.
+
+        Where rows are of segments that nobody knew, and the run may compute these, it says which.
+        """
         if not tells(error, _OUTSIDE):
             return None
         strangers = self.staying(frame)
+        found = self._outside(strangers)
+        fresh = self._unknown(strangers) if self.order.may_find else {}
+        return NewSegmentsError(*found.args, hint=found.hint, keys=fresh) if fresh else found
+
+    def _unknown(self, strangers: DataFrame) -> dict[str, tuple[str, ...]]:
+        """The segments of rows outside the blocks that would become part of the run, by column."""
+        found = {column: tuple(keys) for column, keys in _segments(strangers, self.columns, self.order).items()}
+        return found if self.order.finding(found) is not self.order else {}
+
+    def _outside(self, strangers: DataFrame) -> RunError:
         values = [f"{self._text(column)} AS v{number}" for number, column in enumerate(self.columns)]
         first = strangers.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
         found = first.limit(_SHOWN + 1).collect()
@@ -84,7 +97,7 @@ class Blocks:
     def hint(self) -> str:
         """What to do about rows outside: to filter them, or to take days and midnights of the partition's own zone."""
         hint = "filter them in the query, or join {{ partitions }}"
-        if self.is_open:
+        if self.order.asset.partitioning.is_open:
             hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
         if (zoned := next(filter(self._is_zoned, self.columns), None)) is not None:
             hint = (
@@ -140,7 +153,7 @@ def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:
     labels = partitioning.told(order.blocks, most=_SHOWN)
     more = ", …" if partitioning.told_count(order.blocks) > _SHOWN else ""
     timezone = "UTC" if partitioning.time is None else partitioning.time.timezone
-    return Blocks(asset.name, ", ".join(labels) + more, timezone, columns, predicate, partitioning.is_open)
+    return Blocks(asset.name, ", ".join(labels) + more, timezone, columns, predicate, order)
 
 
 def segments_in(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
@@ -150,14 +163,30 @@ def segments_in(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
         RunError: A column is not there, or cannot hold segments.
     """
     asset, partitioning = order.asset, order.asset.partitioning
-    owner, found = f"the table of {asset.name}", {}
+    owner = f"the table of {asset.name}"
     columns = partition_columns(rows.schema, partitioning=partitioning, owner=owner)
     predicate = belonging(rows.schema, order.blocks, partitioning=partitioning, owner=owner)
-    own = rows if predicate is None else rows.filter(predicate)
+    return _segments(rows if predicate is None else rows.filter(predicate), columns, order)
+
+
+def without_removed(rows: DataFrame, order: RunOrder) -> DataFrame:
+    """The rows that are of no segment which somebody removed."""
+    partitioning, owner = order.asset.partitioning, f"the result of {order.asset.name}"
     for each in partitioning.segments:
-        column = next(some for some in columns if some.is_segment and some.name.lower() == each.column.lower())
-        if each.is_open:
-            values = (row[0] for row in own.select(sqltext.name(column.name)).distinct().collect())
+        gone = order.removed.get(each.column.lower(), ())
+        parts, alone = PartitionSet.by_segment({(key,): EVERYTHING.time for key in gone}), Partitioning(None, (each,))
+        if gone and (predicate := belonging(rows.schema, parts, partitioning=alone, owner=owner)) is not None:
+            rows = rows.filter(f"NOT coalesce(({predicate}), false)")
+    return rows
+
+
+def _segments(rows: DataFrame, columns: Sequence[PartitionColumn], order: RunOrder) -> dict[str, list[str]]:
+    """The segments that rows hold, of each open dimension, by its column, ascending."""
+    found: dict[str, list[str]] = {}
+    for each in order.asset.partitioning.segments:
+        column = next((some for some in columns if some.is_segment and some.name.lower() == each.column.lower()), None)
+        if each.is_open and column is not None:
+            values = (row[0] for row in rows.select(sqltext.name(column.name)).distinct().collect())
             keys = (segment_of(value, column.kind) for value in values)
             found[each.column] = sorted(key for key in keys if key is not None)
     return found

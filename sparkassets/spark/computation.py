@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.partitions.plain import parts_to
 from sparkassets.core.validations import verdicts_to
 from sparkassets.ports import Computation, RunOrder
 from sparkassets.spark.context import Context
@@ -61,6 +62,8 @@ class SparkComputation:
             told["events"] = list(self.context.emitted)
         if self.context.added:
             told["keys"] = {column: list(keys) for column, keys in self.context.added.items()}
+        if self.order.found:
+            told["found"] = parts_to(self.order.found)
         if self.writes_files:
             told["writes"] = "files"
         if self.inlets.verdicts:

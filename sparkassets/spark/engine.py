@@ -13,6 +13,7 @@ from sparkassets.core.writes import Publish
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import Computation, RunOrder
 from sparkassets.processes import Process
+from sparkassets.spark.blocks import without_removed
 from sparkassets.spark.changes import refuse_unnamed
 from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import SparkComputation, SparkComputations
@@ -195,9 +196,10 @@ class SparkEngine:
 def _described(
     session: SparkSession, order: RunOrder, frame: DataFrame, before: _Before, inlets: ReadInlets, context: Context
 ) -> SparkComputation:
-    """The rows of one table, which fit it."""
+    """The rows of one table, which fit it; of segments that its function added, too."""
     require_utc(frame.sparkSession, asset=order.asset.name)
-    frame = without_defaults(frame)
+    order = order.finding(context.added)
+    frame = without_removed(without_defaults(frame), order)
     schema, there = mode_of(order.asset).stored(order.asset, frame.schema), table_of(session, order.asset)
     refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
     check_schema(session, order, schema, there)

@@ -124,19 +124,50 @@ def test_a_run_of_everything_takes_the_place_of_all_rows_with_a_segment(spark, f
     assert project.partitions("energy_model") == [("a", "current"), ("b", "current")]
 
 
-def test_rows_of_others_fail_a_run_of_some(spark, folder):
+WHOLE_INLET = "asset: readings\nsource: delta\npath: lake/readings\n"
+ALL_ROWS = (
+    "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
+    "partition: {segments: runtime, column: customer_id}\n"
+    "sql: SELECT customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} GROUP BY ALL\n"
+)
+
+
+def project_of(folder, asset, *, readings=WHOLE_INLET):
+    (folder / "readings.yml").write_text(readings)
+    (folder / "energy_model.yml").write_text(asset)
+    return Project.load(folder, env={})
+
+
+@pytest.mark.parametrize("rules", ["", "validations: [{not_null: [kwh]}]\n"])
+def test_rows_of_a_segment_that_nobody_knew_are_part_of_the_run(spark, folder, rules):
     write(folder, [("a", 1)])
-    (folder / "readings.yml").write_text("asset: readings\nsource: delta\npath: lake/readings\n")
-    (folder / "energy_model.yml").write_text(
-        "asset: energy_model\ninlets: {readings: {on_update: rerun}}\nretries: 0\n"
-        "partition: {segments: runtime, column: customer_id}\nsql: SELECT customer_id, kwh FROM {{ inlets.readings }}\n"
-    )
-    project = Project.load(folder, env={})
+    project = project_of(folder, ALL_ROWS + rules)
     assert project.run(spark).ok
-    write(folder, [("c", 1)])
+    write(folder, [("c", 3), ("b", 2)])
+    assert ran(project.run(spark)) == [("energy_model", ("a", "b", "c"), "success")]
+    assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
+    assert project.partitions("energy_model") == [(key, "current") for key in "abc"]
+    assert project.run(spark).runs == ()
+
+
+def test_rows_of_a_removed_segment_are_left_out(spark, folder):
+    write(folder, [("a", 1), ("b", 2)])
+    project = project_of(folder, ALL_ROWS)
+    assert project.run(spark).ok
+    project.remove_partitions("energy_model", "b")
+    write(folder, [("a", 1), ("b", 2), ("c", 3)])
+    assert ran(project.run(spark)) == [("energy_model", ("a", "c"), "success")]
+    assert rows(folder, "energy_model") == [("a", 2.0), ("b", 2.0), ("c", 3.0)]
+    assert project.partitions("energy_model") == [("a", "current"), ("b", "unlisted"), ("c", "current")]
+
+
+def test_rows_of_another_that_is_known_fail_a_run_of_some(spark, folder):
+    write(folder, [("a", 1), ("b", 2)])
+    project = project_of(folder, ALL_ROWS)
+    assert project.run(spark).ok
+    project.add_partitions("energy_model", "c")
     (result,) = project.run(spark, check=False).runs
-    assert "rows outside the run's partitions a: customer_id is c; nothing was written" in result.error
-    assert "`sparkassets partitions energy_model add KEY…`" in result.hint
+    assert "rows outside the run's partitions c: customer_id is a, b; nothing was written" in result.error
 
 
 def test_rows_of_no_segment_fail_a_run_of_everything(spark, folder):

@@ -315,6 +315,35 @@ class Partitioning:
         )
         return PartitionSet.by_segment(times, parts.time)
 
+    def extended(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+        """``parts`` with the segments of open dimensions among ``keys`` that are not known: all time of ``parts`` each.
+
+        Args:
+            parts: Partitions by tuple; the whole of a dimension holds all of its segments and is not extended.
+            keys: Column to segments.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", ("a",), is_open=True),))
+        >>> stores.labels(stores.extended(stores.known, {"store": ["a", "b"]}))
+        ['a', 'b']
+        """
+        rows = list(self.by_tuple(parts))
+        for i, each in enumerate(self.segments):
+            fresh = {*keys.get(each.column, ())} - {*each.keys} if each.is_open and each.keys != (WHOLE,) else set()
+            rows += [((*tup[:i], key, *tup[i + 1 :]), time) for tup, time in rows for key in fresh]
+        return PartitionSet.by_segment(united(rows)) if len(rows) > len(parts.apart) else parts
+
+    def having(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+        """Those of ``parts``, partitions by tuple, whose segments of open dimensions are among ``keys``, by column.
+
+        >>> stores = Partitioning(None, (SegmentPartition("store", (), is_open=True),))
+        >>> parts = PartitionSet.by_segment(dict.fromkeys([("a",), ("b",)], EVERYTHING.time))
+        >>> stores.labels(stores.having(parts, {"store": ["b", "c"]}))
+        ['b']
+        """
+        asked = [(i, frozenset(keys.get(each.column, ()))) for i, each in enumerate(self.segments) if each.is_open]
+        kept = {segment: time for segment, time in parts.apart if all(segment[i] in some for i, some in asked)}
+        return PartitionSet.by_segment(kept)
+
     def meet(self, parts: PartitionSet, others: PartitionSet) -> bool:
         """Whether something may be in both: the whole of a dimension may hold each of its segments.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.validations import Judgement, judge
 from sparkassets.ports import RunOrder
+from sparkassets.spark.blocks import segments_in
 from sparkassets.spark.computation import SparkComputation
 from sparkassets.spark.validating import Asked, BlockKeys, Caller, measure
 
@@ -39,7 +41,15 @@ def judged(order: RunOrder, asked: Asked, rows: DataFrame) -> Judgement:
     """
     keys = keys_of(order, asked, rows.schema)
     tallies = measure(rows, asked, keys)
-    return judge(asked.rules, tallies, keys.blocks, past=order.past, accepted=order.accepted)
+    absent = order.found - _with_rows(order, rows) if order.found else NOTHING
+    blocks = [block for block in keys.blocks if not absent.covers(block)]
+    return judge(asked.rules, tallies, blocks, past=order.past, accepted=order.accepted)
+
+
+def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
+    """The blocks of segments that nobody knew, of which there are rows; the others are left to the next run."""
+    keys = segments_in(rows, order.publishing(order.found))
+    return order.asset.partitioning.having(order.found, keys)
 
 
 def keys_of(order: RunOrder, asked: Asked, schema: StructType) -> BlockKeys:

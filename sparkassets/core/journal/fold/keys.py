@@ -122,17 +122,20 @@ def counted(partitioning: Partitioning, blocks: PartitionSet) -> PartitionSet:
 
 
 def came_out_late(work: Workspace, before: AssetState, entry: SuccessEntry) -> None:
-    """A run of all segments ended after some came to be known: what came meanwhile was told of those alone.
+    """A run of segments that nobody knew ended: what came meanwhile was told of those alone that were known.
 
     So whatever came makes all that came out of it stale. ``before`` is the asset before its success.
     """
     claim = before.claim(entry.token)
-    if claim is None or not of_all(claim.blocks) or before.spec.partitioning.has_whole:
+    if claim is None or entry.blocks.is_everything:
         return
+    late = entry.blocks - claim.blocks
+    if of_all(claim.blocks):
+        late = NOTHING if before.spec.partitioning.has_whole else entry.blocks
     for inlet in before.spec.inlets:
         newest = work.dataset(inlet.uri).seq
-        if inlet.on_update != "ignore" and newest > entry.token:
-            work.mark(entry.asset, inlet, entry.blocks, seq=newest)
+        if late and inlet.on_update != "ignore" and newest > entry.token:
+            work.mark(entry.asset, inlet, late, seq=newest)
 
 
 # --------------------------------------------------------------------- of one asset
