@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sparkassets.files.listing import File, list_files, rowless
+from sparkassets.files.listing import File, Skipped, list_files, rowless
 
-__all__ = ["File", "list_files", "rowless"]
+__all__ = ["File", "Skipped", "list_files", "rowless"]

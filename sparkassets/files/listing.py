@@ -1,8 +1,9 @@
 """Lists the files that a path pattern may mean: for the look and for the read alike, on a disk or in an object store.
 
-Links are followed, to files and to folders. Below ``**`` a folder is entered once, whatever links lead to it: by its
-own name where it has one there, else by the first link in the order of their paths. So there is no circle, and no row
-is read twice because a link such as ``latest`` stands beside what it means.
+Links are followed within the pattern's root, to files and to folders; whoever may write there cannot make a project
+read what is elsewhere. Below ``**`` a folder is entered once, whatever links lead to it: by its own name where it has
+one there, else by the first link in the order of their paths. So there is no circle, and no row is read twice because a
+link such as ``latest`` stands beside what it means.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from dataclasses import field
 from functools import cache
 from heapq import heappop, heappush
 from stat import S_ISDIR, S_ISREG
 
 from sparkassets.core.patterns import PathPattern, hidden
+from sparkassets.core.phrases import writable
 from sparkassets.errors import SourceError
 from sparkassets.files.stores import local_path, open_store
+from sparkassets.frozen import frozen
 
 File = tuple[str, int, int]
 """Path relative to the pattern's root (its name, if the root is a file), size in bytes, last change in nanoseconds."""
@@ -25,17 +29,33 @@ _Folder = tuple[str, int, tuple[int, int]]
 """Path relative to the root, with its slash; depth of what is in it, from 1 on; its device and inode."""
 
 
-def list_files(pattern: PathPattern) -> list[File] | None:
+@frozen
+class Skipped:
+    """Files that a listing leaves out, by their paths relative to the pattern's root.
+
+    Attributes:
+        outside: Links that lead out of the root.
+        undecodable: Names that are not UTF-8, as which Spark reads every path.
+    """
+
+    outside: list[str] = field(default_factory=list)
+    undecodable: list[str] = field(default_factory=list)
+
+
+def list_files(pattern: PathPattern, *, skipped: Skipped | None = None) -> list[File] | None:
     """Every file below the pattern's root in a folder that may hold matches; None when there is no root.
 
-    Hidden and temporary files are left out, and what is no regular file. The names are not matched yet.
+    Hidden and temporary files are left out, and what is no regular file. The names are not matched yet. What Spark must
+    not or cannot read is left out, too, and added to ``skipped``.
 
     Raises:
         SourceError: A folder cannot be listed; it is named.
     """
-    root = local_path(pattern.root)
+    root, skipped = local_path(pattern.root), skipped or Skipped()
     try:
-        return list(_remote(pattern) if root is None else _local(pattern, root))
+        found = list(_remote(pattern) if root is None else _local(pattern, root, skipped))
+        skipped.undecodable.extend(path for path, _, _ in found if writable(path) != path)
+        return [file for file in found if writable(file[0]) == file[0]] if skipped.undecodable else found
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:
@@ -57,21 +77,42 @@ def rowless(kind: str, size: int) -> bool:
 # --------------------------------------------------------------------------- a disk
 
 
-def _local(pattern: PathPattern, root: str) -> Iterator[File]:
+@frozen
+class _Place:
+    """The folder that is listed.
+
+    Attributes:
+        real: The root's path without links.
+        skipped: Gets what is left out.
+    """
+
+    pattern: PathPattern
+    root: str
+    real: str
+    skipped: Skipped
+
+    def holds(self, link: os.DirEntry[str]) -> bool:
+        """Whether what a link leads to is in the root, or the root itself."""
+        target = os.path.realpath(link.path)
+        return target == self.real or target.startswith(f"{self.real.rstrip('/')}/")
+
+
+def _local(pattern: PathPattern, root: str, skipped: Skipped) -> Iterator[File]:
     status = os.stat(root)  # noqa: PTH116  as the entries of a folder below
     if not pattern.is_pattern and S_ISREG(status.st_mode):
         yield os.path.basename(root), status.st_size, status.st_mtime_ns  # noqa: PTH119
         return
+    place = _Place(pattern, root, os.path.realpath(root), skipped)
     folders: list[_Folder] = [("", 1, _identity(status))]
     while folders:
         folder = folders.pop()
         if folder[1] > pattern.fixed_folders:
-            yield from _tree(pattern, root, folder)
+            yield from _tree(place, folder)
         else:
-            yield from _entries(pattern, root, folder, folders, None)
+            yield from _entries(place, folder, folders, None)
 
 
-def _tree(pattern: PathPattern, root: str, top: _Folder) -> Iterator[File]:
+def _tree(place: _Place, top: _Folder) -> Iterator[File]:
     """The files below ``**``: what has a name of its own there first, then what only links lead to."""
     seen: set[tuple[int, int]] = set()
     folders, links = [top], list[_Folder]()
@@ -79,23 +120,24 @@ def _tree(pattern: PathPattern, root: str, top: _Folder) -> Iterator[File]:
         folder = folders.pop() if folders else heappop(links)
         if folder[2] not in seen:
             seen.add(folder[2])
-            yield from _entries(pattern, root, folder, folders, links)
+            yield from _entries(place, folder, folders, links)
 
 
-def _entries(
-    pattern: PathPattern, root: str, folder: _Folder, folders: list[_Folder], links: list[_Folder] | None
-) -> Iterator[File]:
+def _entries(place: _Place, folder: _Folder, folders: list[_Folder], links: list[_Folder] | None) -> Iterator[File]:
     """The files of one folder; the folders in it that may hold more are added to ``folders``, or to ``links``."""
     relative, depth, _ = folder
     try:
-        with os.scandir(f"{root}/{relative}") as entries:
+        with os.scandir(f"{place.root}/{relative}") as entries:
             for entry in entries:
                 status = None if hidden(entry.name) else _status(entry)
                 if status is None:
                     continue
+                if entry.is_symlink() and not place.holds(entry):
+                    place.skipped.outside.append(relative + entry.name)
+                    continue
                 if S_ISREG(status.st_mode):
                     yield relative + entry.name, status.st_size, status.st_mtime_ns
-                elif S_ISDIR(status.st_mode) and pattern.enters(depth, entry.name):
+                elif S_ISDIR(status.st_mode) and place.pattern.enters(depth, entry.name):
                     found = (f"{relative}{entry.name}/", depth + 1, _identity(status))
                     if links is not None and entry.is_symlink():
                         heappush(links, found)

@@ -13,7 +13,7 @@ from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint, is_of_
 from sparkassets.core.phrases import few, writable
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
-from sparkassets.files import File, list_files, rowless
+from sparkassets.files import File, Skipped, list_files, rowless
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
 from sparkassets.sources.file_views import look
@@ -42,17 +42,21 @@ class _Ignored:
         beyond: Their time is outside the years of partitions.
         others: Their segment is not among the known ones.
         excluded: Their time is one that is none.
+        undecodable: Their names are not UTF-8.
+        outside: They are links that lead out of the folder.
     """
 
     unnamed: list[str] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+    undecodable: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
 
     @property
     def kinds(self) -> tuple[list[str], ...]:
         """All of them, each for its own reason."""
-        return self.unnamed, self.beyond, self.others, self.excluded
+        return self.unnamed, self.beyond, self.others, self.excluded, self.undecodable, self.outside
 
 
 class FileObserver:
@@ -89,7 +93,8 @@ class FileObserver:
             raise SourceError(f"the source '{asset.name}' has no path")
         partitioning = asset.partitioning
         pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
-        files = list_files(pattern)
+        skipped = Skipped()
+        files = list_files(pattern, skipped=skipped)
         if files is None:
             from sparkassets.sources.missing import missing_root
 
@@ -97,6 +102,8 @@ class FileObserver:
             return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
         own = {key: value for key, value in cursor.items() if not is_of_file(key)}
         slots, ignored = _group(pattern, partitioning, files)
+        ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
+        ignored.outside.extend(sorted(skipped.outside))
         unsettled = _unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
@@ -162,6 +169,12 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettl
         notes.append(f"{_count(len(names), 'file')} of an excluded {by} left out: {_some(names)}")
     if names := ignored.others:
         notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_some(names)}")
+    if names := ignored.undecodable:
+        are = "is" if len(names) == 1 else "are"
+        whose = f"{_count(len(names), 'file')} whose name{'' if len(names) == 1 else 's'} {are} not UTF-8"
+        notes.append(f"{whose} left out, which Spark cannot read: {_some(names)}")
+    if names := ignored.outside:
+        notes.append(f"{_count(len(names), 'link')} out of the source's folder left out: {_some(names)}")
     if unsettled:
         notes.append(f"{_count(unsettled, by)} not settled yet")
     return tuple(notes)
@@ -224,11 +237,6 @@ def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
             raise SourceError(
                 f"the file '{writable(path)}' of the source '{name}' is empty (0 bytes), which is no Parquet file",
                 hint="write it again or take it away; 'settle' leaves alone what is still being written",
-            )
-        if writable(path) != path:
-            raise SourceError(
-                f"the name of the file '{writable(path)}' of the source '{name}' is not UTF-8, so Spark cannot read it",
-                hint="rename it",
             )
 
 

@@ -1,10 +1,13 @@
-"""What a CSV file's header is, told where a column is missing: the file, its columns, and its likely separator."""
+"""The refusal of a CSV file whose header lacks a column: the file, what it has of those declared, a likely separator.
+
+Nothing else of the header is shown: of a file that does not fit, the first line may be anything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.suggestions import meant_by
 from sparkassets.errors import RunError
 
 _SEPARATORS = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
@@ -30,8 +33,8 @@ def no_column(
     lost = [name for name in missing if name not in columns] or list(missing)
     told = ", ".join(map(repr, lost))
     made = RunError(
-        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {told}: its columns are "
-        f"{', '.join(columns)}",
+        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {told} in its header of "
+        f"{len(columns)} column{'' if len(columns) == 1 else 's'}",
         hint=_hint(lost[0], columns),
     )
     made.of_data = True
@@ -44,4 +47,4 @@ def _hint(name: str, columns: Sequence[str]) -> str | None:
         if held:
             mark = max(held, key=lambda each: held[each])
             return f"its separator is probably {_SEPARATORS[mark]}: options: {{sep: {_SEPARATORS[mark]}}}"
-    return did_you_mean(name, columns)
+    return meant_by(name, columns)

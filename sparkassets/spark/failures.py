@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sparkassets.errors import Location, RunError
 
@@ -86,8 +86,8 @@ def first_line(error: BaseException) -> str:
     """The message's first line, without SQLSTATE, position and Java stack trace; a Python worker's own last line."""
     message = whole_message(error)
     if header := _HEADER.search(message):
-        file, found = header["file"].removeprefix("file://"), header["found"]
-        return f"the header of {file} is {found}, but that of the first file {header['wanted']}"
+        file, found, wanted = (header[each] for each in ("file", "found", "wanted"))
+        return f"the header of {file.removeprefix('file://')} {_other_than(found.split(', '), wanted.split(', '))}"
     if _OF_A_WORKER in message:
         return _of_worker(message)
     said, *causes = (_bare(line) for line in [message.partition("\n")[0], *_CAUSE.findall(message)])
@@ -98,6 +98,19 @@ def first_line(error: BaseException) -> str:
     if later := _SAID_LATER.search(message):
         said = f"{said} {_bare(later[1])}"
     return said[:_LONGEST] or type(error).__name__
+
+
+def _other_than(found: Sequence[str], wanted: Sequence[str]) -> str:
+    """How a header differs from that of the first file, as the end of a sentence that shows nothing of the file.
+
+    >>> _other_than(["a", "b"], ["b", "a"])
+    'differs from that of the first file in column 1 of 2'
+    """
+    if len(found) != len(wanted):
+        return f"has {len(found)} columns, that of the first file {len(wanted)}"
+    pairs = enumerate(zip(found, wanted, strict=True), 1)
+    first = next((number for number, (one, other) in pairs if one != other), 1)
+    return f"differs from that of the first file in column {first} of {len(wanted)}"
 
 
 def _bare(line: str) -> str:

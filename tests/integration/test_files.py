@@ -148,8 +148,8 @@ def test_headers_that_differ_are_not_read_by_position(engine, tmp_path):
     put(tmp_path, {"20130101.csv": "a,b\n1,2\n", "20130102.csv": "b,a\n4,3\n"})
     files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"], "2013-01-02": ["20130102.csv"]})
     run = order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files)
-    header = "a, b, but that of the first file b, a|b, a, but that of the first file a, b"
-    with pytest.raises(RunError, match=rf"^copy: the header of /.*2013010[12]\.csv is ({header})$"):
+    differs = "differs from that of the first file in column 1 of 2"
+    with pytest.raises(RunError, match=rf"^copy: the header of /.*2013010[12]\.csv {differs}$"):
         execute(engine, run)
 
 
@@ -160,15 +160,13 @@ def test_a_declared_column_that_is_not_in_the_header_is_named(engine, tmp_path):
     with pytest.raises(RunError) as error:
         engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
     assert str(error.value) == (
-        f"the file {tmp_path}/20130101.csv of 'landing' has no column 'delay': its columns are flight, dealy\n"
+        f"the file {tmp_path}/20130101.csv of 'landing' has no column 'delay' in its header of 2 columns\n"
         "  hint: did you mean 'dealy'?"
     )
     assert error.value.of_data  # of fewer days it may succeed
     put(tmp_path, {"20130101.csv": "flight;delay\n1;5\n"})
     files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
-    with pytest.raises(
-        RunError, match=r"its columns are flight;delay\n  hint: .* probably ';': options: \{sep: ';'\}$"
-    ):
+    with pytest.raises(RunError, match=r"in its header of 1 column\n  hint: .* probably ';': options: \{sep: ';'\}$"):
         engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
 
 
