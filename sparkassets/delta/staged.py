@@ -1,14 +1,16 @@
 """Data files that an attempt of a run has put into a folder of its own in the table's, which no reader sees as yet.
 
 The folder is named by run, fence token and attempt: ``<table>/<run>.<token>.<attempt>/day=2013-01-01/part-….parquet``.
-What is committed of it stays where it is: no file is renamed, on any storage. So the folder of a dead attempt is known
-by its name, and is removed once that attempt is certain to commit no more.
+What is committed of it stays in that folder. So the folder of a dead attempt is known by its name, and is removed once
+that attempt is certain to commit no more.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Container, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -26,6 +28,8 @@ NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """What stands for no value in the name of a folder."""
 
 _END = ".parquet"
+_AT_ONCE = 8
+"""Files that are moved side by side: an object store copies them."""
 _HIDDEN = ("_", ".")
 
 
@@ -135,6 +139,28 @@ def discard_files(table: str, paths: Iterable[str]) -> None:
             store.delete_file(path)
 
 
+def move_files(table: str, moves: Mapping[str, str]) -> None:
+    """Gives staged files other paths; what was moved before stays where it is.
+
+    Raises:
+        OSError: A file can be found in neither place, or cannot be moved.
+    """
+    store = opened(table)
+    if local_path(table) is not None or table.startswith("hdfs:"):  # an object store has no folders to make
+        for folder in {path.rpartition("/")[0] for path in moves.values()}:
+            store.create_dir(folder)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(partial(_move, store), *zip(*moves.items(), strict=True)):
+            pass
+
+
+def discard_folders(table: str, paths: Iterable[str]) -> None:
+    """Removes folders of an attempt, where the storage lets it."""
+    store = opened(table)
+    for path in paths:
+        _delete(store, path)
+
+
 def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: Attempt | None = None) -> None:
     """Removes what attempts of these runs staged in the table, but for the one that was committed.
 
@@ -166,6 +192,16 @@ def _attempt(folder: str) -> Attempt | None:
         return None
     token, number = map(int, numbers)
     return Attempt(run, token, number)
+
+
+def _move(store: FileSystem, source: str, target: str) -> None:
+    from pyarrow.fs import FileType
+
+    try:
+        store.move(source, target)
+    except OSError:
+        if store.get_file_info(target).type is not FileType.File:
+            raise
 
 
 def _delete(store: FileSystem, folder: str) -> None:

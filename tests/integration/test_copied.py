@@ -71,8 +71,9 @@ def test_the_driver_leaves_the_rows_that_spark_leaves(spark, engine, files, keys
 def test_own_and_copied_rows_are_told_apart(spark, engine, tmp_path):
     by_driver, by_spark = replaced(spark, engine, tmp_path, [[0, 1, None], [1, 1], [3]], "2013-01-02")
     assert by_driver[1] == by_spark[1] == {"rows": 1, "deleted": 3, "copied": 2}
-    (path,) = Path(tmp_path, "by_auto").glob("*/sparkassets_copied=true/*.parquet")
-    assert [path.parent.name for path in path.parents[1].glob("*/*.parquet")].count("sparkassets_copied=false") == 1
+    (path,) = Path(tmp_path, "by_auto").glob("*/copied/*.parquet")
+    assert sorted(each.name for each in path.parents[1].iterdir()) == ["copied", "own"]
+    assert len([*path.parents[1].glob("own/*.parquet")]) == 1
 
 
 def test_a_table_with_a_column_of_that_name_is_sparks(spark, engine, tmp_path):

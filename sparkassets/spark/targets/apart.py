@@ -1,11 +1,16 @@
-"""What the first folders of an attempt keep apart of its rows: those that rules take away, and copied ones."""
+"""What the first folders of an attempt keep apart of its rows: those that rules take away, and copied ones.
+
+Spark names such a folder by a column, `sparkassets_taken=0`. Readers other than Spark take every `name=value` in a path
+for a column of the table, so that files get paths without it before they are committed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sparkassets.delta.staged import StagedFile
+from sparkassets.delta.staged import StagedFile, discard_folders, move_files
 from sparkassets.spark import sqltext
 from sparkassets.spark.targets import copied
 from sparkassets.spark.validating.failing import STAYS, TAKEN, Asked
@@ -15,6 +20,8 @@ if TYPE_CHECKING:
 
 _KINDS = {TAKEN: "integer", copied.MARK: "string"}
 """By column, in the order of the folders."""
+_PLAIN = {f"{TAKEN}={STAYS}": "stays", copied.OWN: "own", copied.COPIED: "copied"}
+"""What the folders are called in the end, whose files are committed."""
 
 
 def with_taken(rows: DataFrame, asked: Asked | None) -> DataFrame | None:
@@ -48,6 +55,45 @@ def own_folder(files: Sequence[StagedFile]) -> str:
 def without_copied(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
     """Of staged rows the run's own."""
     return rows.filter(copied.IS_OWN).drop(copied.MARK) if copied.MARK in kinds else rows
+
+
+def renamed(table: str, files: Sequence[StagedFile]) -> list[StagedFile]:
+    """The files that are to be committed, moved out of the folders that are named by columns of ours.
+
+    Args:
+        table: Its path or URI.
+        files: All of the attempt's that a commit will hold; what else is in those folders is removed.
+
+    Raises:
+        OSError: As of `move_files`.
+    """
+    paths = {file.path: _plain(file.path) for file in files}
+    moves = {old: new for old, new in paths.items() if new != old}
+    if not moves:
+        return list(files)
+    move_files(table, moves)
+    discard_folders(table, {_above(path) for path in moves})
+    return [replace(file, path=paths[file.path]) for file in files]
+
+
+def _above(path: str) -> str:
+    """The topmost folder of a path that is named by a column of ours.
+
+    >>> _above("run.1.1/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
+    'run.1.1/sparkassets_copied=true'
+    """
+    names = path.split("/")
+    first = next(number for number, name in enumerate(names) if name in _PLAIN)
+    return "/".join(names[: first + 1])
+
+
+def _plain(path: str) -> str:
+    """The path of a file with other names for our folders.
+
+    >>> _plain("run.1.1/sparkassets_taken=0/sparkassets_copied=true/day=2013-01-01/part-0.parquet")
+    'run.1.1/stays/copied/day=2013-01-01/part-0.parquet'
+    """
+    return "/".join(_PLAIN.get(each, each) for each in path.split("/"))
 
 
 def is_taken(file: StagedFile) -> bool:

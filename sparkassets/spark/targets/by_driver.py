@@ -284,8 +284,9 @@ def publish(staged: Staged, *, marker: CommitMarker) -> None:
     goes = staged.replaced.without(same.there)
     if useless := staged.gone | same.staged:
         discard_files(path, useless) if come else discard(path, attempt_of(work.asset, marker))
+    come = _renamed(work, come)
     if isinstance(work.asset.write, Publish):
-        _publish(staged, staged.files, marker=marker)
+        _publish(staged, come, marker=marker)
         return
     change = Change(
         owner=work.asset.name,
@@ -577,6 +578,20 @@ def _staged(
         )
     except OSError as error:
         made = RunError(f"{work.asset.name}: the files that Spark wrote cannot be read: {error}")
+        made.retryable = True
+        raise made from error
+
+
+def _renamed(work: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedFile]:
+    """The files under the paths that the table's log gets: no folder is named by a column that is not the table's.
+
+    Raises:
+        RunError: The storage does not let them be moved.
+    """
+    try:
+        return apart.renamed(path_of(work.asset), files)
+    except OSError as error:
+        made = RunError(f"{work.asset.name}: the files that Spark wrote cannot be moved: {error}")
         made.retryable = True
         raise made from error
 

@@ -20,8 +20,8 @@ MARK = "sparkassets_copied"
 """Names the first folders in the attempt's, which keep copied rows and the run's own in files apart."""
 _COPIED = "true"
 _OWN = "false"
-OWN = f"{MARK}={_OWN}"
-"""The folder of the run's own rows, where some are copied."""
+OWN, COPIED = (f"{MARK}={value}" for value in (_OWN, _COPIED))
+"""The folders of the run's own rows and of copied ones, as Spark names them."""
 IS_OWN = f"{MARK} = '{_OWN}'"
 """Whether a row is one of these, as SQL."""
 
