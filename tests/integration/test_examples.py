@@ -1,8 +1,11 @@
 """Examples that stand, run on data as their comments say."""
 
+import json
 import re
 import shutil
+from collections import defaultdict
 from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,3 +121,100 @@ def test_a_first_run_that_failed_binds_nobody_to_its_columns(spark, tmp_path):
     sql.write_text(right)
     assert ran(Project.load(folder, env={}).run(spark)) == [("daily_delays", "success")]
     assert rows(folder, "daily_delays") == [(date(2025, 3, 1), "JFK", 10.0)]
+
+
+BILLING = """
+import json
+from decimal import Decimal
+from pathlib import Path
+
+
+def bill(day, warehouse):
+    return Decimal(json.loads(Path(__file__).parents[1].joinpath("bills.json").read_text())[f"{day} {warehouse}"])
+
+
+"""
+
+
+DAY = timedelta(days=1)
+MIDNIGHTS = [date(2025, 1, 2) + DAY * n for n in range(11)]
+WAREHOUSES = ("engineering", "marketing")
+
+
+class Week:
+    """What the tables of 15 hold after each run, reckoned in plain Python."""
+
+    def __init__(self) -> None:
+        self.bills: dict[tuple[date, str], Decimal] = {}
+        self.budgets = dict.fromkeys(WAREHOUSES, Decimal("100.00"))
+        self.rate = Decimal("0.90")
+        self.next_day = dict.fromkeys(WAREHOUSES, MIDNIGHTS[0] - DAY)
+        self.changed: set[str] = set()
+        self.awaited: set[str] = set()
+        self.midnight = self.sunday = date.min
+        self.tables: dict[str, dict] = {"spend": {}, "spend_so_far": {}, "budget": {}, "spend_in_euro": {}}
+
+    def run(self, today: date) -> None:
+        """All that a run on that day is to do."""
+        for name in WAREHOUSES:
+            while self.next_day[name] < today and (self.next_day[name], name) in self.bills:
+                self.ask(name)
+        if self.midnight < today:
+            self.midnight, self.awaited = today, set(WAREHOUSES)
+            self.tables["budget"] = {name: (name, self.budgets[name], today - DAY) for name in WAREHOUSES}
+        self.add_up(self.changed & self.awaited)
+        self.awaited = {name for name in self.awaited if self.next_day[name] < today}  # whose spend failed
+        if self.sunday < (sunday := today - DAY * (today.isoweekday() % 7)):
+            self.sunday = sunday
+            self.convert()
+
+    def ask(self, name: str) -> None:
+        day = self.next_day[name]
+        self.tables["spend"][day, name] = (day, name, self.bills[day, name])
+        self.next_day[name] += DAY
+        self.changed.add(name)
+
+    def add_up(self, names: set[str]) -> None:
+        for name in names:
+            costs = [cost for (_, other), (_, _, cost) in self.tables["spend"].items() if other == name]
+            self.tables["spend_so_far"][name] = (name, len(costs), sum(costs))
+        self.changed -= names
+
+    def convert(self) -> None:
+        costs: dict[date, Decimal] = defaultdict(Decimal)
+        for day, _, cost in self.tables["spend"].values():
+            costs[day] += cost
+        self.tables["spend_in_euro"] = {
+            day: (day, (cost * self.rate).quantize(Decimal("0.01"), ROUND_HALF_UP)) for day, cost in costs.items()
+        }
+
+
+def test_spend_of_each_warehouse_every_day(spark, tmp_path):
+    """15: a bill that comes late, a midnight without a driver, other budgets and another rate."""
+    folder = example("15_spend_of_each_warehouse", tmp_path)
+    jobs = folder / "jobs" / "billing.py"
+    jobs.write_text(BILLING + jobs.read_text())
+    project, week = Project.load(folder, env={}), Week()
+    for number, midnight in enumerate(MIDNIGHTS):
+        day = midnight - DAY
+        week.bills |= {(day, name): Decimal(f"{10 * number + len(name)}.37") for name in WAREHOUSES}
+        late = week.bills.pop((day, "marketing")) if midnight.day == 4 else None
+        if midnight.day == 5:
+            continue  # nobody is there
+        if midnight.day == 8:
+            week.budgets["marketing"], week.rate = Decimal("250.00"), Decimal("0.95")
+        moments = ["00:00", "12:00"] if late else ["00:00"]
+        for moment in moments:
+            if moment == "12:00":
+                week.bills[day, "marketing"] = late
+            bills = {f"{each} {name}": str(cost) for (each, name), cost in week.bills.items()}
+            (folder / "bills.json").write_text(json.dumps(bills))
+            lines = "".join(f"{name},{budget}\n" for name, budget in week.budgets.items())
+            (folder / "budgets.csv").write_text(f"warehouse,budget\n{lines}")
+            (folder / "rates.csv").write_text(f"rate\n{week.rate}\n")
+            summary = project.run(spark, at=f"{midnight}T{moment}", check=False)
+            assert summary.ok == (late is None or moment == "12:00")
+            week.run(midnight)
+            held = {name: rows(folder, name) for name in week.tables}
+            assert held == {name: sorted(table.values()) for name, table in week.tables.items()}
+    assert project.run(spark, at=f"{MIDNIGHTS[-1]}T12:00").runs == ()

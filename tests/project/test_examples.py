@@ -1,4 +1,4 @@
-"""The fifteen examples of the grammar are valid as they stand."""
+"""The examples of the grammar are valid as they stand."""
 
 from pathlib import Path
 

@@ -167,3 +167,13 @@ def test_an_update_of_a_whole_inlet_makes_all_segments_stale():
     shop.at(2)
     shop.tell("sales")
     assert shop.at(3) == ["ems -"]
+
+
+def test_a_tick_waits_for_all_that_runs_first():
+    """Runs of an inlet that come one after the other, as its table is not there yet."""
+    up = "asset: up\npartition: {segments: [e, m, s], column: w}\nstrategy: every_instance\nwrite: append\n"
+    files = {"up.yml": up + 'schedule: "@daily"\n', "up.sql": "SELECT 'm' AS w"}
+    shop = Shop('"@daily"', "inlets: [up]\n", **files)
+    ran = shop.at(2)
+    assert sum("m" in run for run in ran) == 2
+    assert [shop.at(2), shop.at(2, 12)] == [[], []]

@@ -56,7 +56,8 @@ def _of_blocks(case: Case, course: Course, found: Pending) -> Course:
             waiting.append(Waiting(name, _apart(found, cut.apart), None, cut.apart))
         run, left = _run(case, found, candidate, cut), cut.rest | cut.apart
         taken, coming = taken | cut.blocks, coming | cut.blocks | left
-        last = candidate is course.candidates[-1] and not left and not _holds(candidate.tick, course.due - taken)
+        waits = (course.due | course.barred) - taken
+        last = candidate is course.candidates[-1] and not left and not _holds(candidate.tick, waits)
         if not last and candidate.cursor is not None:
             run = replace(run, request=replace(run.request, cursor=None))
         runs.append(run)
@@ -64,7 +65,10 @@ def _of_blocks(case: Case, course: Course, found: Pending) -> Course:
 
 
 def _holds(tick: Tick | None, rest: PartitionSet) -> bool:
-    """Whether blocks of the tick's own interval are left, which wait for their gates; older holes wait for a tick."""
+    """Whether blocks of the tick's own interval are left, which wait for their gates or for what runs first.
+
+    Older holes wait for a tick.
+    """
     return tick is not None and bool(rest.clip(*tick.interval))
 
 

@@ -1,0 +1,1 @@
+SELECT warehouse, budget, DATE '{{ ds }}' AS of_day FROM {{ inlets.budgets }}
