@@ -1,6 +1,7 @@
 """`segments: runtime` on Spark: a model per customer, as the example has it, and a first run over everything."""
 
 import shutil
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -147,6 +148,64 @@ def test_rows_of_a_segment_that_nobody_knew_are_part_of_the_run(spark, folder, r
     assert ran(project.run(spark)) == [("energy_model", ("a", "b", "c"), "success")]
     assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
     assert project.partitions("energy_model") == [(key, "current") for key in "abc"]
+    assert project.run(spark).runs == ()
+
+
+BY_VALUES = (
+    "asset: energy_model\ninlets: {readings: {partitions: {from: customer}}}\nretries: 0\n"
+    "partition: {segments: runtime, column: customer_id}\n"
+    "sql: SELECT customer AS customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} GROUP BY ALL\n"
+)
+
+
+@pytest.mark.parametrize("kind", ["delta", "csv"])
+def test_values_in_what_changed_make_segments_known(spark, folder, kind):
+    place = {"delta": "path: lake/readings", "csv": "path: landing/*.csv\ncolumns: {customer: string, kwh: double}"}
+    project = project_of(folder, BY_VALUES, readings=f"asset: readings\nsource: {kind}\n{place[kind]}\n")
+
+    def write(number, rows):
+        if kind == "csv":
+            (folder / "landing").mkdir(exist_ok=True)
+            text = "".join(f"{key},{kwh}\n" for key, kwh in rows)
+            (folder / "landing" / f"{number}.csv").write_text(f"customer,kwh\n{text}")
+            return
+        table = pa.table({"customer": [key for key, _ in rows], "kwh": [float(kwh) for _, kwh in rows]})
+        write_deltalake(folder / "lake" / "readings", table, mode="append")
+
+    write(1, [("a", 1), ("b", 2)])
+    assert ran(project.run(spark)) == [("energy_model", ("a", "b"), "success")]
+    write(2, [("b", 3), ("c", 4)])
+    assert ran(project.run(spark)) == [("energy_model", ("b", "c"), "success")]
+    assert rows(folder, "energy_model") == [("a", 1.0), ("b", 5.0), ("c", 4.0)]
+    assert project.run(spark).runs == ()
+
+
+def test_segments_of_an_inlet_by_values_of_time_become_known(spark, folder):
+    """The documented join leaves out rows of segments that nobody knows, so the inlet has to tell them."""
+    asset = (
+        "asset: energy_model\ninlets: {readings: {partitions: {from: at}}}\nretries: 0\n"
+        "partition: [{by: day, column: day}, {segments: runtime, column: customer_id}]\n"
+        "strategy: {date_range: {max_partitions_per_run: 2}}\n"
+        "sql: |\n  SELECT r.at AS day, r.customer_id, sum(kwh) AS kwh FROM {{ inlets.readings }} r\n"
+        "  JOIN {{ partitions }} p ON (p.customer_id IS NULL OR r.customer_id = p.customer_id) AND r.at = p.day\n"
+        "  GROUP BY ALL\n"
+    )
+    readings = WHOLE_INLET + "partition: {segments: runtime, column: customer_id}\n"
+    project, days = project_of(folder, asset, readings=readings), [date(2025, 3, 1), date(2025, 3, 2)]
+
+    def write(*found):
+        columns = zip(*found, strict=True)
+        table = pa.table(dict(zip(["customer_id", "at", "kwh"], map(list, columns), strict=True)))
+        write_deltalake(folder / "lake" / "readings", table, mode="append")
+
+    first = [("a", days[0], 1.0), ("b", days[0], 2.0), ("c", days[1], 3.0)]
+    write(*first)
+    assert project.run(spark).ok
+    assert sorted(rows(folder, "energy_model")) == sorted((day, key, kwh) for key, day, kwh in first)
+    write(("d", days[0], 4.0))
+    assert project.run(spark).ok
+    expected = sorted((day, key, kwh) for key, day, kwh in [*first, ("d", days[0], 4.0)])
+    assert sorted(rows(folder, "energy_model")) == expected
     assert project.run(spark).runs == ()
 
 

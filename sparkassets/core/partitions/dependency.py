@@ -16,6 +16,7 @@ from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.remembered import Same, remembered
+from sparkassets.core.partitions.segments import SegmentPartition
 from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
@@ -54,12 +55,20 @@ class Dependency:
         return self._mapped() is not None or self.matches is not None or bool(self._matches())
 
     @property
-    def told(self) -> frozenset[str]:
-        """The columns of the consumer's segments that the inlet has too, so that it tells which there are."""
-        if self.mapping is None:
-            return frozenset()
-        alike = (each for each in self._matches() if each.keys is None and each.column.lower() == each.inlet.lower())
-        return frozenset(each.column for each in alike)
+    def telling(self) -> Sequence[tuple[SegmentPartition, SegmentPartition]]:
+        """The consumer's dimensions of segments that the inlet has too, so that it tells which there are; and its own.
+
+        >>> from sparkassets.core.partitions import Overlap
+        >>> ours = Partitioning(None, (SegmentPartition("region", (), is_open=True),))
+        >>> theirs = Partitioning(None, (SegmentPartition("sales_region", ("de",)),))
+        >>> renamed = (Match("region", "sales_region"),)
+        >>> [each.column for _, each in Dependency(Overlap(), ours, theirs, renamed).telling]
+        ['sales_region']
+        """
+        plain = [each for each in self._matches() if each.keys is None] if self.mapping is not None else []
+        ours = {each.column.lower(): each for each in self.consumer.segments}
+        theirs = {each.column.lower(): each for each in self.inlet.segments}
+        return [(ours[each.column.lower()], theirs[each.inlet.lower()]) for each in plain]
 
     @property
     def tells_segments(self) -> bool:

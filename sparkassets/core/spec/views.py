@@ -65,14 +65,12 @@ def view_of(
         return None
     if own.time is None:
         (segments,) = own.segments
-        theirs = SegmentPartition(column, segments.keys)
+        theirs = SegmentPartition(column, segments.keys, segments.is_open)
         return Partitioning(None, (theirs,)), Said(Overlap(), (Match(segments.column, column),))
     shared = tuple(
         theirs
         for theirs in up.partitioning.segments
-        if theirs.column.lower() != column.lower()
-        and not theirs.is_open
-        and any(theirs.same_column(ours) for ours in own.segments)
+        if theirs.column.lower() != column.lower() and any(theirs.same_column(ours) for ours in own.segments)
     )
     return Partitioning(replace(own.time, column=column, start=None, end=None), shared), Said()
 
@@ -84,13 +82,14 @@ def identity(asset: str, view: Partitioning) -> str:
     >>> identity("raw", Partitioning(TimePartition("day", "Europe/Berlin", column="event_day")))
     'sparkassets:raw/event_day?by=day&timezone=Europe/Berlin'
     """
-    names = "/".join(quote(column, safe="") for column in view.columns)
-    if view.time is None:
-        return f"sparkassets:{asset}/{names}"
-    grid = {"by": str(view.time.by), "timezone": view.time.timezone}
-    grid |= {"offset": str(view.time.offset)} if view.time.offset else {}
-    grid |= {"exclude": view.time.exclude} if view.time.exclude else {}
-    return f"sparkassets:{asset}/{names}?" + "&".join(f"{key}={quote(value)}" for key, value in grid.items())
+    names, grid = "/".join(quote(column, safe="") for column in view.columns), dict[str, str]()
+    if view.time is not None:
+        grid = {"by": str(view.time.by), "timezone": view.time.timezone}
+        grid |= {"offset": str(view.time.offset)} if view.time.offset else {}
+        grid |= {"exclude": view.time.exclude} if view.time.exclude else {}
+    grid |= {"segments": "runtime"} if view.is_open else {}
+    asked = "&".join(f"{key}={quote(value)}" for key, value in grid.items())
+    return f"sparkassets:{asset}/{names}{'?' if asked else ''}{asked}"
 
 
 def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
@@ -107,9 +106,6 @@ def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
         dimensions = listing([each.column for each in own.segments], last="and")
         message = f"asset {down.name!r} has segments by {dimensions}: which of them the column holds is not said"
         return message, "values can be asked for an asset with time, or with one dimension of segments"
-    if own.time is None and own.is_open:
-        message = f"the segments of asset {down.name!r} come to be known as it runs: no values can be looked for"
-        return message, "list them"
     return None
 
 

@@ -15,7 +15,7 @@ from sparkassets.core.journal.fold.removal import bereft
 from sparkassets.core.journal.fold.requests import of_known
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.learned import added, has, without
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks, LearnedKeys, Partly
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
 from sparkassets.core.partitions.nearby import alike
@@ -44,6 +44,19 @@ def named(work: Workspace, ref: EventRef) -> None:
         asset = work.assets.get(name)
         if asset is not None and asset.spec.learns and asset.spec.uri == ref.uri:
             learn(work, name, asset.spec.partitioning.open_segments(ref.parts), ref.seq)
+    for reader, inlet in list(work.readers(ref.uri)):
+        if found := _by_values(work, inlet, ref.parts):
+            learn(work, reader, found, ref.seq)
+
+
+def _by_values(work: Workspace, inlet: FoldInlet, parts: PartitionSet) -> dict[str, set[str]]:
+    """Column to the segments that values in rows of an inlet make known to its reader, which asks for these values."""
+    owner = work.assets.get(inlet.name)
+    if owner is None or owner.spec.uri == inlet.uri:
+        return {}
+    found = inlet.needs.inlet.open_segments(parts)
+    pairs = [(ours, theirs) for ours, theirs in inlet.needs.telling if ours.is_open]
+    return {ours.column: found[theirs.column] for ours, theirs in pairs if found.get(theirs.column)}
 
 
 def learn(work: Workspace, name: str, keys: Mapping[str, Collection[str]], seq: int, *, computed: bool = False) -> None:
@@ -154,6 +167,14 @@ def _keep(work: Workspace, asset: AssetState, found: Mapping[str, LearnedKeys], 
 
 def _before(work: Workspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition) -> LearnedKeys:
     """What the asset knows by itself of a dimension that it has from now on."""
+    own = _kept(work, old, spec, dimension)
+    seen = [_by_values(work, inlet, work.dataset(inlet.uri).coverage) for inlet in spec.inlets]
+    read = {key for each in seen for key in each.get(dimension.column, ()) if not has(own.removed, key)}
+    return replace(own, known=added(own.known, read)) if read else own
+
+
+def _kept(work: Workspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition) -> LearnedKeys:
+    """What the asset knew of the dimension, or what is there tells."""
     if old is not None and dimension.column.lower() in old.keys:
         return old.keys[dimension.column.lower()]
     there = work.dataset(spec.uri).coverage if spec.learns else NOTHING
@@ -224,8 +245,8 @@ def _known(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPa
 
 def _told(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
     """The dimensions of its inlets that tell which segments there are."""
-    told_by = (inlet.needs for inlet in spec.inlets if dimension.column in inlet.needs.told)
-    return [each for needs in told_by for each in needs.inlet.segments if each.same_column(dimension)]
+    pairs = (pair for inlet in spec.inlets for pair in inlet.needs.telling)
+    return [theirs for ours, theirs in pairs if ours.same_column(dimension)]
 
 
 def _fresh(before: Partitioning, after: Partitioning) -> Iterator[Partitioning]:
