@@ -140,8 +140,15 @@ class Opened:
         driver = f"{self._adapters.process()} {what}"
         store, clock = self._adapters.store, self._adapters.clock
         kept = Retention(self.spec.retention) if self.spec.retention is not None else None
-        tell = self._sinks.tell
-        return Ledger(store, project=self.spec.name, driver=driver, clock=clock, tell=tell, retention=kept)
+        return Ledger(
+            store,
+            project=self.spec.name,
+            driver=driver,
+            clock=clock,
+            tell=self._sinks.tell,
+            retention=kept,
+            variables=self.spec.variables,
+        )
 
 
 def _warn(text: str) -> None:

@@ -8,10 +8,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-from sparkassets.core.credentials import Credential, credentials_in, secret_in_text
+from sparkassets.core.credentials import Credential, credentials_in, is_secret, secret_in_text
 
 _MASK: Final = "***"
 _ENCODED: Final = re.compile(r"(?<!\S)[^\s%]*+%[^\s]*+")
+_OPENS: Final = re.compile(
+    r"(?P<block>-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|PuTTY-User-Key-File)"
+    r"|(?i:name|key|property)[\\\"']{0,6}(?:\s{0,9}[:=]|>)|:[ \t]{1,9}[|>][+-]?[0-9]?[ \t]{0,9}$",
+    re.MULTILINE,
+)
+"""What a credential may follow on the next lines: a key, or the value that belongs to a name."""
+_LINES_OF_VALUES: Final = 8
+_LINES_OF_BLOCKS: Final = 200
 _SHORTEST: Final = 3
 """Characters of a variable's value that can be told from the text around it."""
 _LONG: Final = 8
@@ -38,6 +46,41 @@ def redact(text: str, *, variables: Mapping[str, str] | None = None) -> str:
     return _ENCODED.sub(_decoded, masked) if "%" in masked else masked
 
 
+class Stream:
+    """Hides credentials in a text that comes piece by piece, such as a log: one may begin in an earlier piece.
+
+    Args:
+        variables: As of `redact`.
+    """
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._before = ""
+
+    def redact(self, text: str) -> str:
+        """The next piece, of whole lines, without credentials."""
+        if not self._before:
+            self._keep(text)
+            return redact(text, variables=self._variables)
+        both, begin = self._before + text, len(self._before)
+        parts, position = list[str](), begin
+        for each in sorted(credentials_in(both), key=lambda each: (each.start, -each.end)):
+            if each.end > position:
+                start = max(each.start, position)
+                line_end = "\n" if both[each.end - 1] == "\n" else ""
+                parts += [both[position:start], _MASK if start >= position else "", line_end]
+                position = each.end
+        self._keep(both)
+        return redact("".join([*parts, both[position:]]), variables=self._variables)
+
+    def _keep(self, text: str) -> None:
+        """Remembers the lines that the next piece may go on with."""
+        found = max(_OPENS.finditer(text), key=re.Match.start, default=None)
+        rest = "" if found is None else text[text.rfind("\n", 0, found.start()) + 1 :]
+        most = _LINES_OF_BLOCKS if found is not None and found["block"] else _LINES_OF_VALUES
+        self._before = rest if rest.count("\n") <= most else ""
+
+
 def redacted(value: Any, *, variables: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401  JSON
     """The JSON value with each of its texts as `redact` has it; the very same where none holds a credential."""
     text = json.dumps(value, ensure_ascii=False)
@@ -49,10 +92,14 @@ def _each(value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN4
         case str():
             return redact(value, variables=variables)
         case Mapping():
-            return {redact(key, variables=variables): _each(each, variables) for key, each in value.items()}
+            return {redact(key, variables=variables): _under(key, each, variables) for key, each in value.items()}
         case list() | tuple():
             return [_each(each, variables) for each in value]
     return value
+
+
+def _under(name: str, value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
+    return _MASK if isinstance(value, str) and is_secret(name, value) else _each(value, variables)
 
 
 def _written(variables: Mapping[str, str]) -> set[tuple[str, str]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.redaction import Stream
     from sparkassets.core.results import RunResult, Summary
 
 LOGS_KEPT: Final = 1_000
@@ -154,6 +155,7 @@ class _Log:
     def __init__(self, path: Path, variables: Mapping[str, str]) -> None:
         self._path = path
         self._variables = variables
+        self._stream: Stream | None = None
         self._lock = threading.Lock()
         self._pending = ""
         self._room = _HALF
@@ -194,12 +196,14 @@ class _Log:
             self._dropped = True
 
     def _append(self, text: str) -> None:
-        from sparkassets.core.redaction import redact  # most runs say nothing
+        if self._stream is None:
+            from sparkassets.core.redaction import Stream  # most runs say nothing
 
+            self._stream = Stream(self._variables)
         with suppress(OSError):  # a disk that is full is no reason to fail
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(redact(text, variables=self._variables))
+                file.write(self._stream.redact(text))
 
 
 def make_room(folder: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import Entry, Numbered
+from sparkassets.core.journal.redacting import redacted_entry
 from sparkassets.core.journal.retention import Retention, expendable, outdated
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError, StateError
@@ -33,6 +35,7 @@ class Ledger:
     Args:
         tell: Is given what this ledger has committed, with the state before and after it; returns at once.
         retention: How long entries are kept; None for ever.
+        variables: Of the environment, whose values are not recorded in texts for people.
 
     Attributes:
         state: Folded up to the last entry this driver has seen.
@@ -47,6 +50,7 @@ class Ledger:
         clock: Clock,
         tell: Tell | None = None,
         retention: Retention | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._project = project
@@ -54,6 +58,7 @@ class Ledger:
         self._clock = clock
         self._tell = tell
         self._retention = retention
+        self._variables = variables
         self._snapshot_seq = 0
         self._cared_for = 0
         self.state = State()
@@ -83,7 +88,7 @@ class Ledger:
         it, for any number of drivers. Returns the entries with their numbers, empty when it decided on nothing.
         """
         while True:
-            entries = self._numbered(decide(self.state))
+            entries = self._numbered([redacted_entry(each, self._variables) for each in decide(self.state)])
             if not entries:
                 return ()
             try:

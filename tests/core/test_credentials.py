@@ -1,13 +1,16 @@
 """What is taken for a credential, and what only looks like one."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.credentials import secret_in_text, secrets_in
-from sparkassets.core.redaction import redact
+from sparkassets.core.redaction import Stream, redact, redacted
+from tests.core.secret_kinds import KINDS
 
 
 @pytest.mark.parametrize(
@@ -316,3 +319,61 @@ def test_wherever_it_stands_it_is_refused_and_hidden(secret, inner, outer, as_js
 @given(st.text(alphabet="aZ0_.-:=@/?&;#'\" \n%{}[]\\", max_size=60))
 def test_hiding_twice_hides_no_more(text):
     assert redact(redact(text)) == redact(text)
+
+
+BEFORE = {
+    "nothing": "",
+    "words": "it failed with ",
+    "a line end of repr": "failed:\\n",
+    "a line end of JSON in JSON": "failed:\\\\n",
+    "a tab of repr": "failed:\\t",
+    "a colour": "\x1b[31m",
+    "a colour of repr": "\\x1b[31m",
+    "a name": "THE_",
+}
+
+
+@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
+@pytest.mark.parametrize(("text", "secret"), KINDS.values(), ids=KINDS)
+def test_every_kind_is_hidden_whatever_stands_before_it(text, secret, before):
+    shown = redact(f"{before}{text}")
+    assert secret not in shown
+    assert "***" in shown
+
+
+@pytest.mark.parametrize(("text", "secret"), KINDS.values(), ids=KINDS)
+def test_every_kind_is_hidden_in_a_text_that_comes_line_by_line(text, secret):
+    stream = Stream({})
+    shown = "".join(stream.redact(line) for line in f"begins\n{text}\nends\n".splitlines(keepends=True))
+    assert secret not in shown
+    assert shown.startswith("begins\n")
+    assert shown.endswith("ends\n") or "BEGIN" in text or "PuTTY" in text  # whose end is not there
+
+
+@pytest.mark.parametrize("text", ["mysql -p", "curl -u 1000:1000 x", "docker run -p 8080:80 x", "cookie: chocolate"])
+def test_options_and_words_that_are_none(text):
+    assert redact(text) == text
+
+
+def test_what_stands_under_a_name_is_hidden_in_json():
+    told = {"password": "hunter2", "columns": ["password", "email"], "n": 1, "password_policy": "strict"}
+    assert redacted(told) == {**told, "password": "***"}
+
+
+@pytest.mark.parametrize(
+    "long", ["curl -u ", "slack://", "'a', ", "password: |\n  a\n", "a:", "aB3x-", "x:y@z/", '\\"']
+)
+def test_a_long_text_takes_time_in_proportion(long):
+    assert redact(long * (200_000 // len(long)))  # within the time limit of a test; seconds where it took its square
+
+
+def test_the_detector_leaves_warnings_of_the_process_as_they_are():
+    code = (
+        "import sys, warnings\n"
+        "from sparkassets.core.redaction import redact\n"
+        "before = warnings.showwarning\n"
+        "assert redact('SK' + '9f86d081884c7d659a2feaa0c55ad015') == '***'\n"
+        "assert 'detect_secrets' in sys.modules\n"
+        "assert warnings.showwarning is before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

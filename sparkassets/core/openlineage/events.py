@@ -22,6 +22,7 @@ from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.openlineage.facets import PRODUCER, SPECIFICATION, Facets
 from sparkassets.core.openlineage.identity import job_name, run_id
 from sparkassets.core.openlineage.telling import Telling
+from sparkassets.core.redaction import redacted
 
 Event = Mapping[str, Any]
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"]
@@ -68,7 +69,7 @@ def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling:
     project = telling.project.name
     job = {"namespace": telling.namespace, "name": job_name(project), "facets": telling.project_facets()}
     run = {"runId": run_id(project, invocation), "facets": telling.invocation_facets(invocation)}
-    return _of(kind, at, run=run, job=job)
+    return _of(kind, at, telling, run=run, job=job)
 
 
 def _completed(
@@ -118,6 +119,7 @@ def _event(
     return _of(
         kind,
         at,
+        telling,
         run={
             "runId": run_id(telling.project.name, claim.run),
             "facets": {**telling.run_facets(claim), **(run or {})},
@@ -131,13 +133,15 @@ def _event(
 def _of(
     kind: EventType,
     at: datetime,
+    telling: Telling,
     *,
     run: Mapping[str, Any],
     job: Mapping[str, Any],
     inputs: Sequence[Mapping[str, Any]] = (),
     outputs: Sequence[Mapping[str, Any]] = (),
 ) -> Event:
-    return {
+    """The event, without credentials and without values of the environment."""
+    event = {
         "eventType": kind,
         "eventTime": at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "run": run,
@@ -147,3 +151,5 @@ def _of(
         "producer": PRODUCER,
         "schemaURL": SPECIFICATION,
     }
+    found: Event = redacted(event, variables=telling.project.variables)
+    return found

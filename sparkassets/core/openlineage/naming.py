@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
@@ -65,18 +64,18 @@ def of_identity(uri: str, *, namespace: str) -> DatasetName:
     """
     if "://" in uri:
         return of_location(uri)
-    return DatasetName("file", redact(uri)) if uri.startswith("/") else DatasetName(namespace, redact(uri))
+    return DatasetName("file", uri) if uri.startswith("/") else DatasetName(namespace, uri)
 
 
 def of_location(location: str) -> DatasetName:
-    """The dataset at an absolute local path or a URI; no credential is left in it.
+    """The dataset at an absolute local path or a URI.
 
     >>> of_location("abfss://raw@acc.dfs.core.windows.net/orders")
     DatasetName(namespace='abfss://raw@acc.dfs.core.windows.net', name='orders')
     >>> of_location("x-drop://inbox"), of_location("bigquery://p/d/t")
     (DatasetName(namespace='x-drop://inbox', name='/'), DatasetName(namespace='bigquery', name='p.d.t'))
     """
-    scheme, found, rest = redact(location).partition("://")
+    scheme, found, rest = location.partition("://")
     if not found:
         return DatasetName("file", scheme.rstrip("/") or "/")
     scheme = _SCHEMES.get(scheme.lower(), scheme.lower())

@@ -12,7 +12,6 @@ from sparkassets.core.openlineage.naming import folder
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.dimensions import Stretch, stretches, telling, values
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.redaction import redact
 from sparkassets.core.runs import Pin, Position, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
 
@@ -143,10 +142,10 @@ def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None
     if len(starts) > MOST_LISTED or pattern.segments:
         return of_parts(parts, source.partitioning)
     found = dict.fromkeys(pattern.render(start, time) for start in starts)
-    return {"type": "location", "locations": [redact(each) for each in found]}
+    return {"type": "location", "locations": [*found]}
 
 
 def _iteration(asset: AssetSpec, name: str) -> Condition | None:
     if asset.storage is None:
         return None
-    return {"type": "location", "locations": [redact(f"{folder(asset).rstrip('/')}/{iteration_folder(name)}")]}
+    return {"type": "location", "locations": [f"{folder(asset).rstrip('/')}/{iteration_folder(name)}"]}

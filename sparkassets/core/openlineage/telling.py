@@ -27,7 +27,6 @@ from sparkassets.core.openlineage.naming import DatasetName, named, of_identity
 from sparkassets.core.openlineage.quality import assertions_facet, metrics_facet, tests_facet
 from sparkassets.core.openlineage.subsets import was_read, was_written
 from sparkassets.core.partitions import UNPARTITIONED
-from sparkassets.core.redaction import redact
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 from sparkassets.core.validations import Verdict, rule_of
@@ -111,8 +110,7 @@ class Telling:
 
     def error_facet(self, message: str) -> Facet:
         """What went wrong."""
-        text = redact(message, variables=self.project.variables)
-        return facet("ErrorMessageRunFacet", message=text, programmingLanguage="PYTHON")
+        return facet("ErrorMessageRunFacet", message=message, programmingLanguage="PYTHON")
 
     def project_facets(self) -> Facets:
         """What is told of the project's job."""
@@ -127,13 +125,13 @@ class Telling:
     def _job_facets(self, asset: AssetSpec) -> Facets:
         facets: Facets = {"jobType": _job_type("ASSET")}
         if asset.description:
-            facets["documentation"] = facet("DocumentationJobFacet", description=self._clear(asset.description))
+            facets["documentation"] = facet("DocumentationJobFacet", description=asset.description)
         if asset.owner:
-            facets["ownership"] = owners_facet("OwnershipJobFacet", self._clear(asset.owner))
+            facets["ownership"] = owners_facet("OwnershipJobFacet", asset.owner)
         if isinstance(asset.body, SqlBody):
-            facets["sql"] = facet("SQLJobFacet", query=self._clear(asset.body.template), dialect="spark")
+            facets["sql"] = facet("SQLJobFacet", query=asset.body.template, dialect="spark")
         elif source := self.code(asset):
-            facets["sourceCode"] = facet("SourceCodeJobFacet", language="python", sourceCode=self._clear(source))
+            facets["sourceCode"] = facet("SourceCodeJobFacet", language="python", sourceCode=source)
         return facets
 
     def _engine_facet(self) -> Facets:
@@ -231,9 +229,9 @@ class Telling:
         if kind and (asset.source is None or asset.source.kind == "delta"):
             facets["storage"] = facet("StorageDatasetFacet", storageLayer="delta", fileFormat="parquet")
         if asset.description:
-            facets["documentation"] = facet("DocumentationDatasetFacet", description=self._clear(asset.description))
+            facets["documentation"] = facet("DocumentationDatasetFacet", description=asset.description)
         if asset.owner:
-            facets["ownership"] = owners_facet("OwnershipDatasetFacet", self._clear(asset.owner))
+            facets["ownership"] = owners_facet("OwnershipDatasetFacet", asset.owner)
         if asset.storage is not None and asset.uri != asset.storage.given and "://" in asset.uri:
             other = of_identity(asset.uri, namespace=self.namespace)
             if other != self.name(asset):
@@ -269,9 +267,6 @@ class Telling:
         if key not in self._known:
             self._known[key] = make(asset)
         return self._known[key]
-
-    def _clear(self, text: str) -> str:
-        return redact(text, variables=self.project.variables)
 
 
 def _version(version: int | None) -> Facets:
