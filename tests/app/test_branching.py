@@ -179,3 +179,19 @@ def test_a_branch_waits_for_nothing_before_the_start_that_its_base_declares():
     assert there["weekly"] == ["2026-W36..2026-W39"]
     assert there["windowed"] == ["2026-09-02..2026-09-30"]
     assert computed(dev._state("status")) == there
+
+
+def test_other_partitions_are_promoted_at_once():
+    def daily(zone: str) -> ProjectSpec:
+        hours = replace(source("landed", by="hour"), source=SourceSpec("events"))
+        return project(hours, asset("daily", "landed", zone=zone, definition=Definition(zone)))
+
+    memory = Memory()
+    base = memory.of(daily("UTC"))
+    base.add_event("landed", partition="2026-09-02T00..2026-09-30T23")
+    base.run(at="2026-10-05")
+    dev = memory.of(daily("Asia/Tokyo"))
+    dev.branch("dev").run(at="2026-10-05")
+    [run] = dev.plan_promotion("dev").runs
+    assert run.request.rebuilds
+    assert run.partitions == ("2026-09-03..2026-09-30",)

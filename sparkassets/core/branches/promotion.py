@@ -13,6 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.rebuild import held_time
 from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.slots import in_the_way
 from sparkassets.core.runs import Consumption, Promotion, RunRequest
@@ -78,11 +79,13 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer) -> 
     ]
     if not blocks:
         return Plan(context.now, (), tuple(waiting))
-    whole = any(name in offer.reshaped for name in asset.written) and asset.schema == "strict"
+    reshaped = any(name in offer.reshaped for name in asset.written) and asset.schema == "strict"
+    whole = reshaped or state.former is not None
     if whole:
         blocks = current - blocked
-        if left := _there(asset, state) - blocks:
-            reason = "its columns are others than in the base, so all of it is promoted at once, when the rest can be"
+        if left := _held(asset, state) - blocks:
+            others = "columns" if reshaped else "partitions"
+            reason = f"its {others} are others than in the base, so all of it is promoted at once, when the rest can be"
             return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
     if (before := in_the_way(context, asset, state, blocks, whole=whole)) is not None:
         return before
@@ -160,6 +163,11 @@ def _there(asset: AssetSpec, known: AssetState) -> PartitionSet:
     if asset.partitioning.is_partitioned:
         return asset.partitioning.inside(known.coverage)
     return EVERYTHING if known.last is not None and known.loss is None else NOTHING
+
+
+def _held(asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What the base's table has rows of; everything of an asset without partitions."""
+    return asset.partitioning.inside(held_time(state)) if asset.partitioning.is_partitioned else _there(asset, state)
 
 
 def _current(offer: Offer, asset: AssetSpec, known: AssetState) -> PartitionSet:

@@ -25,7 +25,7 @@ from sparkassets.core.journal.requests import RedoRequest
 from sparkassets.core.journal.specs import FoldSpec
 from sparkassets.core.journal.taken import Taken
 from sparkassets.core.journal.withheld import Withheld
-from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, RunCost
 from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
@@ -242,6 +242,21 @@ class Loss:
 
 
 @frozen
+class FormerPartitions:
+    """What a table holds by partitions that the asset does not have any more.
+
+    Attributes:
+        partitioning: The partitions by which it was computed, without the segments that came to be known.
+        coverage: What was computed of them; everything where there were none.
+        seq: Number of the entry up to which it is known what of them is stale.
+    """
+
+    partitioning: Partitioning
+    coverage: PartitionSet
+    seq: int = 0
+
+
+@frozen
 class LearnedKeys:
     """Segments of one open dimension that an asset came to know by itself, or was told.
 
@@ -289,7 +304,10 @@ class AssetState:
         withheld: What was computed and is not published, in the order of the runs; no block is in two.
         paused: Stopped by `pause`; what its YAML says of pausing is not here.
         late: The deadline that people were told it missed, Unix seconds; 0 where it is not late, as far as they know.
-        placed: Number of the entry since which it is at its place; what was claimed before then writes elsewhere.
+        placed: Number of the entry since which it is at its place, in its partitions; what was claimed before then
+            writes elsewhere, or by others.
+        former: What its table holds by other partitions than those of ``spec``. It counts as none of these, and keeps
+            the asset from running, until the table is rebuilt or a person marks it as done.
         costs: What its newest successes took, ascending.
         made: By what it was computed, by the order in which the definitions came.
         marks: What people said of its blocks, ascending; no block is in two.
@@ -322,6 +340,7 @@ class AssetState:
     seen: int | None = None
     mark: str | None = None
     loss: Loss | None = None
+    former: FormerPartitions | None = None
     foreign: tuple[ForeignCommit, ...] = ()
     chain: tuple[ClaimState, ...] = ()
     failed: tuple[FailedBlocks, ...] = ()

@@ -228,6 +228,16 @@ class TimePartition:
         where = self.timezone == other.timezone and self.offset == other.offset
         return where and self.by == other.by and self.exclude == other.exclude
 
+    def same_slots(self, other: TimePartition) -> bool:
+        """Whether the same rows make a slot of both, whatever is wanted or excluded.
+
+        >>> days = TimePartition("day", "UTC", "day")
+        >>> days.same_slots(TimePartition("day", "Asia/Tokyo", "day")), days.same_slots(TimePartition("day", "UTC"))
+        (False, False)
+        """
+        where = self.timezone == other.timezone and self.offset == other.offset
+        return where and self.by == other.by and (self.column or "").lower() == (other.column or "").lower()
+
     def cover(self, ranges: RangeSet) -> RangeSet:
         """The time of every slot that holds an instant of ``ranges``."""
         if self._cuts(ranges):

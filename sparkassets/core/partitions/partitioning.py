@@ -142,6 +142,17 @@ class Partitioning:
         return ", ".join(found)
 
     @property
+    def described_with_columns(self) -> str:
+        """The same with the columns that hold the rows' partitions.
+
+        >>> Partitioning(TimePartition("day", "UTC", "sold_on")).described_with_columns
+        'by day in UTC (column sold_on)'
+        """
+        column = self.time.column if self.time is not None else None
+        told = f"by {self.time.grain} in {self.time.timezone}" if self.time is not None else ""
+        return self.described.replace(told, f"{told} (column {column})", 1) if column else self.described
+
+    @property
     def placeholder(self) -> str:
         """What stands for its keys in a message: ``A..B`` for time, ``KEY`` for segments.
 
@@ -166,6 +177,12 @@ class Partitioning:
         if self.time is None or other.time is None:
             return self.time is other.time
         return self.time.same_grid(other.time)
+
+    def same_slots(self, other: Partitioning) -> bool:
+        """Whether the same rows make a partition of both, whichever of them are known, wanted or excluded."""
+        if not self._same_columns(other) or (self.time is None) is not (other.time is None):
+            return False
+        return self.time is None or other.time is None or self.time.same_slots(other.time)
 
     def understands(self, other: Partitioning) -> bool:
         """Whether a set of the other's partitions means the same here: one by time alone is the same for all segments.

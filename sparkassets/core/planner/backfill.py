@@ -9,6 +9,8 @@ from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.bounds import possible, within
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.dividing import turn
+from sparkassets.core.planner.former import in_part
+from sparkassets.core.planner.former import waits as waits_in_part
 from sparkassets.core.planner.gates import gate
 from sparkassets.core.planner.increments import without_position
 from sparkassets.core.planner.instances import Shared, share_out
@@ -121,7 +123,7 @@ def _due(
         waiting.append(Waiting(asset.name, f"not over before {context.when(at or context.now)}", at, later))
     due = blocks & over
     if force:
-        _refuse_twice(asset, due & asset.partitioning.inside(state.coverage))
+        _refuse_twice(asset, due & asset.partitioning.cover(state.coverage))
         return due, waiting
     if skipped := due & state.skipped:
         waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
@@ -134,7 +136,10 @@ def _due(
     current = due & (asset.partitioning.inside(state.coverage) - stale)
     if current:
         waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
-    return due - current, waiting
+    due -= current
+    if appended := in_part(asset, state, due):
+        waiting.append(waits_in_part(asset, appended))
+    return due - appended, waiting
 
 
 def _recomputable(asset: AssetSpec) -> bool:

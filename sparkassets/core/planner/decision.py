@@ -18,6 +18,7 @@ from sparkassets.core.planner.by_events import due_runs
 from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course, Step
 from sparkassets.core.planner.failures import failures
+from sparkassets.core.planner.former import partly_appended
 from sparkassets.core.planner.gates import gates
 from sparkassets.core.planner.increments import increments
 from sparkassets.core.planner.pending import pending
@@ -45,7 +46,18 @@ def _budgeted(case: Case, course: Course) -> Course:
     return budgeted(case, course)
 
 
-STEPS: tuple[Step, ...] = (reserved, _withheld, failures, upstream, gates, alignment, increments, batch, _budgeted)
+STEPS: tuple[Step, ...] = (
+    reserved,
+    _withheld,
+    failures,
+    partly_appended,
+    upstream,
+    gates,
+    alignment,
+    increments,
+    batch,
+    _budgeted,
+)
 """From what is due to its runs."""
 
 

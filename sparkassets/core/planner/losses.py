@@ -17,13 +17,31 @@ def held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> 
     """The decision for an asset that cannot run because of its own table; None where that is fine."""
     faults, stuck = context.faults, False
     reason = next((faults[name] for name in (asset.name, *asset.outlets) if name in faults), None) if faults else None
-    if reason is None and state.loss is not None and state.loss.stuck:
-        reason = advised(asset, state.loss)
+    if reason is None and (reason := _only_by_hand(asset, state)):
         stuck = not (asset.paused or state.paused) and context.is_selected(asset)
     if reason is None:
         return None
     barrier = Barrier(EVERYTHING, f"{asset.name}: {reason}")
     return Decision((), (Waiting(asset.name, reason, stuck=stuck),), barriers=(barrier,))
+
+
+def _only_by_hand(asset: AssetSpec, state: AssetState) -> str | None:
+    """Why only a person can have the asset run again; None where it may run."""
+    if state.loss is not None and state.loss.stuck:
+        return advised(asset, state.loss)
+    return other_partitions(asset, state)
+
+
+def other_partitions(asset: AssetSpec, state: AssetState) -> str | None:
+    """Why a table that was computed by other partitions is not written by the present ones, and what to do."""
+    if state.former is None or not asset.partitioning.is_partitioned:
+        return None
+    before = state.former.partitioning.described_with_columns or "as a whole"
+    name = asset.maker or asset.name
+    return (
+        f"its table was computed {before}, and its partitions are {asset.partitioning.described_with_columns} now: "
+        f"`sparkassets backfill {name} --rebuild` computes all of it anew"
+    )
 
 
 def advised(asset: AssetSpec, loss: Loss) -> str:
@@ -85,6 +103,8 @@ def of_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> t
     if loss is not None:
         which = prefixed(loss.blocks, asset.partitioning)
         found.append(advised(asset, loss) if loss.stuck else f"{which}{loss.reason}")
+    if others := other_partitions(asset, state):
+        found.append(others)
     notes = [*foreign(context, asset, state), *unlisted(asset, state)]
     return (*found, *(prefixed(note.blocks, asset.partitioning) + note.text for note in notes))
 
@@ -138,5 +158,6 @@ def _reason(context: PlanningContext, inlet: InletSpec) -> str:
     """Why the inlet's table is not whole; a source's own faults keep nothing from running on what was seen before."""
     if context.project.assets[inlet.name].source is not None:
         return ""
-    loss = _loss(context, inlet)
-    return context.faults.get(inlet.name) or (loss.reason if loss is not None else "")
+    asset, loss = context.project.assets[inlet.name], _loss(context, inlet)
+    others = other_partitions(asset, context.state_of(asset))
+    return context.faults.get(inlet.name) or (loss.reason if loss is not None else others or "")

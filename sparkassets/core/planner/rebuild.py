@@ -5,6 +5,7 @@ Readers see the old table or the new one, so it is one commit, however many bloc
 
 from __future__ import annotations
 
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.alignment import Group, groups
 from sparkassets.core.planner.batch import limit_of
@@ -26,7 +27,7 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
     had waits as ever.
     """
     state = context.state_of(asset)
-    have = asset.partitioning.inside(state.coverage)
+    have = asset.partitioning.inside(held_time(state))
     if (before := in_the_way(context, asset, state, have, whole=True)) is not None:
         return before
     found, unlisted = pending(context, asset, state), asset.partitioning.unknown(have)
@@ -52,6 +53,14 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
     )
     left = tuple(wait for wait in gated.waiting if wait.blocks - blocks)
     return Plan(context.now, (PlannedRun.of(request, asset=asset, state=state),), left)
+
+
+def held_time(state: AssetState) -> PartitionSet:
+    """The time that the table has rows of, by whichever partitions they were computed, as far as it can be told."""
+    former = state.former
+    if former is None or former.coverage.is_everything or not state.spec.partitioning.understands(former.partitioning):
+        return state.coverage
+    return state.coverage | former.coverage
 
 
 def _apart(asset: AssetSpec, shared: tuple[Group, ...], blocks: PartitionSet) -> tuple[Waiting, ...]:

@@ -13,6 +13,7 @@ from itertools import count
 
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.planner import losses
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.wording import listing
@@ -154,10 +155,15 @@ def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slo
 def in_the_way(
     context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool = False
 ) -> Plan | None:
-    """What comes before a backfill of ``blocks``, or of the ``whole`` table: what lives, and what never ended."""
+    """What comes before a backfill of ``blocks``, or of the ``whole`` table: what lives, and what never ended.
+
+    A table that was computed by other partitions is computed as a whole before anything else.
+    """
     live = running(context, asset, state)
     if live and (whole or not goes_beside(context, asset, state)):
         return Plan(context.now, (), tuple(replace(each, blocks=blocks) for each in live))
+    if not whole and (others := losses.other_partitions(asset, state)) is not None:
+        return Plan(context.now, (), (Waiting(asset.name, others, None, blocks, stuck=True),))
     slots = [slot for slot in state.chains if slot] if whole else leftovers(context, asset, state)
     return Plan(context.now, tuple(settling(context, asset, state, slots))) if slots else None
 

@@ -1,6 +1,7 @@
 """What is told of segments that left a list, that never had anything, and that came where there was time alone."""
 
 from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.rebuild import plan_rebuild
 from sparkassets.core.planner.status import asset_status
 from tests.builders import Story, asset, project, source
 
@@ -43,11 +44,14 @@ def test_a_segment_that_never_had_anything_is_named():
     assert not wait.quiet
 
 
-def test_time_alone_becomes_a_product_that_is_computed_anew():
+def test_time_alone_becomes_a_product_that_is_rebuilt():
     story = Story(project(source("up", segments=BOTH), asset("out", "up")), now="2025-01-03")
     story.observed("up", "2025-01-01,*")
     story.run_all()
     story.change(source("up", segments=BOTH), asset("out", "up", segments=BOTH))
-    assert story.due() == {"out": ["2025-01-01,de", "2025-01-01,nl"]}
-    story.run_all()
+    assert story.due() == {}
+    context = story.context()
+    [rebuild] = plan_rebuild(context, context.asset("out"), force=False).runs
+    assert story.keys("out", rebuild.blocks) == ["2025-01-01,de", "2025-01-01,nl"]
+    story.succeed("out", story.claim(rebuild))
     assert story.due() == {}

@@ -19,7 +19,14 @@ from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.found import commits_from, commits_to
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.codec.runs import claim_from, claim_to
-from sparkassets.core.journal.codec.specs import definition_from, definition_to, spec_from, spec_to
+from sparkassets.core.journal.codec.specs import (
+    definition_from,
+    definition_to,
+    partitioning_from,
+    partitioning_to,
+    spec_from,
+    spec_to,
+)
 from sparkassets.core.journal.codec.values import (
     columns_from,
     columns_to,
@@ -39,6 +46,7 @@ from sparkassets.core.journal.state import (
     DatasetState,
     EventRef,
     FailedBlocks,
+    FormerPartitions,
     Instance,
     LastRun,
     LearnedKeys,
@@ -181,6 +189,7 @@ def _blocks_to(asset: AssetState) -> dict[str, Any]:
         "owed": parts_to(asset.owed),
         "gaps": parts_to(asset.gaps),
         "loss": _loss_to(asset.loss) if asset.loss else None,
+        **({"former": _former_to(asset.former)} if asset.former is not None else {}),
         "foreign": commits_to(asset.foreign),
         "withheld": withheld.records_to(asset.withheld),
         "table_id": asset.table_id,
@@ -196,10 +205,20 @@ def _blocks_from(body: Mapping[str, Any]) -> dict[str, Any]:
         "owed": parts_from(body["owed"]),
         "gaps": parts_from(body["gaps"]),
         "loss": _loss_from(body["loss"]) if body["loss"] else None,
+        "former": _former_from(body["former"]) if "former" in body else None,
         "foreign": commits_from(body["foreign"]),
         "withheld": withheld.records_from(body.get("withheld", ())),
         **{name: body[name] for name in ("table_id", "version", "seen", "mark")},
     }
+
+
+def _former_to(former: FormerPartitions) -> list[Any]:
+    return [partitioning_to(former.partitioning), parts_to(former.coverage), former.seq]
+
+
+def _former_from(told: Sequence[Any]) -> FormerPartitions:
+    partitioning, coverage, seq = told
+    return FormerPartitions(partitioning_from(partitioning), parts_from(coverage), seq)
 
 
 def _used_to(asset: AssetState) -> dict[str, Any]:

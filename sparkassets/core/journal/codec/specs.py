@@ -31,7 +31,7 @@ def spec_to(spec: FoldSpec) -> dict[str, Any]:
     """A JSON object that `spec_from` reads back."""
     return {
         "uri": spec.uri,
-        "partition": _partition_to(spec.partitioning),
+        "partition": partitioning_to(spec.partitioning),
         "inlets": [_inlet_to(inlet) for inlet in spec.inlets],
         "listens": list(spec.listens),
         "named": list(spec.named),
@@ -47,7 +47,7 @@ def spec_to(spec: FoldSpec) -> dict[str, Any]:
 
 def spec_from(body: Mapping[str, Any]) -> FoldSpec:
     """The spec of a JSON object."""
-    partitioning = _partition_from(body["partition"])
+    partitioning = partitioning_from(body["partition"])
     return FoldSpec(
         uri=body["uri"],
         partitioning=partitioning,
@@ -80,7 +80,7 @@ def _inlet_to(inlet: FoldInlet) -> dict[str, Any]:
         "uri": inlet.uri,
         "mapping": _mapping_to(inlet.needs.mapping),
         "matches": None if (said := inlet.needs.matches) is None else [_match_to(match) for match in said],
-        "partition": _partition_to(inlet.needs.inlet),
+        "partition": partitioning_to(inlet.needs.inlet),
         "on_update": inlet.on_update,
         "settle": inlet.settle,
         "aligned": inlet.aligned,
@@ -91,7 +91,7 @@ def _inlet_to(inlet: FoldInlet) -> dict[str, Any]:
 def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInlet:
     said = inlet.get("matches")
     matches = None if said is None else tuple(map(_match_from, said))
-    mapping, up = _mapping_from(inlet["mapping"]), _partition_from(inlet["partition"])
+    mapping, up = _mapping_from(inlet["mapping"]), partitioning_from(inlet["partition"])
     return FoldInlet(
         inlet["name"],
         inlet["uri"],
@@ -103,7 +103,8 @@ def _inlet_from(inlet: Mapping[str, Any], partitioning: Partitioning) -> FoldInl
     )
 
 
-def _partition_to(partitioning: Partitioning) -> dict[str, Any] | None:
+def partitioning_to(partitioning: Partitioning) -> dict[str, Any] | None:
+    """A JSON object that `partitioning_from` reads back; None for no partitions."""
     if not partitioning.is_partitioned:
         return None
     time = asdict(partitioning.time) if partitioning.time is not None else {}
@@ -121,7 +122,8 @@ def _segments_to(dimension: SegmentPartition) -> list[Any]:
     return [*told, True] if dimension.is_open else told
 
 
-def _partition_from(body: Mapping[str, Any] | None) -> Partitioning:
+def partitioning_from(body: Mapping[str, Any] | None) -> Partitioning:
+    """The partitions of a JSON object."""
     if body is None:
         return UNPARTITIONED
     time = {key: value for key, value in body.items() if key not in ("segments", "time_at")}

@@ -94,6 +94,7 @@ def _done(work: Workspace, asset: AssetState, blocks: PartitionSet, seq: int) ->
     return replace(
         computed(asset, blocks, None, through=seq),
         coverage=asset.coverage | blocks,
+        former=None,
         stale={name: marks for name, marks in stale.items() if marks},
     )
 

@@ -205,6 +205,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
         last=last_run(asset, entry, claim, numbered),
+        former=None if replaces_all(entry, claim) else asset.former,
         withheld=withheld.after_success(work, asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
         redo=requests.answered(asset.redo, entry),
@@ -310,6 +311,11 @@ def last_run(
         unchanged=(count(entry.unchanged), count(entry.blocks)) if entry.unchanged else None,
         verdicts=_told(entry.verdicts) if isinstance(entry, SuccessEntry) else (),
     )
+
+
+def replaces_all(entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None) -> bool:
+    """Whether the run's rows took the place of all that the table held."""
+    return entry.blocks.is_everything or (claim is not None and claim.request.rebuilds)
 
 
 def _told(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:

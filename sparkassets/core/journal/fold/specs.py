@@ -12,8 +12,8 @@ from sparkassets.core.journal.fold.moves import moved, renamed
 from sparkassets.core.journal.fold.requests import of_known
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
+from sparkassets.core.journal.state import AssetState, FormerPartitions
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
 
 
 def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
@@ -30,7 +30,8 @@ def changed(work: Workspace, entry: SpecEntry, numbered: Numbered) -> None:
     if old is not None and asset.coverage:
         _came_new(work, name, old.spec, numbered.seq)
     if old is not None:
-        listed = spec.partitioning.known - old.spec.partitioning.known
+        late = _is_restored_late(work, asset, old.former)
+        listed = EVERYTHING if late else spec.partitioning.known - old.spec.partitioning.known
         keys.listed_again(work, name, listed, numbered.seq)
         work.assets[name] = of_known(work.assets[name])
     keys.spread(work, name, numbered.seq)
@@ -45,10 +46,60 @@ def _at_its_place(work: Workspace, entry: SpecEntry, old: AssetState | None, seq
         return moved(work, old, spec, seq)
     if old.spec.uri != spec.uri:
         renamed(work, entry.asset, old.spec.uri, spec.uri)
-    if _stands_otherwise(old, spec):
+    if (former := _former(old)).coverage and not spec.appends:
+        if spec.partitioning.same_slots(former.partitioning):
+            _restore(work, work.assets[entry.asset], spec)
+        elif not spec.partitioning.same_slots(old.spec.partitioning):
+            return _set_aside(work, work.assets[entry.asset], spec, former, seq)
+    elif _stands_otherwise(old, spec) or _is_observed_otherwise(old, spec):
         return moved(work, old, spec, seq)
     asset = withheld.respecified(_as_appended(work, work.assets[entry.asset], old.spec, spec), spec)
     return replace(_as_exact(work, asset, old.spec.partitioning, spec), spec=spec)
+
+
+def _former(asset: AssetState) -> FormerPartitions:
+    """What the asset's runs computed, with the partitions by which they did; of a source nothing."""
+    own = asset.spec.partitioning.declared
+    there = asset.coverage if own.is_partitioned else EVERYTHING if asset.last is not None else NOTHING
+    return asset.former or FormerPartitions(own, there if asset.done else NOTHING)
+
+
+def _set_aside(work: Workspace, asset: AssetState, spec: FoldSpec, former: FormerPartitions, seq: int) -> AssetState:
+    """The asset, of which nothing counts as there: a day of UTC is no day of Tokyo, and replaces no rows of one."""
+    own = asset.spec.partitioning
+    if not (own.understands(spec.partitioning) and spec.partitioning.understands(own)):
+        return replace(moved(work, asset, spec, seq), done=asset.done, former=replace(former, seq=0))
+    _publish_coverage(work, asset.name, spec, NOTHING)
+    former = former if asset.former is not None else replace(former, seq=seq)
+    aside = replace(asset, coverage=NOTHING, former=former, cursor=None, placed=seq)
+    return replace(withheld.respecified(aside, spec), spec=spec)
+
+
+def _restore(work: Workspace, asset: AssetState, spec: FoldSpec) -> None:
+    """Has the asset hold again what was computed by the partitions that it has from now on, as before."""
+    if (former := asset.former) is not None:
+        coverage = former.coverage if former.partitioning.is_partitioned else NOTHING
+        _publish_coverage(work, asset.name, spec, coverage)
+        work.assets[asset.name] = replace(asset, coverage=coverage, former=None)
+
+
+def _publish_coverage(work: Workspace, name: str, spec: FoldSpec, coverage: PartitionSet) -> None:
+    """Has readers of the asset's dataset find only ``coverage`` there, unless others write the dataset, too."""
+    if not work.has_others(spec.uri, name):
+        work.datasets[spec.uri] = replace(work.dataset(spec.uri), coverage=coverage, gone=NOTHING)
+
+
+def _is_restored_late(work: Workspace, asset: AssetState, former: FormerPartitions | None) -> bool:
+    """Whether the asset has its former partitions again, and inlets were updated while nobody marked these stale."""
+    if former is None or asset.former is not None:
+        return False
+    return any(work.newest(inlet.uri) > former.seq for inlet in asset.spec.inlets)
+
+
+def _is_observed_otherwise(old: AssetState, spec: FoldSpec) -> bool:
+    """Whether an observed source has other partitions, so that it has to be looked at from the beginning."""
+    observed = not old.done and (bool(old.position) or old.version is not None)
+    return observed and not spec.partitioning.same_slots(old.spec.partitioning)
 
 
 def _as_appended(work: Workspace, asset: AssetState, before: FoldSpec, spec: FoldSpec) -> AssetState:

@@ -1,0 +1,35 @@
+"""Assets whose partitions changed after something was computed by the former ones.
+
+A table that can be computed again waits for a rebuild, as no block of the new partitions replaces exactly the rows of
+former ones. What was appended stays: a new partition of which a part was appended waits for a person.
+"""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.course import Case, Course
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.spec.model import AssetSpec
+
+
+def partly_appended(case: Case, course: Course) -> Course:
+    """The step: without the partitions of which a part was appended by former partitions."""
+    blocks = in_part(case.asset, case.state, course.due)
+    return course.without(blocks, waits(case.asset, blocks)) if blocks else course
+
+
+def in_part(asset: AssetSpec, state: AssetState, missing: PartitionSet) -> PartitionSet:
+    """Those of the missing partitions of which a part was appended, so that computing them would append it twice."""
+    if not missing or not asset.partitioning.is_partitioned or asset.write is None or asset.write.recomputable:
+        return NOTHING
+    return missing & asset.partitioning.cover(state.coverage)
+
+
+def waits(asset: AssetSpec, blocks: PartitionSet) -> Waiting:
+    """Why partitions of which a part was appended are not computed."""
+    reason = (
+        f"appended in part, by partitions that the asset had before: `sparkassets mark {asset.maker or asset.name} "
+        f"--partition … --done` goes on without the rest"
+    )
+    return Waiting(asset.name, reason, None, blocks, stuck=True)
