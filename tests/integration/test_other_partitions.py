@@ -1,4 +1,4 @@
-"""The time zone of days changes after they were computed, on Spark: the table is rebuilt, and counts every hour once."""
+"""The time zone of days changes on Spark after they were computed: the rebuilt table counts every hour once."""
 
 from __future__ import annotations
 
