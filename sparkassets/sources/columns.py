@@ -16,3 +16,8 @@ def told_by_table(asset: AssetSpec) -> bool:
 def table_columns(path: str) -> list[str] | None:
     """The columns of the table in a local folder, in order; None where there is none that can be read."""
     return None if "://" in path else newest_columns(path)
+
+
+def stored_columns(asset: AssetSpec) -> list[str] | None:
+    """The columns of a source's Delta table in a local folder; None where they cannot be read."""
+    return table_columns(asset.storage.path) if told_by_table(asset) and asset.storage is not None else None

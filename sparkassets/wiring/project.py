@@ -25,6 +25,7 @@ from sparkassets.app.tracing import Tracing
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.storage import schema_of
 from sparkassets.core.variables import Known, asked
+from sparkassets.errors import SpecError
 from sparkassets.files.reach import reach
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
@@ -107,12 +108,19 @@ class Project(
 
 
 def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:
-    """The project with what the tables and folders of its sources say."""
-    from sparkassets.sources.columns import table_columns, told_by_table
+    """The project with what the tables and folders of its sources say.
+
+    Raises:
+        SpecError: SQL of an asset or of a rule surely cannot run.
+    """
+    from sparkassets.core.derivation.checks import check_queries
+    from sparkassets.sources.columns import stored_columns, table_columns, told_by_table
     from sparkassets.sources.missing import missing_storage
 
     if any(told_by_table(asset) for asset in spec.assets.values()):
         spec = load(folder, variables, tables=table_columns)
+    if problems := check_queries(spec, stored_columns):
+        raise SpecError(problems)
     missing = missing_storage(spec)
     return replace(spec, warnings=(*spec.warnings, *missing)) if missing else spec
 

@@ -40,6 +40,14 @@ def test_a_landing_folder_that_is_not_there_is_told_by_validate_plan_and_status(
     assert "landign" in said("status")[1]
 
 
+def test_validate_refuses_sql_that_cannot_run_and_plan_leaves_it_to_spark(shop, said):
+    (shop / "assets/sums.yml").write_text("asset: sums\nsql: SELECT sum(1 AS n FROM {{ inlets.orders }}\n")
+    code, out, err = said("validate")
+    assert (code, out) == (2, "")
+    assert err.startswith("conf/assets/sums.yml:2:19: the SQL cannot run: expected ) before 'AS'")
+    assert said("plan")[0] == 0
+
+
 def test_validate_warns_of_what_is_valid_and_probably_not_meant(shop, said, asked):
     (shop / "assets/prices.yml").write_text(
         "asset: a\nsource: true\nuri: x-p://p\n---\nasset: b\nsource: true\nuri: x-p://P/\n"

@@ -25,6 +25,10 @@ _YEAR: Final = "1907"
 MARKS: Final = (MARK, _YEAR)
 
 _FIXED: Final = frozenset({"inlets", "outlets", "params", "partitions"})
+_FAILURES: Final = (
+    *(InputError, TemplateError, TooMuchError),
+    *(RecursionError, ValueError, TypeError, ArithmeticError, LookupError),
+)
 _SHAPING: Final = (nodes.If, nodes.For, nodes.CondExpr, nodes.Macro, nodes.CallBlock, nodes.Assign, nodes.AssignBlock)
 
 
@@ -52,19 +56,26 @@ def rendered(asset: AssetSpec, text: str, params: Mapping[str, object]) -> Rende
         template = Template.parse(text)
         if any(_goes_by_run(node) for node in template.tree.find_all(_SHAPING)):
             return None
-        relations: dict[str, str] = {}
-        sql = render_sql(text, _names(asset, template, params, relations))
-    except (
-        InputError,
-        TemplateError,
-        TooMuchError,
-        RecursionError,
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        LookupError,
-    ):
+        return _render(asset, template, text, params)
+    except _FAILURES:
         return None
+
+
+def render_failure(asset: AssetSpec, text: str, params: Mapping[str, object]) -> str | None:
+    """Why no run can render a template; None where one can, or where that depends on what only a run knows."""
+    try:
+        template = Template.parse(text)
+        if any(name.name in NAMES - _FIXED for name in template.tree.find_all(nodes.Name)):
+            return None
+        _render(asset, template, text, params)
+    except _FAILURES as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def _render(asset: AssetSpec, template: Template, text: str, params: Mapping[str, object]) -> Rendered:
+    relations: dict[str, str] = {}
+    sql = render_sql(text, _names(asset, template, params, relations))
     return Rendered(sql.strip().rstrip(";"), relations)
 
 

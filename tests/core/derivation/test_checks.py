@@ -1,0 +1,114 @@
+"""SQL that cannot run is refused before it does, at its place; what only Spark knows is left to it."""
+
+import pytest
+
+from sparkassets.core.derivation.checks import check_queries, regex_error, syntax_error
+from tests.core.spec.in_memory import compiled
+
+COLUMNS = "columns: {id: bigint, amount: double, item: 'struct<sku: string>'}\n"
+ORDERS = f"asset: orders\nsource: delta\npath: lake/orders\n{COLUMNS}"
+
+
+def problems(sql, *, more=""):
+    text = ORDERS + "---\nasset: total\nsql: |\n" + "".join(f"  {line}\n" for line in sql.split("\n")) + more
+    return [
+        f"{each.location.line}:{each.location.column}: {each.message}" + (f" ({each.hint})" if each.hint else "")
+        for each in check_queries(compiled({"a.yml": text}), lambda asset: None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("SELECT sum(amount FROM {{ inlets.orders }}", "8:21: the SQL cannot run: expected ) before 'FROM'"),
+        ("SELECT id\nFROM {{ inlets.orders }}\nWHERE", "10:3: the SQL cannot run: something is missing beside 'WHERE'"),
+        ("SELECT id b c\nFROM {{ inlets.orders }}", "8:15: the SQL cannot run: unexpected 'c'"),
+        ("SELECT 'abc FROM {{ inlets.orders }}", "8:3: the SQL cannot run: a quote or a comment is not closed"),
+        (
+            "SELECT CASE WHEN id > 1 THEN 2 AS x FROM {{ inlets.orders }}",
+            "8:32: the SQL cannot run: expected END after CASE near '2'",
+        ),
+        (
+            "SELECT id,\n  amout\nFROM {{ inlets.orders }}",
+            "9:5: the SQL cannot run: nothing that the query reads has a column 'amout' (did you mean 'amount'?)",
+        ),
+        (
+            "SELECT o.amout FROM {{ inlets.orders }} AS o",
+            "8:12: the SQL cannot run: 'o' has no column 'amout' (did you mean 'amount'?)",
+        ),
+    ],
+)
+def test_what_surely_cannot_run(sql, found):
+    assert problems(sql) == [found]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT ID, AMOUNT FROM {{ inlets.orders }}",
+        "SELECT item.sku, o.item.sku AS s FROM {{ inlets.orders }} o",
+        "SELECT sum(amount) AS total, total / 2 AS half FROM {{ inlets.orders }} GROUP BY ALL",
+        "WITH w AS (SELECT id AS key FROM {{ inlets.orders }}) SELECT w.key, count(*) AS n FROM w GROUP BY w.key",
+        "SELECT transform(array(id), x -> x + 1) AS xs FROM {{ inlets.orders }}",
+        "SELECT aggregate(array(id), 0, (acc, x) -> acc + x) AS s FROM {{ inlets.orders }}",
+        "SELECT datediff(DAY, current_date, now()) AS d, timestampadd(HOUR, 1, now()) AS t FROM {{ inlets.orders }}",
+        "SELECT s.a FROM (SELECT named_struct('a', id) AS s FROM {{ inlets.orders }})",
+        "SELECT t.k, t.v FROM {{ inlets.orders }} AS t(k, v, w)",
+        "SELECT col FROM (SELECT explode(array(id)) FROM {{ inlets.orders }})",
+        "SELECT id, n FROM {{ inlets.orders }} LATERAL VIEW explode(array(1)) e AS n",
+        "FROM {{ inlets.orders }} |> WHERE nothere > 1 |> SELECT id",
+        "SELECT * EXCEPT (id) FROM {{ inlets.orders }}",
+        "SELECT max(id) FILTER (WHERE TRUE) OVER (ORDER BY id ROWS 2 PRECEDING) FROM {{ inlets.orders }}",
+        "SELECT id FROM {{ inlets.orders }} WHERE amount > :limit",
+        "SELECT {{ inlets.orders.id }} FROM {{ inlets.orders }} WHERE id > {{ 3 }} AND '{{ ds }}' < DATE'2025-01-01'",
+        "SELECT struct(o.*) AS row FROM {{ inlets.orders }} o",
+        "SELECT CAST(id AS STRING) || 'x' AS a, id::int, id DIV 2, id <=> 3 FROM {{ inlets.orders }}",
+        "SELECT id, count_if(amount > 1) c FROM {{ inlets.orders }} GROUP BY id WITH ROLLUP HAVING c > 1 SORT BY c",
+        "SELECT a.id FROM {{ inlets.orders }} a LEFT ANTI JOIN {{ inlets.orders }} b USING (id)",
+        "SELECT a.id FROM {{ inlets.orders }} a, LATERAL (SELECT a.id + 1 AS b) l WHERE l.b > 1",
+        "SELECT from_json('{}', 'a INT').a AS a, item['sku'], array(1)[0] FROM {{ inlets.orders }}",
+        "SELECT extract(YEAR FROM now()) y, interval 1 day i, trim(BOTH ' ' FROM 'a') t FROM {{ inlets.orders }}",
+        "SELECT id, amount FROM VALUES (1, 2.0) AS v(id, amount)",
+    ],
+)
+def test_what_spark_can_run_is_left_to_it(sql):
+    assert problems(sql) == []
+
+
+def test_columns_of_an_inlet_that_is_not_known_whole_are_left_to_spark():
+    text = (
+        "asset: orders\nsource: delta\npath: lake/orders\n---\nasset: a\nsql: SELECT nothere FROM {{ inlets.orders }}\n"
+    )
+    project = compiled({"a.yml": text})
+    assert check_queries(project, lambda asset: None) == []
+    (found,) = check_queries(project, lambda asset: ["id"] if asset.name == "orders" else None)
+    assert "has a column 'nothere'" in found.message
+
+
+def test_rules_that_cannot_be_judged():
+    rules = (
+        'validations: [{sql: "amount > "}, {pattern: {id: "a(b"}}, {not_null: [id], where: "id >> > 1"}, '
+        '{sql: "a > 1"}]\n'
+    )
+    found = problems("SELECT id, amount, 1 AS a FROM {{ inlets.orders }}", more=rules)
+    assert [each.partition(": ")[2] for each in found] == [
+        "'sql' of sql(amount >) is no condition in SQL: something is missing beside ')'",
+        "the regular expression of pattern(id) does not compile: missing ), unterminated subpattern at position 1",
+        "'where' of not_null(id) is no condition in SQL: something is missing beside '>'",
+    ]
+
+
+@pytest.mark.parametrize("regex", [r"\p{L}+", "(?<year>[0-9]{4})", "[a-z&&[^x]]", r"\h+(", "[a-z]{2,}+", "(?i)abc"])
+def test_regular_expressions_that_only_java_knows(regex):
+    assert regex_error(regex) is None
+
+
+def test_a_query_that_ends_too_early():
+    assert syntax_error("SELECT a FROM (SELECT b FROM t").message
+
+
+def test_a_template_that_no_run_can_render():
+    assert problems("SELECT {{ 1 // 0 }} AS a FROM {{ inlets.orders }}") == [
+        "8:3: no run can render this template: integer division or modulo by zero"
+    ]
+    assert problems("SELECT {{ 1 // (ds | length - 10) }} AS a FROM {{ inlets.orders }}") == []
