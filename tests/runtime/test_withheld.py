@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -16,12 +16,13 @@ from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
 from sparkassets.core.documents.verdicts import verdicts_document
+from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Overlap, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import InletSpec, Schedule
+from sparkassets.core.spec.model import InletSpec, Require, Schedule
 from sparkassets.core.validations import (
     Change,
     Counted,
@@ -87,6 +88,73 @@ def test_a_withheld_block_rests_and_its_consumer_says_for_what_it_waits():
     assert f"withheld by a-1: {told}; `sparkassets accept a --reason …` publishes it" in said
     assert not planned(w).runs
     assert run(w).ok
+
+
+def reading(*inlets: str, by: str | None, **more) -> World:
+    """Two days of `a`, of which the second is withheld, and `b`, which reads it."""
+    made = replace(asset("a", "s", retries=0, rules=(RULE,)))
+    reader = asset("b", *(InletSpec(name, "", Overlap(), **more) for name in inlets), by=by, retries=0)
+    w = World(project(source("s"), made, reader), MemoryStore())
+    w.tell("s", "2025-01-01", "2025-01-02")
+    w.engine.judged["a"] = bad(SECOND)
+    return w
+
+
+LACKS = "without a: 2025-01-02 is withheld (not_null(n): 12 of 900 rows)"
+
+
+def test_who_reads_a_whole_table_sees_what_is_published_and_says_what_it_lacks():
+    w = reading("a", by=None)
+    assert [result.asset for result in run(w).runs] == ["a", "b"]
+    assert run(w).runs == ()
+    w.tell("s", "2025-01-03")
+    w.engine.judged.pop("a")
+    runs = {result.asset: result.reason for result in run(w).runs}
+    assert runs["b"] == f"a updated, {LACKS}"
+
+
+def test_who_reads_a_table_of_which_nothing_is_published_waits_for_it():
+    w = reading("a", by=None)
+    w.engine.judged["a"] = bad(FIRST | SECOND)
+    assert [result.asset for result in run(w).runs] == ["a"]
+    (said,) = (item.reason for item in planned(w).waiting if item.asset == "b")
+    assert said == "waits for a: 2025-01-01..2025-01-02 are withheld (not_null(n): 12 of 900 rows)"
+
+
+def test_a_week_waits_for_a_withheld_day_that_it_requires_and_goes_on_without_one_that_it_does_not():
+    for require, count in ((Require("all"), 0), (Require("at_least", 5), 1), (Require("any"), 1)):
+        w = reading("a", by="week", require=require)
+        w.tell("s", "2025-01-06..2025-01-12")
+        w.engine.judged["a"] = bad(days("2025-01-08"))
+        w.clock.instant = datetime(2025, 1, 13, tzinfo=UTC)
+        runs = [result for result in run(w).runs if result.asset == "b" and "2025-01-08" in result.reason]
+        assert len(runs) == count, require
+
+
+def test_a_day_waits_for_the_same_day_that_is_withheld_for_as_long_as_it_tolerates():
+    w = reading("a", by="day", tolerance=Duration.parse("1d"))
+    w.clock.instant = datetime(2025, 1, 3, 12, tzinfo=UTC)
+    run(w)
+    assert published(w, "b") == [FIRST]
+    w.clock.instant = datetime(2025, 1, 4, tzinfo=UTC)
+    assert [result.blocks for result in run(w).runs] == [SECOND]
+
+
+@pytest.mark.parametrize("select", [None, ["c"]])
+def test_a_selection_changes_no_gate(select):
+    made = [asset("a", "s", retries=0, rules=(RULE,)), asset("b", "a", retries=0), asset("c", "b", "t", retries=0)]
+    w = World(project(source("s"), source("t"), *made), MemoryStore())
+    for name in ("s", "t"):
+        w.tell(name, "2025-01-01", "2025-01-02")
+    run(w)
+    w.engine.judged["a"] = bad(SECOND)
+    w.tell("s", "2025-01-02")
+    run(w)
+    w.tell("t", "2025-01-02")
+    assert [result.asset for result in w.driver().run([Tick(select)]).runs] == []
+    found = w.driver().ledger.open()
+    said = {item.reason for item in plan(w.driver()._context(Tick(select), found)).waiting if item.asset == "c"}
+    assert said == {"waits for a: 2025-01-02 is withheld (not_null(n): 12 of 900 rows)"}
 
 
 def test_each_of_several_that_are_withheld_names_its_own_partitions():

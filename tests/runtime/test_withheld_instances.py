@@ -103,7 +103,10 @@ def test_instances_are_withheld_beside_one_another_and_each_is_accepted_by_itsel
         f"`sparkassets accept a --interval {span(day)} --reason …` publishes it"
         for run_, day in ((1, 28), (3, 30))
     ]
-    assert said(w, "b") == [f"waits for a: {span(28)} is withheld ({TOLD})"]
+    assert said(w, "b") == []
+    (ran,) = (result for result in summary.runs if result.asset == "b")
+    lacks = [f"without a: {span(day)} is withheld ({TOLD})" for day in (28, 30)]
+    assert ran.reason == ", ".join(["a updated", *lacks])
     assert not run(w).runs
     with pytest.raises(InputError) as refused:
         accept(w)

@@ -25,7 +25,7 @@ Clock = Callable[[str | Mapping[str, object]], Timetable]
 
 MOST_NESTED: Final = 100
 
-_JOINTS: Final = ("any", "all", "uri")
+_JOINTS: Final = ("any", "all", "uri", "without")
 
 _TOKEN: Final = re.compile(
     rf"\s*(?:(?P<mark>[&|()])|\{{\s*uri:\s*(?P<identity>[^{{}}\s]*)\s*\}}"
@@ -38,7 +38,9 @@ _OF_CRONS: Final = re.compile(r"[0-9*?][0-9*?/,.:LW#-]*")
 _FIELDS: Final = 5
 _WORDS: Final = {"and": "&", "or": "|", "AND": "&", "OR": "|", "&&": "&", "||": "|"}
 _OPERAND: Final = "an asset name, a dataset URI or a time"
-_MAP_HINT: Final = "a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
+_MAP_HINT: Final = (
+    "a map is {any: [...]}, {all: [...]}, {uri: ...}, {without: a, for: 1d} or a time such as {every: 6h}"
+)
 
 
 class ConditionError(InputError):
@@ -145,6 +147,8 @@ class _Reader:
                 return join_all(self._children(parts, (*path, "all")))
             case {"uri": str(identity), **rest} if not rest:
                 return self.uri(identity, (*path, "uri"))
+            case {"without": str(ref), "for": str(span), **rest} if not rest:
+                return self.timer(ref, span, path)
             case dict():
                 _check_keys(value, path)
                 return self.time(value, path)
@@ -173,6 +177,17 @@ class _Reader:
             return Time(json.dumps(value, ensure_ascii=False), timetable)
         return Time(value if value.startswith("@") else f"'{' '.join(value.split())}'", timetable)
 
+    def timer(self, ref: str, span: str, path: Path) -> Leaf | Time:
+        """The leaf of a time without an update of a dataset."""
+        leaf = self.uri(ref, (*path, "without")) if "://" in ref else Leaf(ref)
+        try:
+            grid = self.clock({"every": span})
+        except TimetableError as error:
+            message = str(error.args[0]).replace("'every'", "'for'")
+            self.errors.append(ConditionError(message, hint=error.hint, path=(*path, "for")))
+            return _REFUSED
+        return Time(json.dumps({"without": ref, "for": span}, ensure_ascii=False), grid, leaf, span)
+
     def uri(self, identity: str, path: Path, *, position: int = 0) -> Leaf:
         """The leaf of a dataset's URI, which stands at a position of the text."""
         try:
@@ -199,9 +214,13 @@ def _check_keys(value: Mapping[str, object], path: Path) -> None:
     if len(kinds) > 1:
         message = f"a condition has {listing(map(repr, kinds), last='and')}; expected one of them"
         raise ConditionError(message, hint=_MAP_HINT, path=(*path, kinds[1]), at_key=True)
-    if kinds[0] in _JOINTS and (other := next((key for key in value if key not in _JOINTS), None)) is not None:
+    beside = next((key for key in value if key not in (*_JOINTS, *(["for"] if kinds == ["without"] else []))), None)
+    if kinds[0] in _JOINTS and (other := beside) is not None:
         message = f"unknown key {other!r} beside {kinds[0]!r} of a condition"
         raise ConditionError(message, hint=_MAP_HINT, path=(*path, other), at_key=True)
+    if kinds == ["without"]:
+        message = "a time without an update is {without: <asset>, for: <duration>}"
+        raise ConditionError(message, hint="write {without: orders, for: 1d}", path=path)
     if kinds == ["uri"]:
         raise ConditionError(f"'uri' of a condition is {shown(value['uri'])}; expected text", path=(*path, "uri"))
 
@@ -249,6 +268,8 @@ class _Text:
             if token[kind] is not None:
                 self.position = token.end()
                 value, text, start = self._time(token, kind), token[kind], token.start(kind)
+                if isinstance(value, Mapping) and "without" in value:
+                    return self.reader.read(value, self.path)
                 return self.reader.time(value, self.path, text=text, position=start)
         if not token["name"] or token["name"] in _WORDS:
             self._refuse_operand(token)

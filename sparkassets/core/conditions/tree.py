@@ -43,10 +43,15 @@ class Time:
 
     Attributes:
         written: As the text form has it: a preset, a cron in quotes, or a map as JSON; its identity in the journal.
+        timetable: Of a timer the grid of its spans, before it is anchored.
+        without: Of a timer the dataset from whose last update on its spans count; None of any other time.
+        span: Of a timer how long each is, as it is written.
     """
 
     written: str
     timetable: Timetable = field(compare=False)
+    without: Leaf | None = None
+    span: str = ""
 
     def text(self) -> str:
         """As people write it."""
@@ -127,6 +132,10 @@ def join_any(conditions: Iterable[Condition]) -> Condition:
 
 
 def alone(condition: Condition) -> tuple[Time, ...]:
-    """The times of which one tick makes the condition true, whatever else holds; left to right."""
+    """The times of which one tick makes the condition true, whatever else holds; left to right. Timers are among them.
+
+    >>> alone(AnyOf((Leaf("a"), Leaf("b"))))
+    ()
+    """
     choices = condition.children if isinstance(condition, AnyOf) else (condition,)
     return tuple(each for each in choices if isinstance(each, Time))

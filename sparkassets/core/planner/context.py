@@ -32,10 +32,12 @@ class Barrier:
 
     Attributes:
         reason: What consumers wait for.
+        withheld: Whether validations hold the blocks back: whoever does not require each of them goes on without.
     """
 
     blocks: PartitionSet
     reason: str
+    withheld: bool = False
 
 
 @frozen

@@ -118,10 +118,19 @@ def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
         failure = f"{asset.name}, which failed"
         return Decision((), (Waiting(asset.name, unfenced),), barriers=(Barrier(EVERYTHING, failure),))
     if asset.paused or state.paused:
-        return Decision((), (Waiting(asset.name, "paused", quiet=True),))
+        return _at_rest(context, asset, state, "paused")
     if context.select is not None and asset.name not in context.select:
-        return Decision((), (Waiting(asset.name, "not selected", quiet=True),))
+        return _at_rest(context, asset, state, "not selected")
     return None
+
+
+def _at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> Decision:
+    """The decision for an asset that is kept from running: consumers still see what fails or is withheld before it."""
+    barriers: tuple[Barrier, ...] = ()
+    if any(context.decided[name].barriers for name in asset.inlets if name in context.decided):
+        found = pending(context, asset, state) if asset.partitioning.is_partitioned else None
+        barriers = upstream(Case(context, asset, state, found), Course()).barriers
+    return Decision((), (Waiting(asset.name, why, quiet=True),), barriers=barriers)
 
 
 def _unfenced(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:

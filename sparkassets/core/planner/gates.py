@@ -19,7 +19,7 @@ from sparkassets.core.planner.kept import kept, protects
 from sparkassets.core.planner.losses import lost_blocks, waits_for_lost
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.refusals import never, refusals, said_of
-from sparkassets.core.planner.require import refused_blocks, tolerated_until, waived
+from sparkassets.core.planner.require import counted, refused_blocks, required, tolerated_until, waived
 from sparkassets.core.planner.wanted import fills_nothing
 from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -107,6 +107,18 @@ def gate(
     return gated
 
 
+def _is_readable(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
+    """A table of which nothing is required can be read once it is written, or its columns are declared."""
+    context, upstream = asked.context, asked.context.project.assets[inlet.name]
+    if inlet.require.kind != "none" or inlet.waits_only or upstream.columns:
+        return gated
+    is_table = upstream.source is None or upstream.source.kind == "delta"
+    if not is_table or context.state_of(upstream).version is not None or context.dataset(inlet).seq:
+        return gated
+    reason = f"waits for {inlet.name}: it has not been written yet, so its columns are unknown; declare its `columns`"
+    return Gated(NOTHING, (*gated.waiting, Waiting(asked.asset.name, reason, None, gated.ready)), gated.notes)
+
+
 def _is_whole(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
     lost = lost_blocks(asked.context, asked.asset, inlet, gated.ready)
     wait = waits_for_lost(asked.context, asked.asset, inlet, lost) if lost else None
@@ -136,10 +148,21 @@ def _is_there(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
     if without := waived(context, asset, inlet, gated.ready - refused):
         which = named_parts(inlet.name, without, context.partitioning(inlet))
         gated = replace(gated, notes=(*gated.notes, f"without {which}: skipped"))
+    if inlet.require.kind == "none":
+        gated = _doing_without(asked, inlet, gated)
     if not refused:
         return gated
     said = [_until_tolerance(asked, inlet, each) for each in refusals(context, asset, inlet, refused)]
     return gated.without(refused, *said)
+
+
+def _doing_without(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
+    """The same, with what the blocks would read of an inlet of which nothing is required, and is not there."""
+    lacks = required(asked.context, asked.asset, inlet, gated.ready) - counted(asked.context, inlet)
+    if not lacks:
+        return gated
+    which = named_parts(inlet.name, lacks, asked.context.partitioning(inlet))
+    return replace(gated, notes=(*gated.notes, f"without {which}: not there"))
 
 
 def _came_once(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
@@ -158,7 +181,13 @@ def _going_on(gated: Gated, without: str, inlet: InletSpec) -> Gated:
     return replace(gated, notes=(*gated.notes, note))
 
 
-_GATES: tuple[Callable[[_Asked, InletSpec, Gated], Gated], ...] = (_is_whole, _is_fresh, _is_quiet, _is_there)
+_GATES: tuple[Callable[[_Asked, InletSpec, Gated], Gated], ...] = (
+    _is_readable,
+    _is_whole,
+    _is_fresh,
+    _is_quiet,
+    _is_there,
+)
 """Of each inlet, in this order for `_is_there` counts what is left of the blocks."""
 
 

@@ -143,8 +143,8 @@ def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
 def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
     """The datasets that a decision for the asset looks at."""
     condition = asset.schedule.condition
-    leaves = condition.leaves() if condition is not None else ()
-    named = {project.heard(asset.name, leaf) for leaf in leaves}
+    leaves = [*condition.leaves(), *(each.without for each in condition.times())] if condition is not None else []
+    named = {project.heard(asset.name, leaf) for leaf in leaves if leaf is not None}
     return named | {inlet.uri for inlet in asset.inlets.values()}
 
 

@@ -16,6 +16,8 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
 from sparkassets.core.runs import Consumption
+from sparkassets.core.timetables import Timetable
+from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.frozen import frozen
 
 Passed = tuple[int, tuple[int, int]]
@@ -92,9 +94,22 @@ def news_of(context: PlanningContext, leaf: Leaf, state: AssetState) -> bool:
     return skipped or context.state.dataset(uri).seq > state.consumed.get(uri, 0)
 
 
+def clock_of(context: PlanningContext, leaf: Time, state: AssetState) -> Timetable | None:
+    """The timetable of a time leaf; that of a timer counts from the last update of its dataset, else from a `start`.
+
+    None while neither is known, so that the timer does not run.
+    """
+    if leaf.without is None:
+        return leaf.timetable
+    since = context.state.dataset(context.uri(state.name, leaf.without)).at or leaf.timetable.start
+    grid = leaf.timetable
+    return None if since is None else parse_timetable({"every": leaf.span}, timezone=grid.timezone, start=since)
+
+
 def passed(context: PlanningContext, leaf: Time, state: AssetState) -> Passed | None:
     """The newest tick of a time leaf since the last run that used it."""
-    slot = leaf.timetable.last_at(instant(context.now))
+    clock = clock_of(context, leaf, state)
+    slot = clock.last_at(instant(context.now)) if clock is not None else None
     since = state.ticks.get(leaf.written, state.last.planned if state.last else None)
     if slot is None or (since is not None and unix(slot.run_after) <= since):
         return None
@@ -165,14 +180,15 @@ def causes(context: PlanningContext, condition: Condition, state: AssetState) ->
         _since(context, verdict, state, times),
         max((tick[0] for tick in ticks.values()), default=None),
         (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
-        next_tick(context, [leaf for leaf, tick in times.items() if tick is None]),
+        next_tick(context, state, [leaf for leaf, tick in times.items() if tick is None]),
         ", ".join([*([f"{listing(list(uses.named.values()))} updated"] if uses.named else []), *said]),
     )
 
 
-def next_tick(context: PlanningContext, leaves: Iterable[Time]) -> int | None:
+def next_tick(context: PlanningContext, state: AssetState, leaves: Iterable[Time]) -> int | None:
     """When the first of these time leaves ticks next, Unix seconds; None when none will."""
-    slots = (leaf.timetable.first_after(instant(context.now)) for leaf in leaves)
+    clocks = (clock_of(context, leaf, state) for leaf in leaves)
+    slots = (clock.first_after(instant(context.now)) for clock in clocks if clock is not None)
     return min((unix(slot.run_after) for slot in slots if slot is not None), default=None)
 
 

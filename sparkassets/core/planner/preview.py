@@ -52,7 +52,7 @@ def preview(asset: AssetSpec, *, start: datetime, count: int, paused: bool = Fal
     if asset.maker:
         return Preview(asset.name, asset.local_zone, (), untimed(asset))
     timetable, condition = asset.schedule.timetable, asset.schedule.condition
-    times = alone(condition) if condition is not None else ()
+    times = [each for each in alone(condition) if each.without is None] if condition is not None else ()
     coming = _from(timetable, start) if timetable is not None else _of_times(times, start)
     slots = tuple(islice(coming, count))
     reason = "" if slots else _without(asset, start)
@@ -71,6 +71,8 @@ def _ticks(asset: AssetSpec, start: datetime) -> Iterator[str]:
     """When each time of the condition next passes."""
     condition = asset.schedule.condition
     for time in condition.times() if condition is not None else ():
+        if time.without is not None:
+            continue  # which goes by updates that are still to come
         slot = next(_from(time.timetable, start), None)
         coming = f"next at {zoned(slot.run_after, asset.local_zone)}" if slot is not None else "no more"
         yield f"; {time.text()} ticks {coming}"

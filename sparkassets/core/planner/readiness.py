@@ -67,7 +67,7 @@ def _lacking(
         parts = [(part, wanted) for part, wanted in parts if part]
     waiting = []
     for part, wanted in sorted(parts, key=lambda each: each[0].first):
-        until = next_tick(context, [leaf for leaf in wanted if isinstance(leaf, Time)])
+        until = next_tick(context, context.state_of(asset), [leaf for leaf in wanted if isinstance(leaf, Time)])
         said = lacking(verdict.node, set(wanted).__contains__)
         waiting.append(Waiting(asset.name, f"waits for {said} ({asset.schedule.text})", until, part))
     return tuple(waiting)

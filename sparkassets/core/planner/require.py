@@ -18,12 +18,12 @@ def refused_blocks(
 ) -> tuple[PartitionSet, PartitionSet]:
     """Those of ``blocks`` that ``require`` keeps from running, and those that it would but for the tolerance."""
     lacking = lacking_blocks(context, asset, inlet, blocks, emptied=emptied)
-    tolerated = _tolerated(context, asset, inlet, lacking, due)
-    return lacking - tolerated, tolerated
+    going_on = tolerated(context, asset, inlet, lacking, due)
+    return lacking - going_on, going_on
 
 
-def _tolerated(
-    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet, due: int | None
+def tolerated(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet, due: int | None = None
 ) -> PartitionSet:
     """Those of ``refused`` that were waited for long enough, and of which something is there."""
     if not refused or inlet.tolerance is None or not context.dataset(inlet).seq:

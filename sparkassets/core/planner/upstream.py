@@ -1,7 +1,8 @@
 """What waits for an upstream run: one that comes first in this invocation, or one that failed.
 
 Without the first, a diamond would compute its foot once for each side. The second is why the descendants of a
-failure wait and say for what, instead of going on with half of the news.
+failure wait and say for what, instead of going on with half of the news. Partitions that validations withhold are
+waited for only by blocks that require each of them; other readers see what is published, and say what they lack.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.pending import Pending
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.require import required
+from sparkassets.core.planner.require import required, tolerated
 from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
+
+MOST_LACKS = 3
+"""Sentences about withheld partitions that a run names."""
 
 
 @frozen
@@ -59,6 +63,7 @@ def _is_stirred(case: Case) -> bool:
 
 def _blocks(case: Case, course: Course, found: Pending) -> Course:
     waits = upstream_waits(case.context, case.asset, found.wanted)
+    course = course.noted(_lacks(case.context, case.asset, course.blocks - waits.coming - waits.blocked))
     first, said = _reads_first(case.context, case.asset, course.blocks - waits.coming - waits.blocked)
     if not (waits.waiting or said):
         return replace(course, later=waits.later) if waits.later else course
@@ -99,10 +104,12 @@ def _runs(case: Case, course: Course) -> Course:
     """Nothing of its own to do, or not: what comes upstream will be its cause if its condition goes by news."""
     name, inlets = case.asset.name, [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decided = [(inlet, case.context.decided.get(inlet.name, Decision())) for inlet in inlets]
-    reason = next((barrier.reason for _, before in decided for barrier in before.barriers), None)
-    if reason is not None:
-        barrier = Barrier(EVERYTHING, reason)
-        return Course(due=course.due, waiting=(Waiting(name, f"waits for {reason}"),), barriers=(barrier,))
+    barriers = [(inlet, each) for inlet, before in decided for each in before.barriers]
+    barrier = next((each for inlet, each in barriers if not each.withheld or not _has_any(case.context, inlet)), None)
+    if barrier is not None:
+        waits = Waiting(name, f"waits for {barrier.reason}")
+        return Course(due=course.due, waiting=(waits,), barriers=(replace(barrier, blocks=EVERYTHING),))
+    course = course.noted(_lacks(case.context, case.asset, EVERYTHING))
     first = next(((inlet, before.coming) for inlet, before in decided if before.coming), None)
     if first is None and course.due:
         first = next(iter(_ignored(case.context, case.asset)), None)
@@ -127,10 +134,12 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
         behind = NOTHING
         for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
             own = (_down(context, asset, inlet, barrier.blocks, wanted) & allowed) - blocked - behind
+            if barrier.withheld:
+                own = own - _unaffected(context, asset, inlet, own)
             behind = behind | own
             if able := own & over:
-                barriers.append(Barrier(able, barrier.reason))
-                waiting.append(Waiting(asset.name, f"waits for {barrier.reason}{_all_the_same(inlet)}", None, able))
+                barriers.append(replace(barrier, blocks=able))
+                waiting.append(_behind(asset, inlet, barrier, able))
         blocked = blocked | (behind & over)
         after = _down(context, asset, inlet, before.coming, wanted) & allowed
         able = _complete(context, asset, inlet, before.coming, after & over) - coming - blocked
@@ -141,12 +150,39 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
     return UpstreamWaits(coming, tuple(barriers), tuple(waiting), later)
 
 
-def _all_the_same(inlet: InletSpec) -> str:
-    """That a gate which asks for less than all does not let through what reads a failure."""
-    kind = inlet.require.kind
-    if kind == "all":
-        return ""
-    return f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
+def _behind(asset: AssetSpec, inlet: InletSpec, barrier: Barrier, blocks: PartitionSet) -> Waiting:
+    """That the blocks wait for a failure, which counts also where a gate asks for less than all."""
+    kind, reason = inlet.require.kind, f"waits for {barrier.reason}"
+    if kind != "all":
+        reason += f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
+    return Waiting(asset.name, reason, None, blocks)
+
+
+def _unaffected(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
+    """Those of the blocks that do not wait for withheld partitions of the inlet: they read what is published.
+
+    A block waits where it requires all of the partitions that it needs, and only as long as its tolerance.
+    """
+    needed = context.dependency(asset, inlet)
+    if inlet.require.kind == "all" and needed.is_mapped and not needed.is_open:
+        return tolerated(context, asset, inlet, blocks)
+    return blocks if _has_any(context, inlet) else NOTHING
+
+
+def _has_any(context: PlanningContext, inlet: InletSpec) -> bool:
+    """Whether something of the inlet is there, if anything is required of it."""
+    return inlet.require.kind == "none" or context.dataset(inlet).seq > 0
+
+
+def _lacks(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[str, ...]:
+    """Which withheld partitions of its inlets a run of the blocks goes on without, for people."""
+    found: dict[str, None] = {}
+    for inlet in asset.inlets.values() if blocks else ():
+        for barrier in context.decided.get(inlet.name, Decision()).barriers:
+            if barrier.withheld and _down(context, asset, inlet, barrier.blocks, blocks).overlaps(blocks):
+                found[f"without {barrier.reason}"] = None
+    more = len(found) - MOST_LACKS
+    return (*list(found)[:MOST_LACKS], *([f"and without {more} more that are withheld"] if more > 0 else []))
 
 
 def _complete(

@@ -1,7 +1,8 @@
 """What is wanted of a partitioned asset: every block that needs, by its mapping, something that is or was there.
 
 All within the asset's bounds. Without inlets that tell its time it is that from the last complete interval to now
-(DESIGN section 4, Defaults), of the segments that its inlets tell.
+(DESIGN section 4, Defaults), of the segments that its inlets tell. Where the gates of all these inlets let a block run
+without them (``require: none``, or a ``tolerance`` that is over), it is wanted once its own interval is over.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def wanted(context: PlanningContext, asset: AssetSpec, state: AssetState, bounds
         whose = [_needing(context, inlet, need) for inlet, need in needs if need.is_mapped] or [bounds]
         return Wanted(_by_time(context, asset, state) & bounds & PartitionSet.union(whose))
     needing = PartitionSet.union([each.parts for each in telling])
+    needing = needing | (_without_inlets(context, asset, state, telling) & bounds)
     missing = needing - state.coverage
     ahead = _ahead(context, asset, missing)
     if needing.is_one_stretch:  # nothing is between
@@ -61,6 +63,31 @@ class _Telling:
     inlet: InletSpec
     need: Dependency
     parts: PartitionSet
+
+
+def _without_inlets(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, telling: Sequence[_Telling]
+) -> PartitionSet:
+    """The blocks that are over and that the gates of all inlets which tell their time let run without these.
+
+    From the asset's start on, or from the first block that was computed or needs something which is there.
+    """
+    inlets = [each.inlet for each in telling]
+    if asset.partitioning.time is None or not all(_can_do_without(each) for each in inlets):
+        return NOTHING
+    known = state.ever | PartitionSet.union([each.parts for each in telling])
+    since = asset.start if asset.start is not None else known.first if known else None
+    if since is None:
+        return NOTHING
+    blocks = asset.partitioning.between(since, None) & context.over(asset.partitioning)
+    for inlet in inlets:
+        blocks = blocks - refused_blocks(context, asset, inlet, blocks)[0]
+    return blocks
+
+
+def _can_do_without(inlet: InletSpec) -> bool:
+    """Whether a block may run although nothing of the inlet comes for it."""
+    return inlet.view is None and not inlet.aligned and (inlet.require.kind == "none" or inlet.tolerance is not None)
 
 
 def _between(telling: Sequence[_Telling]) -> PartitionSet:

@@ -225,7 +225,7 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     for record, parts in held(context, asset, state).records:
         left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
         if left:
-            found.append(Barrier(left, _sentence(context, asset, within(record, left), left)))
+            found.append(Barrier(left, _sentence(context, asset, within(record, left), left), withheld=True))
     return replace(decision, barriers=(*decision.barriers, *found))
 
 

@@ -73,6 +73,8 @@ def named(leaf: Leaf | Time) -> str:
     """A leaf of a condition in a sentence."""
     if isinstance(leaf, Leaf):
         return leaf.ref
+    if leaf.without is not None:
+        return f"{leaf.span} without {leaf.without.ref}"
     return leaf.timetable.text if leaf.written.startswith("{") else leaf.written
 
 

@@ -54,6 +54,14 @@ _HAND_WRITTEN = {
             {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
             for key, value in {"any": _CONDITIONS, "all": _CONDITIONS, "uri": {"type": "string"}}.items()
         ]
+        + [
+            {
+                "type": "object",
+                "properties": {"without": {"type": "string"}, "for": {"type": "string"}},
+                "required": ["without", "for"],
+                "additionalProperties": False,
+            }
+        ]
     },
 }
 

@@ -725,7 +725,7 @@ _Dimension = Annotated[
 def _kind_of_schedule(value: object) -> str | None:
     kind = kind_of(value)
     if isinstance(value, dict):
-        if value.keys() & {"any", "all", "uri"}:
+        if value.keys() & {"any", "all", "uri", "without"}:
             return "<condition>"
         return "<registered>" if "timetable" in value else "<timetable>"
     return kind

@@ -214,7 +214,8 @@ class Schedule:
         """By what time alone it goes: its timetable, or the times in its condition."""
         if self.timetable is not None:
             return (self.timetable,)
-        return tuple(leaf.timetable for leaf in self.condition.times()) if self.condition is not None else ()
+        times = self.condition.times() if self.condition is not None else ()
+        return tuple(leaf.timetable for leaf in times if leaf.without is None)
 
 
 @frozen

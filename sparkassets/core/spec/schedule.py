@@ -136,7 +136,7 @@ def _from_condition(
 
     try:
         condition = parse_condition(written, clock)
-        leaves = condition.leaves()
+        leaves = iter([*condition.leaves(), *(each.without for each in condition.times() if each.without)])
     except UnreadableConditionError as refused:
         condition, leaves = None, iter(refused.leaves)
         for error in refused.errors:

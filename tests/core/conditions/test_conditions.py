@@ -16,7 +16,9 @@ SIX = Time("'0 6 * * *'", clock("0 6 * * *"))
 DATED = Time('{"cron": "0 6 * * *", "timezone": "Europe/Berlin"}', clock("0 6 * * *"))
 
 
-AS_A_MAP = "  hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}"
+AS_A_MAP = (
+    "  hint: a map is {any: [...]}, {all: [...]}, {uri: ...}, {without: a, for: 1d} or a time such as {every: 6h}"
+)
 
 
 def parse_condition(value):

@@ -1,5 +1,6 @@
 """Gates on inlets: what is waited for, until when, and what is said when something is taken as it is."""
 
+from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.instants import Duration
@@ -231,3 +232,56 @@ def test_a_timetable_waits_for_what_is_required_and_keeps_its_tick():
     (run,) = story.plan().runs
     assert run.reason == "0 3 * * * at 2025-01-02T03:00Z: 1 partition missing"
     assert run.request.schedule_date == at("2025-01-02T03:00")
+
+
+# --------------------------------------------------------------------------- going on without
+
+
+def test_a_day_whose_upstream_never_came_is_computed_once_the_tolerance_is_over():
+    story = Story(project(source("s"), asset("r", inlet("s", tolerance="1d"))))
+    time_passes(story, "2025-01-02")
+    story.observed("s", "2025-01-01")
+    run = story.run("r")
+    story.succeed("r", story.claim(run))
+    time_passes(story, "2025-01-03T23:59")
+    assert story.due() == {}
+    time_passes(story, "2025-01-04")
+    run = story.run("r")
+    assert story.keys("r", run.blocks) == ["2025-01-02"]
+    said = "goes on without all of s: 0 of 1 partition, missing 2025-01-02: the tolerance of 1d is over"
+    assert run.reason == f"1 partition missing, {said}"
+    story.succeed("r", story.claim(run))
+    assert story.due() == {}
+    story.observed("s", "2025-01-02")
+    assert story.due() == {"r": ["2025-01-02"]}
+
+
+def test_what_requires_nothing_is_wanted_from_its_start_once_it_is_over():
+    declared = replace(source("s"), columns={"n": "int"})
+    story = Story(project(declared, asset("r", inlet("s", require=Require("none")), start=at("2025-01-01"))))
+    time_passes(story, "2025-01-03T12:00")
+    assert story.due() == {"r": ["2025-01-01..2025-01-02"]}
+    assert story.run("r").reason == "2 partitions missing, without s 2025-01-01..2025-01-02: not there"
+
+
+def test_what_one_of_several_inlets_still_has_to_bring_is_not_wanted_without_it():
+    story = Story(project(source("s"), source("t"), asset("r", "t", inlet("s", tolerance="1d"))))
+    time_passes(story, "2025-01-10")
+    story.observed("s", "2025-01-01")
+    story.observed("t", "2025-01-01", "2025-01-03")
+    assert story.due() == {"r": ["2025-01-01", "2025-01-03"]}
+
+
+def test_a_table_of_which_nothing_is_required_is_read_once_it_is_written():
+    """Its first run may come later in the same invocation, and for other blocks than those that are due."""
+    later = asset("u", "v")
+    reader = asset("r", "s", inlet("u", require=Require("none")))
+    story = Story(project(source("s"), source("v"), later, reader))
+    time_passes(story, "2025-01-10")
+    story.observed("s", "2025-01-01..2025-01-03")
+    story.observed("v", "2025-01-01")
+    assert story.due() == {"u": ["2025-01-01"]}
+    said = [item.reason for item in waiting(story)]
+    assert "waits for u: it has not been written yet, so its columns are unknown; declare its `columns`" in said
+    story.succeed("u", story.claim(story.run("u")))
+    assert story.due() == {"r": ["2025-01-01..2025-01-03"]}

@@ -113,7 +113,7 @@ schedule: {any: [flights], all: [flights]}
 a.yml:2:28: a condition has 'any' and 'all'; expected one of them
     schedule: {any: [flights], all: [flights]}
                                ^^^
-  hint: a condition as a map is {any: [...]}, {all: [...]}, {uri: ...} or a time such as {every: 6h}
+  hint: a map is {any: [...]}, {all: [...]}, {uri: ...}, {without: a, for: 1d} or a time such as {every: 6h}
 """,
             id="a_map_of_two",
         ),
