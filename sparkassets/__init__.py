@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sparkassets.errors import (
         InputError,
         RunError,
+        RunSkipped,
         SourceError,
         SparkAssetsError,
         SparkUnavailableError,
@@ -59,6 +60,7 @@ __all__ = [
     "RunError",
     "RunFailedError",
     "RunResult",
+    "RunSkipped",
     "Sink",
     "Slot",
     "SourceError",
@@ -93,6 +95,7 @@ _LAZY = {
     "RunError": "sparkassets.errors",
     "RunFailedError": "sparkassets.runtime.progress",
     "RunResult": "sparkassets.core.results",
+    "RunSkipped": "sparkassets.errors",
     "Sink": "sparkassets.ports",
     "Slot": "sparkassets.core.timetables.base",
     "SourceError": "sparkassets.errors",

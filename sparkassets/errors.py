@@ -174,5 +174,14 @@ class RunError(SparkAssetsError):
     of_data = False
 
 
+class RunSkipped(SparkAssetsError):  # noqa: N818  no error: the run ends well, with nothing to do
+    """A function raises it to end its run as skipped: nothing is written, and the run's trigger is used up.
+
+    >>> raise RunSkipped("the bureau published no rates today")
+    Traceback (most recent call last):
+    sparkassets.errors.RunSkipped: the bureau published no rates today
+    """
+
+
 class SparkUnavailableError(SparkAssetsError):
     """Spark cannot be started here: no Java, a wrong one, no pyspark, or no Delta jars."""

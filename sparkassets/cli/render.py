@@ -191,6 +191,8 @@ def print_summary(
     for result in summary.runs:
         if result.status == "failed":
             print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
+        elif result.skipped:
+            print_skipped(result.asset, result, project, terminal)
     for result in summary.withheld:
         which = blocks_text(result.asset, result.withheld, project) or few(result.held)
         print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
@@ -221,6 +223,13 @@ def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", 
             terminal.print(f"  {line}")
         if details:
             terminal.print(f"  the whole story: {details}")
+
+
+def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes why a run wrote nothing."""
+    which = f"{name} {blocks_text(run.asset, run.blocks, project)}".rstrip()
+    lines = wrap(f"{which} skipped: {clean(run.skipped)}", terminal.width or sys.maxsize)
+    terminal.print("", *lines)
 
 
 def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
@@ -347,7 +356,7 @@ def came_out_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
     spec = project.assets.get(run.asset)
     if spec is None:
         return ""
-    withheld = withheld_of(run.withheld, run.blocks, spec.partitioning)
+    withheld = "" if run.status == "withheld" else withheld_of(run.withheld, run.blocks, spec.partitioning)
     return ", ".join(filter(None, [withheld, unchanged_of(run.unchanged, run.blocks, spec.partitioning)]))
 
 

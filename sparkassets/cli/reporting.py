@@ -191,6 +191,6 @@ def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> s
         facts.append(told)
     if result.adopted:
         facts.append(f"recorded {result.adopted}, which was found in the target")
-    if result.error:
-        facts.append(clean(result.error))
+    if result.error or result.skipped:
+        facts.append(clean(result.error or result.skipped))
     return f"{status} {named(result, project)}: {', '.join(facts)}"

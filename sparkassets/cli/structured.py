@@ -61,7 +61,8 @@ class Events:
         said = f"{result.status} {named(result, self._project)} after {result.seconds:.1f} s"
         if result.withheld:
             level, said = logging.ERROR, f"{said}, withheld: {result.withheld_by}"
-        self._tell("run_ended", f"{said}: {result.error}" if result.error else said, facts, level)
+        why = result.error or result.skipped
+        self._tell("run_ended", f"{said}: {why}" if why else said, facts, level)
 
     def stopping(self, text: str) -> None:
         """Tells that the invocation ends early."""

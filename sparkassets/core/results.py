@@ -15,11 +15,14 @@ from sparkassets.core.runs import Requested
 from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
-Status = Literal["success", "failed", "replanned", "cancelled", "superseded"]
-"""``replanned``: it failed, and all that it was to compute, if anything, was tried again in the same invocation."""
+Status = Literal["success", "failed", "skipped", "withheld", "replanned", "cancelled", "superseded"]
+"""``replanned``: it failed, and all that it was to compute, if anything, was tried again in the same invocation.
 
-GOOD: frozenset[Status] = frozenset({"success", "replanned", "superseded"})
-"""What is no failure of the invocation."""
+``withheld``: validations let nothing of it through; what is withheld in part is a success.
+"""
+
+GOOD: frozenset[Status] = frozenset({"success", "skipped", "withheld", "replanned", "superseded"})
+"""What is no failure of the invocation by itself; what is withheld is judged by its blocks."""
 
 
 @frozen
@@ -35,6 +38,7 @@ class RunResult(Requested):
         withheld: Those of its blocks that are not published, as their validations failed.
         verdicts: What its validations did.
         adopted: The run of a dead driver that was found in the target and recorded instead.
+        skipped: Why it wrote nothing, as its code said; empty where it was not skipped.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
         held: The same of those that are withheld.
     """
@@ -49,6 +53,7 @@ class RunResult(Requested):
     hint: str = ""
     details: str = ""
     adopted: str | None = None
+    skipped: str = ""
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
     verdicts: tuple[Verdict, ...] = ()
@@ -62,7 +67,7 @@ class RunResult(Requested):
 
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
-        error = f": {self.error}" if self.error else ""
+        error = f": {self.error or self.skipped}" if self.error or self.skipped else ""
         what = joined(self.asset, few(self.partitions))
         return f"<run {what}: {self.status} after {self.seconds:.1f} s{rows}{error}>"
 
@@ -106,7 +111,7 @@ class Summary:
         tried: dict[tuple[object, ...], PartitionSet] = {}
         found: list[RunResult] = []
         for run in reversed(self.runs) if any(run.withheld for run in self.runs) else ():
-            if run.status == "success":
+            if run.status in ("success", "withheld"):
                 request, of = run.request, (run.asset,)
                 key = (*of, request.interval, request.events) if request.apart else of
                 later = tried.get(key, NOTHING)

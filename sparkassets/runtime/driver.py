@@ -19,7 +19,15 @@ from typing import Any
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import events
 from sparkassets.core.journal.codec import to_row
-from sparkassets.core.journal.entries import ClaimEntry, Entry, FailureEntry, Numbered, RenewEntry, SuccessEntry
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    Entry,
+    FailureEntry,
+    Numbered,
+    RenewEntry,
+    SkippedEntry,
+    SuccessEntry,
+)
 from sparkassets.core.journal.learned import knowing
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import NOTHING
@@ -44,7 +52,7 @@ from sparkassets.ports import (
     SourceObserver,
     TargetObserver,
 )
-from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Superseded
+from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Skipped, Superseded
 from sparkassets.runtime.judged import came_out, judged, learned, past_of, with_found
 from sparkassets.runtime.leases import Leases
 from sparkassets.runtime.ledger import Ledger
@@ -68,6 +76,9 @@ STOP_SECONDS = 40.0
 
 _SETTLED: Mapping[str, Status] = {"cancelled": "cancelled", "lost": "replanned"}
 """What a run is said to be that failed of one of these causes; one that had nothing to compute has not failed."""
+
+
+_Ending = SuccessEntry | FailureEntry | SkippedEntry
 
 
 @frozen
@@ -528,7 +539,7 @@ class Driver:
             return entries
 
         entries = (each.entry for each in self.ledger.commit(decide))
-        recorded = {_recorder(entry): entry for entry in entries if isinstance(entry, SuccessEntry | FailureEntry)}
+        recorded = {_recorder(entry): entry for entry in entries if isinstance(entry, _Ending)}
         for end in ended:
             self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
             del self._active[end.active.claim.token]
@@ -629,6 +640,17 @@ class Driver:
                     asks=asks,
                     watermarks=watermarks,
                 )
+            case Skipped(reason, attempts):
+                return SkippedEntry(
+                    asset=asset.name,
+                    run=claim.entry.run,
+                    token=claim.token,
+                    blocks=claim.entry.blocks,
+                    reason=reason,
+                    invocation=self.identity.invocation,
+                    attempts=attempts,
+                    seconds=seconds,
+                )
             case Superseded():
                 return None
 
@@ -636,7 +658,7 @@ class Driver:
         """Whether the run has tried nothing, as its source was another one by then."""
         return self._restless.is_known(end.outcome, end.active.claim.entry.request.pins, state)
 
-    def _result(self, end: _Ended, failure: Explained, recorded: SuccessEntry | FailureEntry | None) -> RunResult:
+    def _result(self, end: _Ended, failure: Explained, recorded: _Ending | None) -> RunResult:
         head = self._head(end.active)
         match end.outcome:
             case Done(attempts=attempts) if recorded is not None:
@@ -646,7 +668,7 @@ class Driver:
                 return replace(
                     head,
                     request=replace(head.request, blocks=head.request.blocks | found),
-                    status="success",
+                    status="withheld" if _publishes_nothing(recorded) else "success",
                     attempts=attempts,
                     rows=rows_of(end.outcome.commits).get("rows"),
                     version=None if self.project.assets[head.asset].outlets else committed.version,
@@ -655,6 +677,8 @@ class Driver:
                     withheld=recorded.withheld if isinstance(recorded, SuccessEntry) else NOTHING,
                     verdicts=recorded.verdicts if isinstance(recorded, SuccessEntry) else (),
                 )
+            case Skipped(reason, attempts) if recorded is not None:
+                return replace(head, status="skipped", attempts=attempts, skipped=reason)
             case Failed(cause, _, _, attempts) if recorded is not None:
                 status: Status = _SETTLED.get(cause, "failed")
                 return replace(
@@ -717,9 +741,14 @@ def _told_up_to(asset: AssetState) -> tuple[str, int] | None:
     return None if asset.table_id is None or asset.seen is None else (asset.table_id, asset.seen)
 
 
-def _recorder(entry: SuccessEntry | FailureEntry) -> int:
+def _recorder(entry: _Ending) -> int:
     """The fence token of the claim that an end is recorded for."""
     return entry.recorder if isinstance(entry, SuccessEntry) else entry.token
+
+
+def _publishes_nothing(recorded: _Ending) -> bool:
+    """Whether validations withheld all of a run."""
+    return isinstance(recorded, SuccessEntry) and recorded.publishes_nothing
 
 
 def _newest(state: State, asset: str, claim: int) -> bool:

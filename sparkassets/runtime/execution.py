@@ -30,7 +30,7 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.runs import budget
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import Judgement
-from sparkassets.errors import RunError, SparkAssetsError, said
+from sparkassets.errors import RunError, RunSkipped, SparkAssetsError, said
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
     CommitKind,
@@ -98,7 +98,15 @@ class Superseded:
     """Another driver claimed the asset: nothing is written and nothing recorded."""
 
 
-Outcome = Done | Failed | Superseded
+@frozen
+class Skipped:
+    """The run's code had nothing to do: nothing was written, and nothing of it can land any more."""
+
+    reason: str
+    attempts: int
+
+
+Outcome = Done | Failed | Skipped | Superseded
 
 
 def divisions(order: RunOrder, error: BaseException) -> int | None:
@@ -368,7 +376,7 @@ class Execution:
 
     def _may_retry(self, error: BaseException) -> bool:
         kind = type(error)  # `isinstance` would ask the error for its class, and that may raise
-        if self._cancelled or self._superseded or issubclass(kind, _SupersededError | HistoryGoneError):
+        if self._cancelled or self._superseded or issubclass(kind, _SupersededError | HistoryGoneError | RunSkipped):
             return False
         if divisions(self._order, error):
             return False  # its blocks are tried in parts
@@ -483,11 +491,11 @@ class Execution:
     def _fail(self, error: BaseException) -> Outcome:
         if self._superseded:
             return self._left()
-        cause: FailureCause = "error"
-        if self._cancelled:
-            cause = "cancelled"
-        elif issubclass(type(error), _TimedOutError):
-            cause = "timeout"
+        if isinstance(error, RunSkipped) and self._may_skip:
+            if self._prepared:
+                self._tidy([self._work.run])
+            return Skipped(" ".join(str(error.args[0]).split()), self._attempts)
+        cause = self._cause(error)
         failed = partial(
             Failed,
             cause,
@@ -511,6 +519,16 @@ class Execution:
             return Done(committed, self._attempts)
         outcome = failed(fenced=not any(self._found))
         return outcome if outcome.fenced else self._incomplete(outcome)
+
+    @property
+    def _may_skip(self) -> bool:
+        """Whether nothing of the run, nor of an older one of its chain, is in an outlet or can land there any more."""
+        return self._settled and self._completes is None and not (self._begun or self._cancelled)
+
+    def _cause(self, error: BaseException) -> FailureCause:
+        if self._cancelled:
+            return "cancelled"
+        return "timeout" if issubclass(type(error), _TimedOutError) else "error"
 
     def _left(self) -> Superseded:
         """Removes what was staged since the newer claim removed the rest: where its fence is in, nothing is to come.

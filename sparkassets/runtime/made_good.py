@@ -26,7 +26,7 @@ def settled(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
                 told.append(replace(result, status="replanned"))
                 continue
             failed[result.asset].append(result.blocks)
-        elif result.status == "success" and result.adopted is None:
+        elif result.status in ("success", "withheld", "skipped") and result.adopted is None:
             computed[result.asset] |= result.blocks
         told.append(result)
     return tuple(reversed(told))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, NoReturn
 
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.errors import RunSkipped
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark.emitting import Outbox
@@ -136,6 +137,17 @@ class Context:
             RunError: The asset has no such dimension, or this is no key.
         """
         self._outbox.add_partition(key, dimension)
+
+    def skip(self, reason: str) -> NoReturn:
+        """Ends the run as skipped: nothing is written, no event tells of it, and what triggered it is used up.
+
+        Args:
+            reason: Recorded with the run, and shown by `runs` and the report.
+
+        Raises:
+            RunSkipped: Always.
+        """
+        raise RunSkipped(reason)
 
     @property
     def outlets(self) -> Outlets:

@@ -20,6 +20,7 @@ from sparkassets.cli.render import (
     number,
     print_besides,
     print_failure,
+    print_skipped,
     print_withheld,
 )
 from sparkassets.cli.tables import Cell, Column, Row, print_table
@@ -83,6 +84,8 @@ def command(
     for run in runs:
         if run.status == "failed":
             print_failure(run.run, run.error, terminal, hint=run.hint, details=run.details)
+        if run.skipped:
+            print_skipped(run.run, run, project.spec, terminal)
         if run.withheld:
             print_withheld(run.run, run, project.spec, terminal)
         print_besides(run.run, run, project.spec, terminal)

@@ -34,6 +34,7 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "hint": run.hint,
         "details": run.details,
         "adopted": run.adopted,
+        "skipped": run.skipped,
         "data_interval": interval_document(run.interval),
         "events": list(run.request.events),
     }

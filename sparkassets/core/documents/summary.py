@@ -46,4 +46,5 @@ def result_document(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
         "hint": result.hint,
         "details": result.details,
         "adopted": result.adopted,
+        "skipped": result.skipped,
     }

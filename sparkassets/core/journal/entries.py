@@ -185,6 +185,11 @@ class SuccessEntry:
         return self.blocks - self.withheld if self.withheld else self.blocks
 
     @property
+    def publishes_nothing(self) -> bool:
+        """Whether validations withheld all of its blocks."""
+        return bool(self.withheld) and not self.published
+
+    @property
     def changed(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
         if self.outlets or self.beside:
@@ -271,6 +276,26 @@ class FailureEntry:
 
 
 @frozen
+class SkippedEntry:
+    """A run wrote nothing, as its code said that there is nothing to do; what it was claimed for is used up.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        reason: What the code said.
+        seconds: From claim to record, by the driver's clock.
+    """
+
+    asset: str
+    run: str
+    token: int
+    blocks: PartitionSet
+    reason: str
+    invocation: str = ""
+    attempts: int = 1
+    seconds: float = 0.0
+
+
+@frozen
 class SegmentEntry:
     """Somebody said which segments of an open dimension there are (``added``), or that some are not any more.
 
@@ -328,6 +353,7 @@ Entry = (
     | SuccessEntry
     | OutletEntry
     | FailureEntry
+    | SkippedEntry
     | PauseEntry
     | MarkEntry
     | SegmentEntry

@@ -7,17 +7,19 @@ from dataclasses import field, replace
 from typing import Literal
 
 from sparkassets.core.instants import instant, unix, zoned
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered, SkippedEntry, SuccessEntry
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested
 from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
 
-RUN_KINDS = ("claim", "success", "failure", "unfenced")
+RUN_KINDS = ("claim", "success", "failure", "unfenced", "skipped")
 """The kinds of entries that tell of runs."""
 
-RunStatus = Literal["running", "success", "failed", "cancelled", "lost"]
+_Ending = SuccessEntry | FailureEntry | SkippedEntry
+
+RunStatus = Literal["running", "success", "failed", "skipped", "withheld", "cancelled", "lost"]
 
 
 @frozen
@@ -26,13 +28,15 @@ class RunRecord(Requested):
 
     Attributes:
         token: Fence token, the journal's number of its claim.
-        status: ``lost`` when its driver is gone, or another run settled it and nothing of it was in the target.
+        status: ``withheld`` where validations let nothing of it through; ``lost`` when its driver is gone, or another
+            run settled it and nothing of it was in the target.
         started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for
             one that runs or was lost.
         unchanged: Those of its blocks that came out as they were, and were no news to anybody.
         withheld: Those of its blocks that are not published, as their validations failed.
         verdicts: What its validations did.
         adopted: The older run that it found in the target and recorded instead of computing.
+        skipped: Why it wrote nothing, as its code said; empty where it was not skipped.
         partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
     """
 
@@ -49,6 +53,7 @@ class RunRecord(Requested):
     hint: str = ""
     details: str = ""
     adopted: str | None = None
+    skipped: str = ""
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
     verdicts: tuple[Verdict, ...] = ()
@@ -57,7 +62,7 @@ class RunRecord(Requested):
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         started = zoned(instant(self.started), "UTC", seconds=True)
-        error = f": {self.error}" if self.error else ""
+        error = f": {self.error or self.skipped}" if self.error or self.skipped else ""
         return f"<run {joined(self.run, few(self.partitions))} of {started}: {self.status}{rows}{error}>"
 
 
@@ -69,7 +74,7 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
         gone: Fence tokens of open claims whose driver is gone.
     """
     claims: list[tuple[ClaimEntry, Numbered]] = []
-    endings: dict[int, tuple[SuccessEntry | FailureEntry, Numbered]] = {}
+    endings: dict[int, tuple[_Ending, Numbered]] = {}
     adopted: dict[int, str] = {}
     settled: dict[tuple[str, int], int] = {}
     slots: dict[int, int] = {}
@@ -88,6 +93,9 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
                 endings[failure.token] = failure, numbered
                 if failure.fenced or failure.asks:
                     settled[failure.asset, slots.get(failure.token, 0)] = failure.token
+            case SkippedEntry() as skipped:
+                endings[skipped.token] = skipped, numbered
+                settled[skipped.asset, slots.get(skipped.token, 0)] = skipped.token
             case _:
                 continue
     return [
@@ -105,7 +113,7 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
 def _record(
     claim: ClaimEntry,
     numbered: Numbered,
-    ending: tuple[SuccessEntry | FailureEntry, Numbered] | None,
+    ending: tuple[_Ending, Numbered] | None,
     *,
     adopted: str | None,
     gone: bool,
@@ -127,7 +135,7 @@ def _record(
             rows = success.extra.get("rows")
             return replace(
                 record,
-                status="success",
+                status="withheld" if success.publishes_nothing else "success",
                 ended=unix(end.at),
                 seconds=success.seconds,
                 rows=rows if isinstance(rows, int) else None,
@@ -136,6 +144,15 @@ def _record(
                 unchanged=success.unchanged,
                 withheld=success.withheld,
                 verdicts=success.verdicts,
+            )
+        case (SkippedEntry() as skipped, end):
+            return replace(
+                record,
+                status="skipped",
+                ended=unix(end.at),
+                seconds=skipped.seconds,
+                attempts=skipped.attempts,
+                skipped=skipped.reason,
             )
         case (FailureEntry() as failure, end):
             return replace(

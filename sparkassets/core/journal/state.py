@@ -186,6 +186,23 @@ class LastRun:
 
 
 @frozen
+class LastSkip:
+    """The newest run of an asset that ended as skipped.
+
+    Attributes:
+        at: When that was recorded, Unix seconds.
+        reason: What its code said.
+        invocation: Of the driver that claimed it.
+    """
+
+    run: str
+    seq: int
+    at: int
+    reason: str
+    invocation: str = ""
+
+
+@frozen
 class Made:
     """What one definition of an asset has made of it.
 
@@ -316,6 +333,7 @@ class AssetState:
         redo: Requests to compute blocks again that are not answered wholly, ascending.
         iterations: What it published and still has, in the order in which it was recorded.
         taken: What of it is as a branch has it; no block is in two.
+        skip: The newest run that ended as skipped; None where none did since the last success.
     """
 
     name: str
@@ -356,6 +374,7 @@ class AssetState:
     iterations: tuple[Iteration, ...] = ()
     taken: tuple[Taken, ...] = ()
     late: int = 0
+    skip: LastSkip | None = None
 
     @property
     def skips(self) -> tuple[Mark, ...]:

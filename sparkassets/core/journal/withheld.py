@@ -47,6 +47,8 @@ class Withheld:
         pins, events: Of an asset without partitions: what the run read, and the numbers of the events that it answers.
         apart: It is one instance of several, which stand beside one another.
         said: Of such an instance, who accepted it and why; empty where nobody did.
+        skipped: What the code said that computed nothing of these blocks, which are not there; empty where rules
+            withheld them.
     """
 
     blocks: PartitionSet
@@ -63,6 +65,7 @@ class Withheld:
     events: tuple[int, ...] = ()
     apart: bool = False
     said: str = ""
+    skipped: str = ""
 
     def resting(self, definition: str) -> PartitionSet:
         """Those of the blocks for which nothing is new, by an asset of that definition."""
@@ -70,8 +73,8 @@ class Withheld:
 
     @property
     def text(self) -> str:
-        """Which rules failed, for people."""
-        return why(self.verdicts, self.blocks)
+        """Which rules failed, or what the code said, for people."""
+        return self.skipped or why(self.verdicts, self.blocks)
 
 
 MOST_RULES = 3

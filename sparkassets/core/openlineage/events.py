@@ -16,6 +16,7 @@ from sparkassets.core.journal.entries import (
     Numbered,
     OutletEntry,
     RenewEntry,
+    SkippedEntry,
     SuccessEntry,
 )
 from sparkassets.core.journal.state import AssetState, ClaimState
@@ -56,6 +57,9 @@ def events(
                 ended.discard(token)
                 own = [each for each in outlets if each.run == entry.run] if entry.outlets else []
                 yield _completed(numbered.at, link, entry, own, before=before, telling=telling)
+            case SkippedEntry(token=token) if (link := claims.get(token)) is not None:
+                ended.discard(token)
+                yield _event("COMPLETE", numbered.at, link, telling, inputs=(), outputs=())
             case FailureEntry(token=token) as entry if (link := claims.get(token)) is not None:
                 ended.discard(token)
                 yield _failed(numbered.at, link, entry, telling)

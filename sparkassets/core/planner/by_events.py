@@ -146,8 +146,10 @@ def _going_on(case: Case, candidate: Candidate) -> Candidate:
 
 
 def _as_marked(case: Case, found: Waiting) -> Waiting:
-    """The same with what somebody said of the asset since it ran."""
-    said = [mark.text for mark in case.state.marks if mark.kind in ("done", "skip")]
+    """The same with what a run that was skipped, or somebody, said of the asset since it ran."""
+    skip = case.state.skip
+    said = [f"{skip.run} was skipped: {skip.reason}"] if skip is not None else []
+    said += [mark.text for mark in case.state.marks if mark.kind in ("done", "skip")]
     return replace(found, reason="; ".join([found.reason, *said])) if said else found
 
 

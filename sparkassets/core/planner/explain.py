@@ -15,7 +15,7 @@ from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
 from sparkassets.core.planner.instance_marks import text_of
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.losses import of_table, waits_for_lost
-from sparkassets.core.planner.news import passed, ticks_of, verdict_of
+from sparkassets.core.planner.news import clock_of, passed, ticks_of, verdict_of
 from sparkassets.core.planner.pending import Pending, cut_off, meant, pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import plan
@@ -185,12 +185,15 @@ def _part(
 
 
 def _ticked(context: PlanningContext, leaf: Time, state: AssetState) -> str:
-    slot = leaf.timetable.first_after(instant(context.now))
+    clock = clock_of(context, leaf, state)
+    if clock is None:
+        return "it counts from the first update"
+    slot = clock.first_after(instant(context.now))
     coming = f"the next at {context.when(unix(slot.run_after))}" if slot is not None else "and none will come"
     tick = passed(context, leaf, state)
     if tick is not None:
         return f"a tick at {context.when(tick[0])}, {coming}"
-    last = leaf.timetable.last_at(instant(context.now))
+    last = clock.last_at(instant(context.now))
     before = f"the last tick, at {context.when(unix(last.run_after))}, is used" if last is not None else "no tick yet"
     return f"{before}, {coming}"
 
@@ -281,7 +284,15 @@ def _rule(asset: AssetSpec, verdict: Judged) -> Node:
 def _withheld_of(asset: AssetSpec, found: Pending, blocks: PartitionSet) -> list[Node]:
     """The same of all that is withheld of some blocks."""
     among = [(within(record, blocks), parts & blocks) for record, parts in found.held.records]
-    return [_withheld(asset, record, parts) for record, parts in among if parts]
+    skips = ((record, parts & blocks) for record, parts in found.held.skips)
+    return [
+        *(_withheld(asset, record, parts) for record, parts in among if parts),
+        *(
+            Node(f"{named_parts('skipped', parts, asset.partitioning)} by {record.run}: {record.skipped}", holds=False)
+            for record, parts in skips
+            if parts
+        ),
+    ]
 
 
 def _sample(values: Mapping[str, str]) -> Node:

@@ -154,14 +154,14 @@ def _accepted_blocks(context: PlanningContext, marking: Marking, state: AssetSta
     if not marking.blocks.is_everything:
         _refuse_running(context, asset, state, marking.blocks)
     blocks = marking.blocks if marking.blocks.is_everything else meant(context, asset, state, marking.blocks)
-    there = found.resting | found.accepted
+    there = found.withheld | found.accepted
     other = NOTHING if blocks.is_everything else blocks - there
     if other or not there:
         hint = "`sparkassets status` shows what is withheld"
         if found.again.overlaps(other or EVERYTHING):
             hint = "it is computed again anyway, and judged anew"
         raise InputError(f"{named_parts(asset.name, other, asset.partitioning)} is not withheld", hint=hint)
-    resting = blocks & found.resting
+    resting = blocks & found.withheld
     return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
 
 

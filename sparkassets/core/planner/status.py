@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Literal
 
 from sparkassets.core.conditions import Condition, alone
-from sparkassets.core.instants import instant, unix, zoned
+from sparkassets.core.instants import instant, zoned
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld import besides, why
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -19,7 +19,7 @@ from sparkassets.core.planner.increments import refusals
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.lateness import Lateness, lateness
 from sparkassets.core.planner.losses import of_table
-from sparkassets.core.planner.news import passed
+from sparkassets.core.planner.news import next_tick, passed
 from sparkassets.core.planner.pending import Pending, pending
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.redefined import notice
@@ -277,9 +277,9 @@ def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> di
         "stale": count(stale - state.failed_blocks),
         "missing": count((found.missing | upcoming(context, asset)) - state.failed_blocks),
         "failed": count(failed),
-        "withheld": count(found.held.resting),
+        "withheld": count(found.held.withheld),
         "kept": count(_kept(context, asset, current)),
-        "skipped": count(found.skipped - again),
+        "skipped": count((found.skipped | found.held.skipped) - again),
         "requested": count(again - failed),
     }
 
@@ -326,8 +326,8 @@ def _layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[Partit
     again = requested(context, asset, state) - found.due
     yield "failed", _failed(found, state, again)
     yield "requested", again
-    yield "withheld", found.held.resting
-    yield "skipped", found.skipped
+    yield "withheld", found.held.withheld
+    yield "skipped", found.skipped | found.held.skipped
     yield "missing", found.missing | upcoming(context, asset)
     yield "stale", found.all_stale | triggered(context, asset, state, found)
     yield "unlisted", asset.partitioning.unknown(have)
@@ -367,5 +367,5 @@ def _next_tick(context: PlanningContext, condition: Condition, state: AssetState
     """When time alone makes the condition true: a tick that nothing else has to come with."""
     times = alone(condition)
     due = [tick[0] for leaf in times if due_now and (tick := passed(context, leaf, state)) is not None]
-    coming = [slot for leaf in times if (slot := leaf.timetable.first_after(instant(context.now))) is not None]
-    return min([*due, *(unix(slot.run_after) for slot in coming)], default=None)
+    coming = next_tick(context, state, times)
+    return min([*due, *([coming] if coming is not None else [])], default=None)

@@ -231,7 +231,7 @@ def _once(context: PlanningContext, asset: AssetSpec, timetable: Once, state: As
 
 def _over(state: AssetState) -> str:
     """Why what runs once runs no more; empty before that."""
-    ended = state.last or (state.withheld[-1] if state.withheld else None)
+    ended = state.last or (state.withheld[-1] if state.withheld else None) or state.skip
     if ended is not None:
         return f"{ended.run} was it"
     return "nothing of it is left" if state.cursor is not None else ""
@@ -245,7 +245,7 @@ def _continuous(
         return Waiting(asset.name, f"{asset.schedule.text}: not before {context.when(until)}", until, quiet=True)
     if timetable.end is not None and timetable.end <= context.now:
         return _not_yet(context, asset, timetable, state)
-    ended = {each.invocation for each in (state.last, *state.withheld) if each is not None}
+    ended = {each.invocation for each in (state.last, state.skip, *state.withheld) if each is not None}
     if context.invocation is not None and context.invocation in ended:
         return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
     if state.cursor is not None and state.cursor[1] > context.now:

@@ -33,6 +33,8 @@ class Held:
         caused: Those for which something came since.
         rejudged: Those that other rules or other code judged.
         records: What rests of each record, the oldest first; with the rules that these blocks fail.
+        skips: The same of runs that were skipped, of which nothing was computed.
+        unskipped: Those of `again` that were skipped before.
         tried: Of an asset without partitions: the records of runs that are done again, the oldest first, and why.
     """
 
@@ -41,7 +43,19 @@ class Held:
     caused: PartitionSet = NOTHING
     rejudged: PartitionSet = NOTHING
     records: tuple[tuple[Withheld, PartitionSet], ...] = ()
+    skips: tuple[tuple[Withheld, PartitionSet], ...] = ()
+    unskipped: PartitionSet = NOTHING
     tried: tuple[tuple[Withheld, Standing], ...] = ()
+
+    @property
+    def skipped(self) -> PartitionSet:
+        """Those that rest as their run was skipped."""
+        return PartitionSet.union(parts for _, parts in self.skips)
+
+    @property
+    def withheld(self) -> PartitionSet:
+        """Those that rest as their validations failed."""
+        return self.resting - self.skipped if self.skips else self.resting
 
     @property
     def again(self) -> PartitionSet:
@@ -50,8 +64,8 @@ class Held:
 
     def to_name(self, parts: PartitionSet) -> PartitionSet:
         """Those of ``parts`` that rest, for a command that has to name them; nothing where no others rest."""
-        resting = self.resting & parts
-        return NOTHING if resting == self.resting else resting
+        resting = self.withheld & parts
+        return NOTHING if resting == self.withheld else resting
 
 
 NONE = Held()
@@ -82,7 +96,9 @@ def _of_blocks(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
         accepted=own(judged & accepted),
         caused=own(caused),
         rejudged=own(there - judged - caused),
-        records=tuple((each, parts) for each, parts in resting if parts),
+        records=tuple((each, parts) for each, parts in resting if parts and not each.skipped),
+        skips=tuple((each, parts) for each, parts in resting if parts and each.skipped),
+        unskipped=PartitionSet.union(each.blocks - each.resting(definition) for each in state.withheld if each.skipped),
     )
 
 
@@ -173,10 +189,18 @@ def waits(
     """What rests of some blocks, and why."""
     found = held(context, asset, state)
     records = [(within(each, among), parts & among) for each, parts in found.records]
-    return tuple(
-        Waiting(asset.name, reason(context, state, each, named=found.to_name(parts)), None, parts)
-        for each, parts in records
-        if parts
+    skips = ((each, parts & among) for each, parts in found.skips)
+    return (
+        *(
+            Waiting(asset.name, reason(context, state, each, named=found.to_name(parts)), None, parts)
+            for each, parts in records
+            if parts
+        ),
+        *(
+            Waiting(asset.name, f"skipped by {each.run}: {each.skipped}", None, parts, quiet=True)
+            for each, parts in skips
+            if parts
+        ),
     )
 
 
@@ -222,7 +246,8 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     if not state.withheld:
         return decision
     found = []
-    for record, parts in held(context, asset, state).records:
+    resting = held(context, asset, state)
+    for record, parts in (*resting.records, *resting.skips):
         left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
         if left:
             found.append(Barrier(left, _sentence(context, asset, within(record, left), left), withheld=True))
@@ -231,6 +256,8 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
 
 def _sentence(context: PlanningContext, asset: AssetSpec, record: Withheld, parts: PartitionSet) -> str:
     which = labels(parts, asset.partitioning) or span_of(context, record)
+    if record.skipped:
+        return f"{asset.name}: {which} was skipped ({record.skipped})"
     if not which:
         return f"{asset.name}, which is withheld ({record.text})"
     verb = "are" if asset.partitioning.is_partitioned and asset.partitioning.count(parts) > 1 else "is"
@@ -239,5 +266,9 @@ def _sentence(context: PlanningContext, asset: AssetSpec, record: Withheld, part
 
 def again(asset: AssetSpec, found: Held, blocks: PartitionSet) -> list[str]:
     """What is said of a run that computes withheld blocks again; those that are accepted tell it themselves."""
-    told = {"withheld before": found.caused & blocks, "withheld by other rules or code": found.rejudged & blocks}
+    told = {
+        "skipped before": found.unskipped & blocks,
+        "withheld before": (found.caused & blocks) - found.unskipped,
+        "withheld by other rules or code": (found.rejudged & blocks) - found.unskipped,
+    }
     return [f"{asset.partitioning.count(parts):,} {what}" for what, parts in told.items() if parts]

@@ -69,6 +69,7 @@ async function runPage({ parts }) {
         ["Rows", run.rows !== undefined && number(run.rows)],
         ["Version", run.version !== undefined && number(run.version)],
         ["Code", run.definition && h("span", { class: "mono" }, run.definition)],
+        ["Skipped", run.skipped],
         ["Recorded", run.adopted && ["the run ", runLink(run.adopted), ", which it found in the target"]],
       ])), run.verdicts?.length > 0 && section("Validations that failed", null, verdictTable(run.verdicts), run.verdicts.filter((each) => each.samples).map(samples))),
       h("div", null,

@@ -114,6 +114,7 @@ def test_a_summary(story):
                 "hint": "",
                 "details": "",
                 "adopted": None,
+                "skipped": "",
             },
             {
                 "asset": "report",
@@ -133,6 +134,7 @@ def test_a_summary(story):
                 "hint": "",
                 "details": "/x/r2.log",
                 "adopted": None,
+                "skipped": "",
             },
         ],
         "waiting": [],
@@ -166,6 +168,7 @@ def test_a_run_of_the_journal(story):
         "hint": "",
         "details": "",
         "adopted": None,
+        "skipped": "",
         "data_interval": {"start": "2025-01-01T00:00:00Z", "end": "2025-01-07T00:00:00Z"},
         "events": [4],
     }

@@ -41,6 +41,7 @@ def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "hint": short(run.hint),
         "details": short(run.details),
         "adopted": run.adopted,
+        "skipped": short(run.skipped),
         "interval": run.interval,
         "definition": run.request.definition[:8],
         "events": list(run.request.events[-_SHOWN:]),

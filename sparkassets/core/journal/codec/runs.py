@@ -16,7 +16,7 @@ from sparkassets.core.journal.codec.values import (
     pins_to,
     segments_to,
 )
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, OutletEntry, SkippedEntry, SuccessEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.runs import Consumption, Promotion, RunRequest
@@ -287,6 +287,39 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
         divisions=body.get("divisions"),
         asks=tuple(body.get("asks", ())),
         watermarks=body.get("watermarks", {}),
+    )
+
+
+def skipped_to(entry: SkippedEntry) -> dict[str, Any]:
+    """The columns of a skipped run, its body as an object."""
+    return {
+        "kind": "skipped",
+        "asset": entry.asset,
+        "run": entry.run,
+        **columns_to(entry.blocks),
+        "body": {
+            "token": entry.token,
+            "blocks": not entry.blocks.is_everything,
+            "reason": entry.reason,
+            "invocation": entry.invocation,
+            "attempts": entry.attempts,
+            "seconds": round(entry.seconds, 3),
+            **segments_to(entry.blocks),
+        },
+    }
+
+
+def skipped_from(row: JournalRow, body: Mapping[str, Any]) -> SkippedEntry:
+    """The skipped run of a row."""
+    return SkippedEntry(
+        asset=row.asset or "",
+        run=row.run or "",
+        token=body["token"],
+        blocks=_blocks(row, body),
+        reason=body["reason"],
+        invocation=body["invocation"],
+        attempts=body["attempts"],
+        seconds=body["seconds"],
     )
 
 

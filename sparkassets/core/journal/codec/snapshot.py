@@ -49,6 +49,7 @@ from sparkassets.core.journal.state import (
     FormerPartitions,
     Instance,
     LastRun,
+    LastSkip,
     LearnedKeys,
     Loss,
     Made,
@@ -180,6 +181,10 @@ def _made_from(told: Sequence[Any], spec: FoldSpec, coverage: PartitionSet) -> M
 _ALL = "all"
 
 
+_SKIP = ("run", "seq", "at", "reason", "invocation")
+"""The attributes of `LastSkip`, in order."""
+
+
 def _blocks_to(asset: AssetState) -> dict[str, Any]:
     """What of its blocks is kept, owed, lost or changed, and how far its table's log is known."""
     return {
@@ -192,6 +197,7 @@ def _blocks_to(asset: AssetState) -> dict[str, Any]:
         **({"former": _former_to(asset.former)} if asset.former is not None else {}),
         "foreign": commits_to(asset.foreign),
         "withheld": withheld.records_to(asset.withheld),
+        **({"skip": [getattr(asset.skip, name) for name in _SKIP]} if asset.skip else {}),
         "table_id": asset.table_id,
         "version": asset.version,
         "seen": asset.seen,
@@ -208,6 +214,7 @@ def _blocks_from(body: Mapping[str, Any]) -> dict[str, Any]:
         "former": _former_from(body["former"]) if "former" in body else None,
         "foreign": commits_from(body["foreign"]),
         "withheld": withheld.records_from(body.get("withheld", ())),
+        "skip": LastSkip(*body["skip"]) if "skip" in body else None,
         **{name: body[name] for name in ("table_id", "version", "seen", "mark")},
     }
 

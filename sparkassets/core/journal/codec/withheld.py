@@ -29,6 +29,7 @@ def records_to(records: Iterable[Withheld]) -> list[dict[str, Any]]:
             **({"events": list(each.events)} if each.events else {}),
             **({"apart": True} if each.apart else {}),
             **({"said": each.said} if each.said else {}),
+            **({"skipped": each.skipped} if each.skipped else {}),
         }
         for each in records
     ]
@@ -52,6 +53,7 @@ def records_from(plain: Iterable[Mapping[str, Any]]) -> Records:
             events=tuple(each.get("events", ())),
             apart=each.get("apart", False),
             said=each.get("said", ""),
+            skipped=each.get("skipped", ""),
         )
         for each in plain
     )

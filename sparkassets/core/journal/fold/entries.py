@@ -17,11 +17,12 @@ from sparkassets.core.journal.entries import (
     PauseEntry,
     RenewEntry,
     SegmentEntry,
+    SkippedEntry,
     SpecEntry,
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.fold import datasets, iterations, keys, marks, outlets, requests, runs, specs
+from sparkassets.core.journal.fold import datasets, iterations, keys, marks, outlets, requests, runs, skips, specs
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.iterations import RetiredEntry
@@ -49,6 +50,7 @@ _FOLDED: Mapping[type[Entry], Callable[[Workspace, Any, Numbered], None]] = {
     SuccessEntry: runs.succeeded,
     OutletEntry: outlets.written,
     FailureEntry: runs.failed,
+    SkippedEntry: skips.skipped,
     PauseEntry: runs.paused,
     MarkEntry: marks.marked,
     SegmentEntry: keys.told,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
-from sparkassets.core.journal.entries import Numbered, SuccessEntry
+from sparkassets.core.journal.entries import Numbered, SkippedEntry, SuccessEntry
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.requests import BackfillEntry, RedoRequest
 from sparkassets.core.journal.state import AssetState
@@ -24,8 +24,8 @@ def asked(work: Workspace, entry: BackfillEntry, numbered: Numbered) -> None:
     work.assets[entry.asset] = replace(asset, redo=_open([*without(others, entry.blocks), newest]))
 
 
-def answered(requests: Iterable[RedoRequest], entry: SuccessEntry) -> tuple[RedoRequest, ...]:
-    """What is left after a success: its run answers what was asked before it was claimed."""
+def answered(requests: Iterable[RedoRequest], entry: SuccessEntry | SkippedEntry) -> tuple[RedoRequest, ...]:
+    """What is left after a success, or a run that was skipped: it answers what was asked before it was claimed."""
     if entry.blocks.is_everything:
         return tuple(requests)
     return _open(replace(each, left=each.left - entry.blocks) if each.seq < entry.token else each for each in requests)

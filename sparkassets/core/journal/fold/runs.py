@@ -148,7 +148,7 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     for uri in asset.spec.named:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:
-        _forget_failures(work, entry.asset)
+        forget_failures(work, entry.asset)
 
 
 def _computed_nothing(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> None:
@@ -206,6 +206,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         chain=asset.without_chain(entry.recorder),
         last=last_run(asset, entry, claim, numbered),
         former=None if replaces_all(entry, claim) else asset.former,
+        skip=None if entry.published else asset.skip,
         withheld=withheld.after_success(work, asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
         redo=requests.answered(asset.redo, entry),
@@ -231,7 +232,7 @@ def _with_blocks(
 ) -> AssetState:
     """The asset with its blocks: there, not stale for what the run used, and not failed."""
     blocks = entry.published
-    cleared = _cleared(asset, entry, scheduled)
+    cleared = still_stale(asset, blocks, scheduled, through=entry.token)
     after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
@@ -241,14 +242,16 @@ def _with_blocks(
     )
 
 
-def _cleared(asset: AssetState, entry: SuccessEntry, scheduled: ClaimEntry | None) -> dict[str, StampedPartitions]:
-    """What is stale still; of what was accepted nothing, whatever the run was asked for."""
-    uris, blocks = {inlet.name: inlet.uri for inlet in asset.spec.inlets}, entry.published
+def still_stale(
+    asset: AssetState, blocks: PartitionSet, scheduled: ClaimEntry | None, *, through: int
+) -> dict[str, StampedPartitions]:
+    """What is stale after a run of ``blocks``; of what was accepted nothing, whatever the run was asked for."""
+    uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
     used = dict.fromkeys(asset.stale, blocks)
     if scheduled is not None:
         using, accepted = scheduled.request.consumption, scheduled.request.accepted & blocks
         used = {name: using.used(uris[name], blocks) | accepted for name in asset.stale}
-    left = {name: stale.clear(used[name], through=entry.token) for name, stale in asset.stale.items()}
+    left = {name: stale.clear(used[name], through=through) for name, stale in asset.stale.items()}
     return {name: stale for name, stale in left.items() if stale}
 
 
@@ -323,7 +326,7 @@ def _told(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     return tuple(replace(each, samples=()) for each in verdicts if each.outcome in TOLD_BESIDES)
 
 
-def _forget_failures(work: Workspace, name: str) -> None:
+def forget_failures(work: Workspace, name: str) -> None:
     """Those for events that are used by now."""
     asset = work.assets[name]
     unused = consumption.unused(work, asset)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal import withheld
-from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, Numbered, SkippedEntry, SuccessEntry
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import AssetState
@@ -27,6 +27,31 @@ def after_success(
         run = Instance(entry.interval, tuple(entry.events), request.again)
         return withheld.after_instance(asset.withheld, run, item)
     return withheld.after_run(asset.withheld, entry.blocks, item)
+
+
+def after_skip(
+    work: Workspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None, numbered: Numbered
+) -> Records:
+    """What is held of the asset once that run is skipped: blocks that are not there rest until there is a new cause."""
+    request = claim.request if claim is not None else None
+    if not asset.spec.partitioning.is_partitioned or entry.blocks.is_everything:
+        if request is not None and request.apart:
+            run = Instance(request.interval, request.events, request.again)
+            return withheld.after_instance(asset.withheld, run, None)
+        return withheld.after_run(asset.withheld, entry.blocks, None)
+    blocks = entry.blocks - asset.coverage - asset.settled_since(entry.token)
+    item = Withheld(
+        blocks=blocks,
+        run=entry.run,
+        token=entry.token,
+        seq=numbered.seq,
+        at=unix(numbered.at),
+        caused=PartitionSet.union(_meanwhile(work, asset, entry)) & blocks,
+        judges=((request.judge or request.definition) if request is not None else "",),
+        invocation=entry.invocation,
+        skipped=entry.reason,
+    )
+    return withheld.after_run(asset.withheld, entry.blocks, item if blocks else None)
 
 
 def _withheld(
@@ -51,7 +76,7 @@ def _withheld(
     )
 
 
-def _meanwhile(work: Workspace, asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
+def _meanwhile(work: Workspace, asset: AssetState, entry: SuccessEntry | SkippedEntry) -> Iterator[PartitionSet]:
     """What came for the blocks of a run since it was claimed; which blocks, as far as that is known."""
     ignored = {inlet.uri for inlet in asset.spec.inlets if inlet.on_update == "ignore"}
     if not asset.spec.partitioning.is_partitioned:

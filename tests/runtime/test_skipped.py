@@ -1,0 +1,177 @@
+"""A run whose code has nothing to do ends as skipped: nothing is written or announced, and its trigger is used up."""
+
+from __future__ import annotations
+
+import pytest
+
+from sparkassets.app.history import History
+from sparkassets.app.looking import Looking
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.plan import Plan
+from sparkassets.core.planner.planner import plan
+from sparkassets.core.results import Summary
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
+from sparkassets.core.strategies import EveryInstance, LatestOnly
+from sparkassets.core.writes import Append
+from sparkassets.errors import RunSkipped
+from sparkassets.runtime.work import Backfill, Tick
+from sparkassets.state.memory import MemoryStore
+from tests.builders import asset, days, multi, project, source, timed
+from tests.runtime.fakes import World, dying, raising
+
+BOTH = days("2025-01-01..2025-01-02")
+REASON = "the bureau published nothing"
+
+
+def world(*assets: AssetSpec, by: str | None = "day") -> World:
+    return World(project(source("s", by=by), *assets), MemoryStore())
+
+
+def skipping(w: World, name: str) -> None:
+    w.engine.hooks[name, "compute"] = raising(RunSkipped(REASON))
+
+
+def run(w: World) -> Summary:
+    return w.driver().run([Tick()])
+
+
+def ended(summary: Summary) -> list[tuple[str, str, str]]:
+    return [(result.asset, result.status, result.skipped) for result in summary.runs]
+
+
+def state(w: World, name: str):
+    return w.driver().ledger.open().assets[name]
+
+
+def planned(w: World) -> Plan:
+    driver = w.driver()
+    driver.ledger.open()
+    return plan(driver._context(Tick(), driver.ledger.state))
+
+
+def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():
+    w = world(asset("a", "s", by=None, retries=3), asset("b", "a", by=None), by=None)
+    skipping(w, "a")
+    w.tell("s")
+    summary = run(w)
+    assert ended(summary) == [("a", "skipped", REASON)]
+    assert (summary.ok, summary.runs[0].attempts, summary.failures) == (True, 1, ())
+    assert w.engine.data("a") == []
+    assert run(w).runs == ()
+    known = state(w, "a")
+    assert (known.chain, known.failed, known.last, known.skip.reason) == ((), (), None, REASON)
+    assert [(each.status, each.skipped) for each in History(w.project, w.adapters()).runs(asset="a")] == [
+        ("skipped", REASON)
+    ]
+    w.engine.hooks.clear()
+    w.tell("s")
+    assert ended(run(w)) == [("a", "success", ""), ("b", "success", "")]
+    assert state(w, "a").skip is None
+
+
+def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
+    w = world(asset("a", "s"), asset("b", "a"), asset("r", "a", by=None))
+    skipping(w, "a")
+    w.tell("s", "2025-01-01..2025-01-02")
+    assert ended(run(w)) == [("a", "skipped", REASON)]
+    assert run(w).runs == ()
+    said = {(item.asset, item.reason) for item in planned(w).waiting}
+    assert ("a", f"skipped by a-1: {REASON}") in said
+    assert ("b", f"waits for a: 2025-01-01..2025-01-02 was skipped ({REASON})") in said
+    status = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    assert (status.skipped, status.withheld, status.judged) == (2, 0, ())
+    assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(Looking(w.project, w.adapters()).explain("a"))
+    w.engine.hooks.clear()
+    w.tell("s", "2025-01-02")
+    runs = run(w).runs
+    assert [(each.asset, each.blocks) for each in runs] == [
+        ("a", days("2025-01-02")),
+        ("b", days("2025-01-02")),
+        ("r", EVERYTHING),
+    ]
+    assert runs[0].reason == "1 partition missing, 1 skipped before"
+
+
+def test_partitions_that_are_there_count_as_current_with_the_rows_that_they_have():
+    w = world(asset("a", "s"), asset("b", "a"))
+    w.tell("s", "2025-01-01..2025-01-02")
+    run(w)
+    skipping(w, "a")
+    w.tell("s", "2025-01-01")
+    assert ended(run(w)) == [("a", "skipped", REASON)]
+    assert run(w).runs == ()
+    assert state(w, "a").coverage == BOTH
+    assert not state(w, "a").stale
+    status = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    assert (status.current, status.skipped) == (2, 0)
+
+
+@pytest.mark.parametrize("text", ["@once", "@continuous", "@daily"])
+def test_a_tick_is_used_up(text):
+    w = world(asset("a", by=None, schedule=timed(text)), by=None)
+    skipping(w, "a")
+    assert ended(run(w)) == [("a", "skipped", REASON)]
+    assert len(run(w).runs) == (text == "@continuous")
+
+
+def test_no_row_is_passed_over_and_instances_stand_for_themselves():
+    inlet = InletSpec("s", "", None, read=ReadAfter("n"))
+    w = world(asset("a", inlet, by=None, strategy=LatestOnly(), write=Append()), by=None)
+    skipping(w, "a")
+    w.engine.measures["a"] = {"watermarks": {"s": "9"}}
+    w.tell("s")
+    assert ended(run(w)) == [("a", "skipped", REASON)]
+    assert state(w, "a").watermarks == {}
+    w = world(asset("a", "s", by=None, strategy=EveryInstance(), write=Append()), by=None)
+    skipping(w, "a")
+    for _ in range(3):
+        w.tell("s")
+    assert [status for _, status, _ in ended(run(w))] == ["skipped"] * 3
+    assert run(w).runs == ()
+    assert state(w, "a").withheld == ()
+
+
+def test_a_backfill_ends_although_its_runs_are_skipped():
+    w = world(asset("a", "s"))
+    w.tell("s", "2025-01-01..2025-01-02")
+    run(w)
+    skipping(w, "a")
+    driver = w.driver()
+    assert ended(driver.run([Backfill(w.project.assets["a"], BOTH, force=True)])) == [("a", "skipped", REASON)]
+    assert not state(w, "a").redo
+    assert run(w).runs == ()
+
+
+@pytest.mark.parametrize(("moment", "status"), [("compute", "skipped"), ("write", "skipped"), ("written", "success")])
+def test_what_a_dead_driver_left_is_settled_before_a_run_may_be_skipped(moment, status):
+    w = world(asset("a", "s", by=None), by=None)
+    w.tell("s")
+    run(w)
+    w.tell("s")
+    dying(w, moment)
+    skipping(w, "a")
+    assert [each for _, each, _ in ended(run(w))] == [status]
+    assert len(w.engine.data("a")) == 1 + (moment == "written")
+    assert state(w, "a").chain == ()
+    assert run(w).runs == ()
+
+
+def test_a_run_that_is_in_one_outlet_already_cannot_be_skipped():
+    w = world(*multi(asset("m", "s", by=None, retries=0), "x", "y"), by=None)
+    w.tell("s")
+    dying(w, "write", "y")
+    skipping(w, "m")
+    (result,) = run(w).runs
+    assert (result.status, REASON in result.error) == ("failed", True)
+    w.engine.hooks.clear()
+    assert [result.status for result in run(w).runs] == ["success"]
+
+
+def test_the_journal_tells_skipped_runs_as_they_were():
+    w = world(asset("a", "s"))
+    skipping(w, "a")
+    w.tell("s", "2025-01-01..2025-01-02")
+    run(w)
+    known = w.driver().ledger.open()
+    assert decode(encode(known), journal_id=known.journal_id).assets["a"] == known.assets["a"]
