@@ -218,3 +218,56 @@ def test_spend_of_each_warehouse_every_day(spark, tmp_path):
             held = {name: rows(folder, name) for name in week.tables}
             assert held == {name: sorted(table.values()) for name, table in week.tables.items()}
     assert project.run(spark, at=f"{MIDNIGHTS[-1]}T12:00").runs == ()
+
+
+def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
+    """A week of mornings, each table row by row as plain Python reckons it."""
+    folder = example("17_upstream_may_not_come", tmp_path)
+    monday, landed = date(2025, 3, 3), {}
+    (folder / "landing").mkdir()
+
+    def lands(day: date) -> None:
+        landed[day] = {"north": [day.day, 2 * day.day], "south": [5]}
+        lines = [f"{shop},{amount}" for shop, amounts in landed[day].items() for amount in amounts]
+        (folder / "landing" / f"{day}.csv").write_text("\n".join(["shop,amount", *lines, ""]))
+
+    def reckoned(now: datetime) -> list[tuple]:
+        found = []
+        for day in (monday + timedelta(days=n) for n in range(8)):
+            ended = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+            if day in landed:
+                found += [(day, shop, len(amounts), sum(amounts)) for shop, amounts in landed[day].items()]
+            elif now >= ended + timedelta(days=1):
+                found.append((day, None, 0, 0))
+        return found
+
+    project, banks = Project.load(folder, env={}), {}
+    for day in (monday + timedelta(days=n) for n in range(7)):
+        morning = datetime(day.year, day.month, day.day, 6, tzinfo=UTC) + timedelta(days=1)
+        if day.isoweekday() != 2:
+            lands(day)
+        summary = project.run(spark, at=morning)
+        banks |= {result.partitions[0]: result.status for result in summary.runs if result.asset == "bank_days"}
+        assert rows(folder, "daily_orders") == reckoned(morning), morning
+        said = " ".join(each.reason for each in summary.runs if each.asset == "daily_orders")
+        without = "goes on without all of partner_orders: 0 of 1 partition, missing 2025-03-04"
+        assert (without in said) == (day.isoweekday() == 3), said
+        assert project.run(spark, at=morning).runs == ()
+    assert banks == {f"2025-03-0{day}": "success" if day < 8 else "skipped" for day in range(3, 10)}
+    assert [row[0].isoweekday() for row in rows(folder, "bank_days")] == [1, 2, 3, 4, 5]
+    skips = [(run.partitions, run.skipped) for run in project.runs(asset="bank_days", status="skipped")]
+    assert skips == [((f"2025-03-0{day}",), "banks do not pay at weekends") for day in (8, 9)]
+
+    def week() -> tuple:
+        days = reckoned(morning)
+        return (monday, sum(each[2] for each in days), sum(each[3] for each in days), sum(not each[1] for each in days))
+
+    assert rows(folder, "weekly_orders") == [week()]
+    assert week()[-1] == 1
+    lands(monday + timedelta(days=1))
+    late = project.run(spark, at=morning)
+    assert {name for name, _ in ran(late)} == {"daily_orders", "weekly_orders", "partner_calls"}
+    assert rows(folder, "daily_orders") == reckoned(morning)
+    assert rows(folder, "weekly_orders") == [week()]
+    assert week()[-1] == 0
+    assert rows(folder, "partner_calls") == [(date(2025, 3, 9), 7)]

@@ -26,3 +26,22 @@ def test_hours_of_a_day_of_one_warehouse_follow_it():
     (run,) = story.run_all()
     assert partitioning.labels(run.blocks) == ["2025-01-01T00..2025-01-01T23,marketing-dwh"]
     assert run.reason == "24 stale: dwh_daily_spend changed"
+
+
+def test_a_partner_is_called_when_a_file_came_or_a_day_has_passed_without_any():
+    story = Story(load(EXAMPLES / "17_upstream_may_not_come", {}))
+    calls = []
+    for hour in range(4 * 24):
+        story.now = story.clock = f"2025-03-{4 + hour // 24:02}T{hour % 24:02}:00"
+        if hour in (6, 54):  # Monday's file on Tuesday at six, Wednesday's on Thursday, and Tuesday's never
+            story.observed("partner_orders", "2025-03-03" if hour == 6 else "2025-03-05")
+        for run in story.plan().runs:
+            if run.asset == "partner_calls":
+                story.succeed(run.asset, story.claim(run))
+                calls.append((hour, run.reason))
+    assert [(hour, reason.partition(" at ")[0]) for hour, reason in calls] == [
+        (6, "partner_orders updated"),
+        (30, "1d without partner_orders"),
+        (54, "partner_orders updated"),
+        (78, "1d without partner_orders"),
+    ]
