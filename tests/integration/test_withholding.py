@@ -325,11 +325,21 @@ def test_what_came_out_as_it_was_is_told_beside_what_is_withheld(spark, engine, 
     assert seen(spark, made) == [1, 2, 3, 4, 5, 60]
 
 
-def test_what_cannot_be_asked_fails_the_run_and_names_the_rule(engine, tmp_path):
-    made = table("t", tmp_path, rules=(Rule("sql(m > 1)", SqlCheck("m > 1")),), **sql(values(GOOD)))
-    order = orders.order(made)
-    with pytest.raises(RunError, match=r"sql\(m > 1\)"):
-        run(engine, order)
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("told", SqlCheck("m > 1")),
+        Rule("told", SqlCheck("m > 1"), severity="drop"),
+        Rule("told", Range("n", Decimal(0), Decimal(99)), severity="quarantine", where="m > 0"),
+        Rule("told", SqlCheck("sum(m) > 1", "run")),
+    ],
+    ids=["row", "drop", "where", "run"],
+)
+def test_what_cannot_be_asked_fails_the_run_and_names_the_rule(engine, tmp_path, rule):
+    fine = Rule("fine", Range("n", Decimal(0), Decimal(99)), severity="drop")
+    made = table("t", tmp_path, by="day", rules=(fine, NOT_NULL, rule), **sql(values(GOOD)))
+    with pytest.raises(RunError, match=r"t: told: .*`m` cannot be resolved"):
+        run(engine, orders.order(made, keys="2025-01-01..2025-01-03"))
     assert not DeltaTable.is_deltatable(made.storage.path)
 
 

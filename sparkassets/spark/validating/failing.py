@@ -69,13 +69,30 @@ class Asked:
         return bool(taking(self.rules))
 
     def taking(self, frame: DataFrame) -> Column:
-        """By which rule a row goes, as `TAKEN` has it."""
+        """By which rule a row goes, as `TAKEN` has it.
+
+        Raises:
+            RunError: A rule cannot be asked of such rows.
+        """
         from pyspark.sql import functions as sql
 
         found = sql.lit(STAYS)
         for number, rule in reversed(list(enumerate(taking(self.rules), 1))):
             found = sql.when(self.bad(rule, frame), sql.lit(number)).otherwise(found)
+        try:
+            frame.select(found).schema  # noqa: B018  has Spark look at it
+        except Exception as error:
+            raise self._blamed(frame) or error from error
         return found
+
+    def _blamed(self, frame: DataFrame) -> RunError | None:
+        """The failure of the first rule that takes rows and alone cannot be asked of such rows."""
+        for rule in taking(self.rules):
+            try:
+                frame.select(self.bad(rule, frame)).schema  # noqa: B018  has Spark look at it
+            except Exception as own:  # noqa: BLE001  what it says is handed on
+                return rule_error(own, rule, owner=self.owner)
+        return None
 
     def bad(self, rule: Rule, frame: DataFrame) -> Column:
         """Whether the rule looks at a row and finds it bad; false or null of others.

@@ -109,7 +109,12 @@ class _Measuring:
             if isinstance(rule.check, HasColumns):
                 yield self._of_columns(rule, rule.check)
         for rule, plan in plans:
-            yield from plan.tallies(self, rule, shared)
+            try:
+                yield from plan.tallies(self, rule, shared)
+            except SparkAssetsError:
+                raise
+            except Exception as error:
+                raise rule_error(error, rule, owner=self._asked.owner) from error
 
     def plans(self) -> list[tuple[Rule, _Plan]]:
         """What is asked for each rule that takes rows to tell."""
