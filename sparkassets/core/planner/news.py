@@ -17,7 +17,6 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
 from sparkassets.core.runs import Consumption
 from sparkassets.core.timetables import Timetable
-from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.frozen import frozen
 
 Passed = tuple[int, tuple[int, int]]
@@ -102,8 +101,11 @@ def clock_of(context: PlanningContext, leaf: Time, state: AssetState) -> Timetab
     if leaf.without is None:
         return leaf.timetable
     since = context.state.dataset(context.uri(state.name, leaf.without)).at or leaf.timetable.start
-    grid = leaf.timetable
-    return None if since is None else parse_timetable({"every": leaf.span}, timezone=grid.timezone, start=since)
+    if since is None:
+        return None
+    from sparkassets.core.timetables.parse import parse_timetable  # few conditions have a timer
+
+    return parse_timetable({"every": leaf.span}, timezone=leaf.timetable.timezone, start=since)
 
 
 def passed(context: PlanningContext, leaf: Time, state: AssetState) -> Passed | None:
