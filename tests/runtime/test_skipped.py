@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from sparkassets.app.history import History
@@ -12,7 +14,7 @@ from sparkassets.core.planner.plan import Plan
 from sparkassets.core.planner.planner import plan
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
-from sparkassets.core.strategies import EveryInstance, LatestOnly
+from sparkassets.core.strategies import EveryInstance, LatestOnly, Segments
 from sparkassets.core.writes import Append
 from sparkassets.errors import RunSkipped
 from sparkassets.runtime.work import Backfill, Tick
@@ -113,6 +115,20 @@ def test_a_tick_is_used_up(text):
     skipping(w, "a")
     assert ended(run(w)) == [("a", "skipped", REASON)]
     assert len(run(w).runs) == (text == "@continuous")
+
+
+def test_a_tick_of_segments_is_used_up():
+    segments = {"k": ["x", "y"]}
+    made = asset("a", by=None, segments=segments, schedule=timed("@daily"), strategy=Segments())
+    w = world(made, by=None)
+    run(w)
+    skipping(w, "a")
+    w.clock.instant += timedelta(days=1)
+    assert ended(run(w)) == [("a", "skipped", REASON)]
+    assert run(w).runs == ()
+    w.engine.hooks.clear()
+    w.clock.instant += timedelta(days=1)
+    assert ended(run(w)) == [("a", "success", "")]
 
 
 def test_no_row_is_passed_over_and_instances_stand_for_themselves():

@@ -7,7 +7,7 @@ stale, enough of what it needs counts as there, and it keeps no rows whose input
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -294,7 +294,7 @@ def test_under_or_too_a_leaf_that_can_have_nothing_leaves_nothing_over_and_one_t
     late = source("q", start=at("2025-01-03"))
     optional = [InletSpec(name, "", None, Require("none")) for name in "qr"]
     either = asset("a", "p", *optional, schedule="p | (q & r)")
-    story = Story(project(source("p"), late, source("r"), either))
+    story = Story(project(source("p"), late, replace(source("r"), columns={"n": "int"}), either))
     story.observed("q", "2025-01-02..2025-01-03")
     story.observed("p", "2025-01-02..2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
