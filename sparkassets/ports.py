@@ -335,6 +335,13 @@ class TargetObserver(Protocol):
             UnknownRunError: One is of another run of the asset.
         """
 
+    def position(self, asset: AssetSpec) -> Found | None:
+        """Where the log of the asset's table stands, with its mark; None where there is no table.
+
+        Raises:
+            SourceError: It cannot be read; the message says what and where.
+        """
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 
@@ -504,23 +511,33 @@ class CommitMarker:
 
 @frozen
 class Committed:
-    """A data commit that was found in a target's history.
+    """A data commit that was found in a target's history, or what a run left that writes its target itself.
 
     Attributes:
         run, token, attempt: From its ``userMetadata``.
-        version: The table's version that holds it.
+        version: The table's version that holds it; None where the target is no table that is looked at.
         metrics: Delta's operation metrics (``numOutputRows`` and the like).
         operation: As Delta calls it: ``WRITE``, ``MERGE`` or ``DELETE``; the metrics mean what it says.
+        mark, besides: As in `SuccessEntry`.
     """
 
     run: str
     token: int
     attempt: int
-    version: int
-    table_id: str
+    version: int | None
+    table_id: str | None
     measures: Mapping[str, Any]
     metrics: Mapping[str, int]
     operation: str = "WRITE"
+    mark: str = ""
+    besides: PartitionSet = NOTHING
+
+    @property
+    def stamped_version(self) -> int:
+        """The version of a commit that was found in a history."""
+        if self.version is None:
+            raise TypeError(f"{self.run} was not found in a history")
+        return self.version
 
     @property
     def found(self) -> PartitionSet:

@@ -133,6 +133,9 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         raise InputError(
             f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
         )
+    if asset.writes_itself:
+        hint = "`backfill --force` has its code run again for the partitions that you name"
+        raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it anew", hint=hint)
     if asset.fan is not None:
         raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
     if not asset.partitioning.is_partitioned and asset.write.takes_all:

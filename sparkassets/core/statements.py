@@ -1,8 +1,9 @@
-"""Whether a SQL text is one SELECT; a look at its words, not a parser."""
+"""Whether a SQL text is one SELECT, or statements that write; a look at its words, not a parser."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from sparkassets.frozen import frozen
@@ -21,12 +22,13 @@ _FIRST_WORD = re.compile(r"[\s(;]*+([A-Za-z_]+)")
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
 _WRITE = re.compile(r"\b(?:INSERT\s++(?:INTO|OVERWRITE)|MERGE\s++INTO)\b", re.IGNORECASE)
 _SECOND = re.compile(r";[\s;]*+(?:([^\s;]+)|\Z)")
-_HINT: Final = "write the SELECT only; sparkassets writes its rows as `write` says"
+_HINT: Final = "write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
+_WRITES: Final = "such as INSERT INTO {{ outlets.<asset> }} … or MERGE INTO {{ outlets.<asset> }} …"
 
 
 @frozen
-class NotASelect:
-    """Why a text is not one SELECT.
+class Misfit:
+    """Why a text is not what its asset runs.
 
     Attributes:
         position, width: The words at fault, in characters of the text.
@@ -38,7 +40,7 @@ class NotASelect:
     hint: str | None = None
 
 
-def refuse_unless_select(sql: str) -> NotASelect | None:
+def refuse_unless_select(sql: str) -> Misfit | None:
     r"""Why the text is not one SELECT; None where it is, or where only rendering the Jinja in it can tell.
 
     >>> refuse_unless_select("-- all\nWITH x AS (SELECT 1) SELECT * FROM {{ inlets.x }}")
@@ -47,18 +49,48 @@ def refuse_unless_select(sql: str) -> NotASelect | None:
     """
     words = _OPAQUE.sub(_blank, sql)
     if not words.strip():
-        return NotASelect(0, 1, "the SQL is empty; expected one SELECT")
+        return Misfit(0, 1, "the SQL is empty; expected one SELECT")
     first = _FIRST_WORD.match(words)
     if first and first[1].upper() not in _QUERIES:
         found = first[1]
-        return NotASelect(first.start(1), len(found), f"the SQL begins with {found!r}; expected one SELECT", _HINT)
+        return Misfit(first.start(1), len(found), f"the SQL begins with {found!r}; expected one SELECT", _HINT)
     if write := _WRITE.search(words):
         found = " ".join(write[0].split())
-        return NotASelect(write.start(), len(write[0]), f"the SQL holds {found!r}; expected one SELECT", _HINT)
+        return Misfit(write.start(), len(write[0]), f"the SQL holds {found!r}; expected one SELECT", _HINT)
     if (second := _SECOND.search(words)) and second[1]:
         found = second[1].rstrip(_EXPRESSION)
-        return NotASelect(second.start(1), max(1, len(found)), "a second statement follows; expected one SELECT")
+        return Misfit(second.start(1), max(1, len(found)), "a second statement follows; expected one SELECT")
     return None
+
+
+def refuse_unless_writes(sql: str) -> Misfit | None:
+    """Why no statement of the text writes anything; None where one may.
+
+    >>> refuse_unless_writes("INSERT INTO {{ outlets.x }} SELECT 1; OPTIMIZE t")
+    >>> refuse_unless_writes("SELECT 1").message
+    "the SQL begins with 'SELECT', which writes nothing"
+    """
+    words = _OPAQUE.sub(_blank, sql)
+    if not words.strip():
+        return Misfit(0, 1, "the SQL is empty; expected statements that write", _WRITES)
+    first = _FIRST_WORD.match(words)
+    if first and first[1].upper() in _QUERIES and not _WRITE.search(words) and len(list(statements(sql))) == 1:
+        found, hint = first[1], f"leave 'write: self' out, or write a statement {_WRITES}"
+        return Misfit(first.start(1), len(found), f"the SQL begins with {found!r}, which writes nothing", hint)
+    return None
+
+
+def statements(sql: str) -> Iterator[tuple[int, str]]:
+    r"""Each statement of a text with where it begins; what is nothing but space and comments is none.
+
+    >>> list(statements("DELETE FROM t WHERE a = ';'; -- again;\nINSERT INTO t VALUES (1);"))
+    [(0, "DELETE FROM t WHERE a = ';'"), (28, ' -- again;\nINSERT INTO t VALUES (1)')]
+    """
+    words, begin = _OPAQUE.sub(_blank, sql), 0
+    for end in (*(each.start() for each in re.finditer(";", words)), len(words)):
+        if words[begin:end].strip():
+            yield begin, sql[begin:end]
+        begin = end + 1
 
 
 def _blank(opaque: re.Match[str]) -> str:

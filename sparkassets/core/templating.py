@@ -19,7 +19,7 @@ from sparkassets.core.sandbox import (
     refused_raw,
     undeclared_names,
 )
-from sparkassets.core.statements import refuse_unless_select
+from sparkassets.core.statements import refuse_unless_select, refuse_unless_writes
 from sparkassets.core.suggestions import did_you_mean, meant_by
 from sparkassets.errors import InputError
 
@@ -125,6 +125,7 @@ def check(
     dimensions: Collection[str],
     events: Collection[str] | None,
     watermarked: bool,
+    writes: bool = False,
 ) -> list[Fault]:
     """Everything that is wrong with a template, in order of place; unknown assets are the caller's to judge.
 
@@ -137,10 +138,11 @@ def check(
         events: What may follow ``triggering_events.``: the datasets of which an update can trigger the asset, by each
             of their names; None where they are not known.
         watermarked: Whether an inlet is read above a watermark.
+        writes: Whether it is to be statements that write, and no SELECT.
     """
     judge = _Judge(template, asset, columns, params, dimensions, events, watermarked)
     loading = list(judge.loading())
-    statement = () if loading else _statement(template.text)
+    statement = () if loading else _statement(template.text, writes=writes)
     try:
         return sorted([*statement, *loading, *judge.names(), *judge.filters(), *judge.values(), *judge.members()])
     except RecursionError:  # whoever calls has left little of Python's stack
@@ -182,10 +184,18 @@ class Template:
     @cached_property
     def inlets(self) -> Mapping[str, tuple[int, int]]:
         """The assets named as ``inlets.<name>``, in order of appearance, with line and column of the first mention."""
+        return self._members_of("inlets")
+
+    @cached_property
+    def outlets(self) -> Mapping[str, tuple[int, int]]:
+        """The same of ``outlets.<name>``."""
+        return self._members_of("outlets")
+
+    def _members_of(self, owner: str) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
         for node in self.members:
             name = member_of(node)
-            if name is not None and isinstance(node.node, nodes.Name) and node.node.name == "inlets":
+            if name is not None and isinstance(node.node, nodes.Name) and node.node.name == owner:
                 found[name] = found.get(name) or self.place(node, name)
         return found
 
@@ -392,8 +402,8 @@ def _holds_quote(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Const) and isinstance(node.value, str) and not {"'", '"'}.isdisjoint(node.value)
 
 
-def _statement(text: str) -> Iterator[Fault]:
-    refused = refuse_unless_select(text)
+def _statement(text: str, *, writes: bool) -> Iterator[Fault]:
+    refused = refuse_unless_writes(text) if writes else refuse_unless_select(text)
     if refused:
         before = text[: refused.position]
         column = refused.position - (before.rfind("\n") + 1) + 1

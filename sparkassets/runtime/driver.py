@@ -40,7 +40,7 @@ from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.spec.storage import sharing
-from sparkassets.errors import RunError, StateError, said
+from sparkassets.errors import RunError, SourceError, StateError, said
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
     Clock,
@@ -63,6 +63,7 @@ from sparkassets.runtime.pinned import others, pinned_files, with_files
 from sparkassets.runtime.progress import Explained, Progress, Unbroken
 from sparkassets.runtime.publishing import Removals, of_order, with_iteration
 from sparkassets.runtime.restless import Restless
+from sparkassets.runtime.self_written import observed
 from sparkassets.runtime.targets import look_at_targets, losses_in
 from sparkassets.runtime.work import Work
 
@@ -523,7 +524,7 @@ class Driver:
                 self._active[claim].execution.supersede()
 
     def _record(self, work: Work | None) -> None:
-        self._unrecorded = [self._recordable(end) for end in self._unrecorded]
+        self._unrecorded = [self._recordable(self._observed(end)) for end in self._unrecorded]
         ended = tuple(self._unrecorded)
         changed = [self._restless.note(end.active.run.asset, end.outcome) for end in ended]
         if work is not None and any(changed):
@@ -553,6 +554,20 @@ class Driver:
             if isinstance(recorded.get(token), SuccessEntry):
                 self._removals.after(self.ledger, self.project.assets[result.asset], end.active.execution)
         self.ledger.tidy()
+
+    def _observed(self, end: _Ended) -> _Ended:
+        """With what a run changed that wrote its target itself; it failed where its table cannot be looked at."""
+        asset = self.project.assets[end.active.run.asset]
+        if not isinstance(end.outcome, Done) or not asset.writes_itself:
+            return end
+        blocks, state = end.active.claim.entry.blocks, self.ledger.state
+        try:
+            assets = self.project.assets
+            done = observed(end.outcome, asset, assets, blocks=blocks, state=state, targets=self.targets)
+        except (RunError, SourceError) as error:
+            failed = Failed("error", error, fenced=True, attempts=end.outcome.attempts)
+            return _Ended(end.active, failed)
+        return _Ended(end.active, done)
 
     def _recordable(self, end: _Ended) -> _Ended:
         """As it ended, or else a failure: what a run told of itself may not fit into the journal.
@@ -618,6 +633,8 @@ class Driver:
                     definition=found.entry.request.definition,
                     keys=keys,
                     unchanged=unchanged(state, asset, end.outcome, blocks - committed.withheld),
+                    mark="" if asset.outlets else committed.mark,
+                    besides=committed.besides,
                     outlets=asset.outlets,
                     **judged(committed, blocks),
                 )

@@ -38,6 +38,8 @@ def outlet_entries(project: ProjectSpec, state: State, entry: SuccessEntry, done
             extra={**committed.rows, **shared, **own},
             definition=entry.definition,
             withheld=entry.withheld,
+            mark=committed.mark,
+            besides=committed.besides,
             unchanged=entry.published & no_news(state.assets[name], committed.unchanged, table_id=committed.table_id),
         )
         yield told if request is None else outlet_with_iteration(told, project.assets[name], state, request, committed)

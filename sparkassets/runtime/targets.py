@@ -60,7 +60,7 @@ def look_at_targets(
     faults = unmounted(project, state, observer, concerned)
     written = _written(project, select)
     looked = {
-        asset.name: _Table(observer, asset, _recorded(asset, state), _chain(asset, state), asset.name in written)
+        asset.name: _Table(observer, asset, recorded(asset, state), _chain(asset, state), asset.name in written)
         for asset in concerned
         if asset.name not in faults and asset.storage is not None and not _is_live(asset, state, gone)
     }
@@ -101,7 +101,7 @@ def _written(project: ProjectSpec, select: Collection[str] | None) -> set[str]:
     return named | {each for name in named for each in project.assets[name].outlets}
 
 
-def _recorded(asset: AssetSpec, state: State) -> Recorded | None:
+def recorded(asset: AssetSpec, state: State) -> Recorded | None:
     """The table as the journal has it; None where there is none yet."""
     known, runs = state.assets[asset.name], state.assets.get(asset.maker or asset.name)
     if known.table_id is None or known.version is None or known.seen is None or known.mark is None:
@@ -146,7 +146,7 @@ class _Table:
         """What is not as it was recorded, or what is wrong."""
         try:
             found = None if self.known is None else self.observer.look(self.asset, self.known)
-            if self.is_written and (self.known is None or found is not None):
+            if self.is_written and not self.asset.writes_itself and (self.known is None or found is not None):
                 version = self.observer.check(self.asset)
                 if self.known is None and version is not None:
                     app, claimed = self.chain

@@ -120,6 +120,28 @@ class DeltaTargets:
             if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app:
                 refuse_unknown(told, info["version"], claimed=claimed, place=f"at {path}")
 
+    def position(self, asset: AssetSpec) -> Found | None:
+        """As `ports.TargetObserver` has it.
+
+        Raises:
+            SourceError: The table cannot be read.
+        """
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        if asset.storage is None:
+            return None
+        path = asset.storage.path
+        try:
+            table = load_table(path)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as error:
+            raise unreadable(path, error) from error
+        version = table.version()
+        content = DeltaLog(path, near=version).content(version)
+        mark = None if content is None else _digest(content)
+        return Found("moved", table_id=str(table.metadata().id), version=version, mark=mark)
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is.
 

@@ -50,25 +50,29 @@ class SparkComputation:
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """Watermarks by inlet, the extras and events that a function told, and what rules of inlets found."""
-        highs = {name: mark.high for name, mark in self.inlets.watermarks.items() if mark.high is not None}
-        highs |= {name: str(changes.position) for name, changes in self.inlets.changes.items()}
-        told: dict[str, Any] = {}
-        if highs:
-            told["watermarks"] = highs
-        if self.context.extra:
-            told["extra"] = dict(self.context.extra)
-        if self.context.emitted:
-            told["events"] = list(self.context.emitted)
-        if self.context.added:
-            told["keys"] = {column: list(keys) for column, keys in self.context.added.items()}
-        if self.order.found:
-            told["found"] = parts_to(self.order.found)
-        if self.writes_files:
-            told["writes"] = "files"
-        if self.inlets.verdicts:
-            told["inlets"] = verdicts_to(self.inlets.verdicts)
-        return told
+        """What was told of it, and whether its function wrote files."""
+        told = told_by(self.order, self.context, self.inlets)
+        return {**told, "writes": "files"} if self.writes_files else told
+
+
+def told_by(order: RunOrder, context: Context, inlets: ReadInlets) -> dict[str, Any]:
+    """Watermarks by inlet, the extras and events that a function told, and what rules of inlets found."""
+    highs = {name: mark.high for name, mark in inlets.watermarks.items() if mark.high is not None}
+    highs |= {name: str(changes.position) for name, changes in inlets.changes.items()}
+    told: dict[str, Any] = {}
+    if highs:
+        told["watermarks"] = highs
+    if context.extra:
+        told["extra"] = dict(context.extra)
+    if context.emitted:
+        told["events"] = list(context.emitted)
+    if context.added:
+        told["keys"] = {column: list(keys) for column, keys in context.added.items()}
+    if order.found:
+        told["found"] = parts_to(order.found)
+    if inlets.verdicts:
+        told["inlets"] = verdicts_to(inlets.verdicts)
+    return told
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.runs import Promotion
@@ -24,13 +25,14 @@ from sparkassets.spark.interrupts import InterruptibleWork
 from sparkassets.spark.iterations import Iteration, OwnFolder, own_folders, restoring, told_of
 from sparkassets.spark.libraries import as_spark, is_frame
 from sparkassets.spark.opened import opened, table_of
-from sparkassets.spark.own_session import of_one_run, require_utc
+from sparkassets.spark.own_session import make_active, of_one_run, require_utc
 from sparkassets.spark.processes import jvms
 from sparkassets.spark.promoted import promoted_rows
 from sparkassets.spark.reader import ReadInlets, read_inlets
 from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import declared_schema, without_defaults
-from sparkassets.spark.template import run_sql
+from sparkassets.spark.self_writing import SelfWriting
+from sparkassets.spark.template import run_sql, run_statements
 from sparkassets.spark.undone import undo
 from sparkassets.spark.validating.inlets import check_inlets
 from sparkassets.spark.workplace import Workplace
@@ -91,7 +93,8 @@ class SparkEngine:
             for folder in folders.values():
                 kept.enter_context(folder.kept_if_it_ends_well())
             try:
-                session = of_one_run(shared) if isinstance(order.asset.body, PythonBody) else shared
+                apart = isinstance(order.asset.body, PythonBody) or order.asset.writes_itself
+                session = of_one_run(shared) if apart else shared
                 inlets = self._opening(session, order)
                 work.check(order.run)
                 read = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))
@@ -103,6 +106,8 @@ class SparkEngine:
                     project=self._project,
                     folders={name: folder.path for name, folder in folders.items()},
                 )
+                if order.asset.writes_itself:
+                    return SelfWriting(order, context, read, partial(self._write, session, order, read, context))
                 return self._of_outlets(session, order, read, context, folders, work)
             except SparkAssetsError:
                 raise
@@ -167,6 +172,28 @@ class SparkEngine:
             return parts[0]
         return SparkComputations({each.order.asset.name: each for each in parts})
 
+    def _write(self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context) -> None:
+        """Has the asset's own code write its target."""
+        with self.workplace.work(order) as (_, work):
+            work.check(order.run)
+            make_active(session)
+            if isinstance(order.asset.body, PythonBody):
+                run_function(
+                    session,
+                    order.asset.body,
+                    outlets=order.asset.outlets,
+                    allowed=self._project.python,
+                    inlets=_arguments(order, inlets.frames),
+                    context=context,
+                    given_up=work.cancelled.is_set,
+                    writes="all",
+                )
+                return
+            for each in order.written:
+                if not isinstance(each.asset.body, SqlBody):
+                    raise RunError(f"{each.asset.name} has neither SQL nor a function")
+                run_statements(session, each, each.asset.body, inlets=inlets.frames, context=context)
+
     def _frames(
         self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, work: InterruptibleWork
     ) -> Iterator[tuple[RunOrder, DataFrame, _Before]]:
@@ -180,7 +207,7 @@ class SparkEngine:
                 inlets=_arguments(order, inlets.frames),
                 context=context,
                 given_up=work.cancelled.is_set,
-                may_write=isinstance(order.asset.write, Publish),
+                writes="files" if isinstance(order.asset.write, Publish) else "nothing",
             )
             for each, rows in zip(order.written, frames, strict=bool(frames)):
                 yield each, _as_spark(session, each, rows), _Before(session, each.asset)

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sparkassets.authoring import current, function_of
 from sparkassets.authoring.packages import import_from
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _IMPORTING = threading.Lock()
 _OF_THE_MACHINE = (OSError, MemoryError, ImportError, NameError)
 """What a function raises whatever rows it was given: fewer of them change nothing."""
+Writes = Literal["nothing", "files", "all"]
+"""What a function may write itself: nothing, files instead of rows that it returns, or all that there is of it."""
 _AS_ROWS = "return spark.createDataFrame(rows, schema), and take `spark` as an argument"
 
 
@@ -52,13 +54,13 @@ def run_function(
     context: Context,
     given_up: Callable[[], bool],
     outlets: Sequence[str] = (),
-    may_write: bool = False,
+    writes: Writes = "nothing",
 ) -> Sequence[Any]:
     """The rows that the function returns, of any library; of a generator the last ones, yielded or returned.
 
     A frame for each table that the run writes: of a multi-asset the function returns a dict of them, by outlet. Any
-    other dict that a generator yields goes into ``context.extra``. None where it returned nothing, and ``may_write``
-    files itself instead.
+    other dict that a generator yields goes into ``context.extra``. None where it ``writes``
+    its target, or returned nothing and has written files instead.
 
     Only modules of the packages ``allowed`` are imported. What it changes of the process is undone; ``given_up`` tells
     whether nobody waits for it any more.
@@ -81,8 +83,8 @@ def run_function(
         raise
     except BaseException as error:
         raise raised_by(error, body) from error
-    if result is None and may_write:
-        _refuse_unrecordable(context.extra, body)
+    if writes == "all" or (result is None and writes == "files"):
+        _refuse_all_unrecordable(context, body, outlets)
         return ()
     frames = of_outlets(result, outlets, place=place) if outlets else {"": result}
     for name, frame in frames.items():
@@ -93,9 +95,7 @@ def run_function(
                 "Polars, or a table of Arrow",
                 hint=_AS_ROWS if isinstance(frame, list) else None,
             )
-    _refuse_unrecordable(context.extra, body)
-    for name in outlets:
-        _refuse_unrecordable(context.outlets[name].extra, body, of=f"context.outlets.{name}.extra")
+    _refuse_all_unrecordable(context, body, outlets)
     return list(frames.values())
 
 
@@ -140,6 +140,12 @@ def _last_rows(steps: Iterator[Any], context: Context, *, place: str, outlets: S
             last = told
         else:
             raise RunError(f"{place} yielded {kind_of(told)}; expected a DataFrame, or a dict of extras")
+
+
+def _refuse_all_unrecordable(context: Context, body: PythonBody, outlets: Sequence[str]) -> None:
+    _refuse_unrecordable(context.extra, body)
+    for name in outlets:
+        _refuse_unrecordable(context.outlets[name].extra, body, of=f"context.outlets.{name}.extra")
 
 
 def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, *, of: str = "context.extra") -> None:

@@ -169,8 +169,13 @@ def of_one_run(session: SparkSession) -> SparkSession:
             own.conf.set(key, value)
     _same_schema(session, own)
     keep_running(own.sparkContext)
-    own.createDataFrame([], "n int")  # so that it is the active one of the thread
+    make_active(own)
     return own
+
+
+def make_active(session: SparkSession) -> None:
+    """Makes a session that one of this thread, which code finds that asks for the active one."""
+    session.createDataFrame([], "n int")
 
 
 def keep_running(shared: SparkContext | SparkSession) -> None:

@@ -122,7 +122,7 @@ def _open(
 ) -> DataFrame:
     asset, pin = order.inlets[name], order.pins[name]
     source = asset.source
-    if source is not None and source.kind == "events":
+    if asset.is_known_by_events:
         raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
     if source is not None and source.kind != "delta":
         pinned = PinnedFiles(asset, pin.parts, order.files.get(name))

@@ -13,13 +13,14 @@ from jinja2.exceptions import SecurityError
 
 from sparkassets.core.sandbox import FILE, Sql, ValueInSqlError, render_sql
 from sparkassets.core.spec.model import SqlBody
-from sparkassets.core.statements import refuse_unless_select
+from sparkassets.core.statements import refuse_unless_select, statements
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Template as Parsed
 from sparkassets.errors import RunError
 from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
+from sparkassets.spark.relation import relation_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,19 +46,38 @@ def run_sql(
     Raises:
         RunError: With the place in the SQL.
     """
-    relations = _Relations(session, order, inlets, outlet, context)
+    relations = _Relations(session, order, inlets, context, outlet=outlet)
     rendered = _render(body, relations)
     if refused := refuse_unless_select(rendered.replace("\x00", "`")):
         raise RunError(
             f"{_at(body, rendered[: refused.position].count(chr(10)) + 1)}: {refused.message}", hint=refused.hint
         )
-    query = _RELATION.sub(r"{r\1}", rendered.strip().rstrip(";").replace("{", "{{").replace("}", "}}"))
+    query = relations.put_into(rendered.strip().rstrip(";"))
     lines_cut = len(rendered) - len(rendered.lstrip())
     place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
     try:
         return session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
     except Exception as error:
         raise run_error(error, place=place) from error
+
+
+def run_statements(
+    session: SparkSession, order: RunOrder, body: SqlBody, *, inlets: Mapping[str, DataFrame], context: Context
+) -> None:
+    """Executes the asset's SQL, one statement after the other.
+
+    Raises:
+        RunError: With the place in the SQL.
+    """
+    relations = _Relations(session, order, inlets, context)
+    rendered = _render(body, relations)
+    for begin, text in statements(rendered):
+        lines_cut = begin + len(text) - len(text.lstrip())
+        place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
+        try:
+            session.sql(relations.put_into(text.strip()), **relations.frames)
+        except Exception as error:
+            raise run_error(error, place=place) from error
 
 
 def _render(body: SqlBody, relations: _Relations) -> str:
@@ -120,8 +140,9 @@ class _Relations:
         session: SparkSession,
         order: RunOrder,
         inlets: Mapping[str, DataFrame],
-        outlet: Callable[[], DataFrame],
         context: Context,
+        *,
+        outlet: Callable[[], DataFrame] | None = None,
     ) -> None:
         self.frames: dict[str, DataFrame] = {}
         self.session = session
@@ -151,12 +172,25 @@ class _Relations:
             **unset,
             **values,
             "inlets": inlets,
-            "outlets": {asset.name: _Relation(self, f"outlet {asset.name}", self._outlet)},
+            "outlets": {asset.name: self._written()},
             "partitions": self._partitions(),
             "partition": self._partition(),
             "triggering_event": self._triggering_event(),
             "triggering_dataset_events": self._context.triggering_dataset_events,
         }
+
+    def put_into(self, text: str) -> str:
+        """A query or a statement with its relations as `SparkSession.sql` takes them."""
+        if not self.frames:
+            return text  # nothing is put into it there, so that braces stay as they are
+        return _RELATION.sub(r"{r\1}", text.replace("{", "{{").replace("}", "}}"))
+
+    def _written(self) -> object:
+        """The target: as it was before the run, or its name where statements write it."""
+        asset = self._order.asset
+        if self._outlet is not None:
+            return _Relation(self, f"outlet {asset.name}", self._outlet)
+        return relation_of(asset).sql if asset.storage is not None else _unfit(f"{asset.name} has no table")
 
     def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:
         """The text that stands for a relation until the query is put together."""

@@ -132,6 +132,10 @@ class _NothingToLookAt:
     def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         del asset, version, app, claimed
 
+    def position(self, asset: AssetSpec) -> Found | None:
+        del asset
+        return None
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         del asset, known
         return None

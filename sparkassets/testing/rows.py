@@ -15,7 +15,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadA
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import Judgement
 from sparkassets.core.writes import Publish
-from sparkassets.errors import SparkAssetsError
+from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.ports import RunOrder
 from sparkassets.testing.given import as_frame, frame_of
 from sparkassets.testing.results import difference
@@ -78,12 +78,14 @@ class RowTests:
         from sparkassets.spark.targets.judging import asked_of, judged
         from sparkassets.spark.validating import STAYS, TAKEN
 
+        if order.asset.writes_itself:
+            raise RunError(f"{order.asset.name} writes its target itself, so that there are no rows to compare")
         computed = self._engine.compute(order, attempt=1)
         frames: dict[str, DataFrame] = {}
         judgement = Judgement()
         for each in order.written:
             made = own(computed, each.asset.name)
-            asked, rows = asked_of(made, self._engine.workplace.packages), made.frame
+            asked, rows = asked_of(made.order, made.inlets, self._engine.workplace.packages), made.frame
             if asked is not None:
                 apart = with_taken(rows, asked)
                 rows = rows if apart is None else apart

@@ -148,6 +148,9 @@ class _Targets:
     def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         self._of(asset).check_runs(asset, version, app=app, claimed=claimed)
 
+    def position(self, asset: AssetSpec) -> Found | None:
+        return self._of(asset).position(asset)
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         return self._of(asset).look(asset, known)
 

@@ -1,8 +1,8 @@
 import pytest
 
-from sparkassets.core.statements import NotASelect, refuse_unless_select
+from sparkassets.core.statements import Misfit, refuse_unless_select
 
-WRITES = "write the SELECT only; sparkassets writes its rows as `write` says"
+WRITES = "write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,17 @@ def test_one_select(sql):
 @pytest.mark.parametrize(
     ("sql", "refused"),
     [
-        ("", NotASelect(0, 1, "the SQL is empty; expected one SELECT")),
-        ("-- later\n", NotASelect(0, 1, "the SQL is empty; expected one SELECT")),
-        ("-- x\nINSERT INTO t SELECT 1", NotASelect(5, 6, "the SQL begins with 'INSERT'; expected one SELECT", WRITES)),
-        ("merge into t using s", NotASelect(0, 5, "the SQL begins with 'merge'; expected one SELECT", WRITES)),
+        ("", Misfit(0, 1, "the SQL is empty; expected one SELECT")),
+        ("-- later\n", Misfit(0, 1, "the SQL is empty; expected one SELECT")),
+        ("-- x\nINSERT INTO t SELECT 1", Misfit(5, 6, "the SQL begins with 'INSERT'; expected one SELECT", WRITES)),
+        ("merge into t using s", Misfit(0, 5, "the SQL begins with 'merge'; expected one SELECT", WRITES)),
         (
             "WITH x AS (SELECT 1) INSERT\n INTO t SELECT * FROM x",
-            NotASelect(21, 12, "the SQL holds 'INSERT INTO'; expected one SELECT", WRITES),
+            Misfit(21, 12, "the SQL holds 'INSERT INTO'; expected one SELECT", WRITES),
         ),
-        ("SELECT 1; SELECT 2", NotASelect(10, 6, "a second statement follows; expected one SELECT")),
-        ("SELECT 1; {{ x }}", NotASelect(10, 1, "a second statement follows; expected one SELECT")),
-        ("SELECT 1; CREATE TABLE t", NotASelect(10, 6, "a second statement follows; expected one SELECT")),
+        ("SELECT 1; SELECT 2", Misfit(10, 6, "a second statement follows; expected one SELECT")),
+        ("SELECT 1; {{ x }}", Misfit(10, 1, "a second statement follows; expected one SELECT")),
+        ("SELECT 1; CREATE TABLE t", Misfit(10, 6, "a second statement follows; expected one SELECT")),
     ],
 )
 def test_what_is_not_one_select(sql, refused):

@@ -2,14 +2,18 @@
 
 import pytest
 
-from sparkassets.core.writes import WRITES, Append, History, Publish, Replace, Upsert
+from sparkassets.core.writes import WRITES, Append, History, Publish, Replace, SelfWritten, Upsert
 
-ALL = (Replace(), Append(), Upsert(("id",)), Publish(3))
+ALL = (Replace(), Append(), Upsert(("id",)), Publish(3), SelfWritten())
 STRATEGIES = ("full_refresh", "date_range", "segments", "latest_only", "every_instance")
 
 
 def test_the_words_of_the_yaml_the_default_first():
-    assert {name: type(write) for name, write in WRITES.items()} == {"replace": Replace, "append": Append}
+    assert {name: type(write) for name, write in WRITES.items()} == {
+        "replace": Replace,
+        "append": Append,
+        "self": SelfWritten,
+    }
     assert next(iter(WRITES)) == "replace"
 
 
@@ -19,6 +23,7 @@ def test_what_only_adds_cannot_be_computed_again():
         "append": (False, True, False, True),
         "upsert": (True, False, False, False),
         "publish": (True, False, True, True),
+        "self": (True, False, False, False),
     }
 
 
@@ -30,6 +35,8 @@ def test_what_only_adds_cannot_be_computed_again():
         (Append(), True, {"latest_only", "every_instance"}),
         (Upsert(("id",)), True, {"date_range", "segments", "latest_only", "every_instance"}),
         (Upsert(("id",)), False, {"date_range", "segments", "latest_only", "every_instance"}),
+        (SelfWritten(), True, {*STRATEGIES}),
+        (SelfWritten(), False, {*STRATEGIES}),
         (Publish(3), True, {"full_refresh", "latest_only", "every_instance"}),
         (Publish(3), False, {"full_refresh", "latest_only", "every_instance"}),
     ],

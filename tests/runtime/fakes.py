@@ -285,6 +285,7 @@ class FakeTargets:
         looked: The assets whose tables were looked at, in order.
         absent: Asset to the folder of its table that is not there.
         against: Asset to what of its table is against any run.
+        positions: Asset to where its table stands.
     """
 
     def __init__(self) -> None:
@@ -292,6 +293,7 @@ class FakeTargets:
         self.looked: list[str] = []
         self.absent: dict[str, str] = {}
         self.against: dict[str, SourceError] = {}
+        self.positions: dict[str, Found] = {}
 
     def why_spark(self, asset: AssetSpec) -> str | None:
         return None
@@ -309,6 +311,9 @@ class FakeTargets:
 
     def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """None is told."""
+
+    def position(self, asset: AssetSpec) -> Found | None:
+        return self.positions.get(asset.name)
 
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         self.looked.append(asset.name)

@@ -51,7 +51,8 @@ def forked(project: ProjectSpec, name: str, base: State, branch: State) -> Fork:
     Raises:
         InputError: Something of it cannot be in a branch.
     """
-    fresh = {each.name: why for each in project.assets.values() if (why := _unlike(each, project, base))}
+    others = (each for each in project.assets.values() if not each.writes_itself)
+    fresh = {each.name: why for each in others if (why := _unlike(each, project, base))}
     own = _own(project, branch, fresh)
     fresh = {each: why for each, why in fresh.items() if project.assets[each].source is not None}
     edges = upstream(project.assets)
@@ -88,10 +89,10 @@ def _reach(asset: AssetSpec, base: PlanningContext, own: Collection[str]) -> Par
 
 
 def _own(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict[str, str]:
-    """What is computed in the branch, upstream first."""
+    """What is computed in the branch, upstream first: nothing that may write to where the base is."""
     edges, found = upstream(project.assets), dict[str, str]()
     for asset in project.assets.values():
-        if asset.source is not None:
+        if asset.source is not None or asset.writes_itself:
             continue
         if asset.maker:
             if asset.maker in found:

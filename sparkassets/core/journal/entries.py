@@ -151,6 +151,9 @@ class SuccessEntry:
         iteration: The name of what it published, where the asset keeps iterations.
         beside: That is of an earlier interval than what readers see, which stays.
         restores: The run whose iteration it made the newest again; it computed nothing.
+        mark: Of a run that wrote its target itself: tells the version's commit from any other. All that the log holds
+            up to that version is the run's.
+        besides: What it changed of what is there besides its blocks.
     """
 
     asset: str
@@ -178,6 +181,8 @@ class SuccessEntry:
     withheld: PartitionSet = NOTHING
     verdicts: tuple[Verdict, ...] = ()
     counts: Mapping[str, tuple[Counted, ...]] = field(default_factory=dict)
+    mark: str = ""
+    besides: PartitionSet = NOTHING
 
     @property
     def published(self) -> PartitionSet:
@@ -194,7 +199,7 @@ class SuccessEntry:
         """The blocks that its event tells of; nothing where it has none."""
         if self.outlets or self.beside:
             return NOTHING
-        return self.published - self.unchanged if self.unchanged else self.published
+        return (self.published - self.unchanged if self.unchanged else self.published) | self.besides
 
 
 @frozen
@@ -207,7 +212,7 @@ class OutletEntry:
         asset, uri: The outlet.
         maker: The multi-asset.
         run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld,
-            iteration, beside, restores: As in `SuccessEntry`, of this outlet.
+            iteration, beside, restores, mark, besides: As in `SuccessEntry`, of this outlet.
         epoch: Fence token of the claim that committed it, where that is a later one than the run's own: it published
             what was missing of a run that was in other outlets already. 0 where it is the run's.
     """
@@ -231,6 +236,8 @@ class OutletEntry:
     beside: bool = False
     restores: str = ""
     epoch: int = 0
+    mark: str = ""
+    besides: PartitionSet = NOTHING
 
     @property
     def published(self) -> PartitionSet:
@@ -240,7 +247,7 @@ class OutletEntry:
     @property
     def changed(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
-        return self.published - self.unchanged if self.unchanged else self.published
+        return (self.published - self.unchanged if self.unchanged else self.published) | self.besides
 
 
 @frozen

@@ -6,7 +6,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
 
-def no_news(asset: AssetState, same: PartitionSet, *, table_id: str) -> PartitionSet:
+def no_news(asset: AssetState, same: PartitionSet, *, table_id: str | None) -> PartitionSet:
     """Those of ``same``, the blocks whose rows a run found to be as they were, that consumers know so.
 
     What was never there, or is lost, or stands in another table by now, is news whatever its rows are.

@@ -73,6 +73,8 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
         )
     children += [Node(note, holds=None) for note in of_table(context, asset, state)]
     children.append(_schedule(context, asset, state))
+    if asset.writes_itself:
+        children.append(Node(_guarantee(asset)))
     if asset.partitioning.is_partitioned:
         children.append(_partitions(context, asset, state, blocks))
     if told := tuple(Node(text_of(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]):
@@ -81,6 +83,13 @@ def explained(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: P
     children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
     children.append(_history(context, asset, state))
     return Node(asset.name, runs, tuple(children))
+
+
+def _guarantee(asset: AssetSpec) -> str:
+    """What is promised of an asset whose own code writes its target, and what is not."""
+    if asset.runs_elsewhere:
+        return "write: self, and no code here: its job records each run by `project.run_of`, at least once"
+    return "write: self: its code writes at least once, as a run that failed or was killed is repeated"
 
 
 def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> Node:

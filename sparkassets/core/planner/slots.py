@@ -32,6 +32,8 @@ def alone(asset: AssetSpec, state: AssetState) -> str:
     """Why runs of an asset side by side are one at a time now; empty where they are not."""
     if state.table_id is None:
         return "one at a time until its table is there"
+    if asset.writes_itself:
+        return "one at a time, so that what each of them changes in the table is known"
     if asset.write is not None and not asset.write.side_by_side:
         return f"one at a time, as each of an {asset.write.name} goes by what the ones before it left"
     if isinstance(asset.write, Publish) and not asset.partitioning.has_columns:

@@ -160,7 +160,7 @@ def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) ->
         return None
     if keys.table is not None:
         return named_table(keys.table)
-    if keys.path is None and source:
+    if keys.path is None and (source or keys.write == "self"):
         return None
     given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
     return StorageLocation(absolute(given, root=project.root), given)

@@ -234,7 +234,7 @@ def compile_body(
     path = _sql_path(draft)
     if file := sql.get(path):
         return _sql(draft, file.text, file, None)
-    if path not in sql:
+    if path not in sql and not (draft.writes_itself and keys.sql is None):  # else its job runs elsewhere
         _report_missing_sql(draft, path, sql)
     return Body()
 

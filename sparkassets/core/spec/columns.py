@@ -34,6 +34,8 @@ def _named(drafts: Mapping[str, AssetDraft], bodies: Mapping[str, Body]) -> Iter
 def _columns(draft: AssetDraft, body: Body, tables: Tables | None) -> KnownColumns | None:
     if draft.keys.types:
         return KnownColumns.declared(draft.name, _with_partition(draft, list(draft.keys.types)))
+    if draft.writes_itself:
+        return None
     if body.sql is not None:
         selected = columns_of(body.sql.template.text)
         return KnownColumns.selected(draft.name, selected) if selected else None
@@ -50,7 +52,7 @@ def _with_partition(draft: AssetDraft, columns: list[str]) -> list[str]:
 
 def check_own(draft: AssetDraft, body: Body) -> None:
     """Refuses a SELECT without a column that holds the partition: none of its rows could be told a block."""
-    if body.sql is None or not draft.partitioning.columns or not draft.sure("partition"):
+    if body.sql is None or draft.writes_itself or not draft.partitioning.columns or not draft.sure("partition"):
         return
     selected = columns_of(body.sql.template.text)
     at, known = draft.at / "partition", KnownColumns.selected(draft.name, selected or ())

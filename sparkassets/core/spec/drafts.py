@@ -88,6 +88,16 @@ class AssetDraft:
         given = self.keys.params
         return frozenset(given) if isinstance(given, dict) else frozenset.intersection(*map(frozenset, given or [{}]))
 
+    @property
+    def writes_itself(self) -> bool:
+        """Whether its own code is to write its target."""
+        return self.keys.write == "self"
+
+    @property
+    def is_known_by_events(self) -> bool:
+        """Whether nothing of it can be read: neither a path nor a name says where it is."""
+        return self.storage is None and self.keys.outlets is None
+
     def shares_dataset(self, other: AssetDraft) -> bool:
         """Whether both surely have one identity in events: an update of either is an update of both."""
         return self.uri == other.uri and self.sure("uri", "path") and other.sure("uri", "path")

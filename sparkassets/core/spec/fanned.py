@@ -9,6 +9,7 @@ from sparkassets.core.spec.files import AssetFile, needs_no_column
 from sparkassets.core.spec.source import plain_text
 
 _TAKEN = ("start", "end")
+_ADDING = ("append", "self")
 
 
 def of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
@@ -25,13 +26,13 @@ def of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
     given = keys.params
     if not isinstance(given, list) or keys.strategy != "every_instance" or beside.segments or not needs_no_column(keys):
         return None
-    if keys.write == "append" and beside.time is None:
+    if keys.write in _ADDING and beside.time is None:
         return None
     name = telling(given, beside)
     if name is None:
         return None
     values = (plain_text(one[name]) for one in given)
-    return SegmentPartition(name, tuple(sorted(values)), in_rows=keys.write != "append")
+    return SegmentPartition(name, tuple(sorted(values)), in_rows=keys.write not in _ADDING)
 
 
 def telling(given: list[dict[str, Any]], beside: Partitioning) -> str | None:

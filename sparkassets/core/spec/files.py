@@ -683,8 +683,8 @@ class WriteMap(_Map):
 
 
 def needs_no_column(keys: AssetFile) -> bool:
-    """Whether its runs leave what is there as it is, so that no column has to tell the partitions of a run."""
-    return keys.write == "append" or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
+    """Whether no column has to tell the partitions of a run: nothing of them is replaced here."""
+    return keys.write in ("append", "self") or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
 
 
 def partition_map(value: object) -> type[BaseModel]:
@@ -820,14 +820,15 @@ class AssetFile(_Map):
     )
     write: Maybe[
         Annotated[
-            Annotated[Literal["replace", "append"], Tag("<text>")] | Annotated[WriteMap, Tag("<map>")],
-            by_kind("replace, append, {upsert: {keys: [column]}} or {publish: {keep: 10}}"),
+            Annotated[Literal["replace", "append", "self"], Tag("<text>")] | Annotated[WriteMap, Tag("<map>")],
+            by_kind("replace, append, self, {upsert: {keys: [column]}} or {publish: {keep: 10}}"),
         ]
     ] = Field(
         default=None,
         description=(
             "How rows land: instead of those of the run's blocks (or of all), added, by their keys, or as an "
-            "iteration of their own; replace by default."
+            "iteration of their own; replace by default. self: the function or the SQL statements write the target "
+            "themselves, and the run records what changed there."
         ),
     )
     schema_change: Literal["strict", "add_columns", "evolve"] = Field(

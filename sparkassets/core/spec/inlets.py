@@ -161,7 +161,7 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
     other = assets.drafts.get(name)
     if other and other.shares_dataset(draft):
         return _SAME.format(draft.name, name, draft.uri), _OWN_HINT
-    if other and other.source and other.source.kind == "events" and other.sure("path", "source"):
+    if other and other.is_known_by_events and other.sure("path", "table", "source", "write"):
         return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"
     return None
 

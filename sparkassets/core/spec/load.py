@@ -37,6 +37,7 @@ from sparkassets.core.spec.properties import compile_properties
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.secrets import secrets_of
+from sparkassets.core.spec.self_written import check_self_written, own_schedule
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
@@ -51,7 +52,7 @@ from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
 from sparkassets.core.validations import Rule
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import Publish, Write
 from sparkassets.errors import Problem, SpecError
 
 
@@ -168,12 +169,11 @@ def _compile(
     schedule, fan = Schedule(), None
     if not keys.source and draft.sure("source"):
         inlets = _with_rules(draft, compile_inlets(draft, body.named, files, columns=columns), columns, code)
-        schedule = compile_schedule(draft, _named(inlets), files, installed=timetables)
+        schedule = own_schedule(draft, body, compile_schedule(draft, _named(inlets), files, installed=timetables))
         strategy, write = compile_strategy(draft, inlets, schedule)
         fan = compile_fan(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
-        check_own(draft, body)
-        check_upsert(draft, body, write)
+        _check_write(draft, body, write)
     within = partitioning.time or (Bounds(own.timezone) if partitioning.is_partitioned else own)
     return AssetSpec(
         name=draft.name,
@@ -268,8 +268,7 @@ def _outlet(
     code: Code,
 ) -> AssetSpec:
     _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
-    check_own(draft, body)
-    check_upsert(draft, body, maker.write)
+    _check_write(draft, body, maker.write)
     return outlets.compiled(draft, maker, body, rules=_own_rules(draft, columns, code))
 
 
@@ -313,9 +312,17 @@ def _check_template(
         dimensions=draft.partitioning.names,
         events=_awaited(inlets, schedule, files) if draft.sure("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
+        writes=draft.writes_itself,
     )
     faults += bare_names(body.sql.template.text, asset=draft.name, assets=files.names)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+
+
+def _check_write(draft: AssetDraft, body: Body, write: Write | None) -> None:
+    """Refuses what does not fit how its rows land."""
+    check_own(draft, body)
+    check_upsert(draft, body, write)
+    check_self_written(draft, body)
 
 
 def _as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColumns:

@@ -23,7 +23,7 @@ from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.table_names import written
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import Rule, digest_of
-from sparkassets.core.writes import Write
+from sparkassets.core.writes import SelfWritten, Write
 from sparkassets.errors import InputError, Location, Problem
 from sparkassets.frozen import frozen
 
@@ -407,6 +407,21 @@ class AssetSpec:
             return self.params
         slot = next(self.partitioning.slots(blocks), None)
         return self.fan.of(slot[2]) if slot is not None else next(iter(self.fan.params.values()))
+
+    @property
+    def writes_itself(self) -> bool:
+        """Whether its own code writes its target, or that of its maker."""
+        return isinstance(self.write, SelfWritten)
+
+    @property
+    def is_known_by_events(self) -> bool:
+        """Whether it has no place that is looked at or read."""
+        return self.storage is None and not self.outlets
+
+    @property
+    def runs_elsewhere(self) -> bool:
+        """Whether it has no code here: its own job runs, and records itself by ``run_of``."""
+        return self.writes_itself and self.body is None and not self.maker
 
     @property
     def is_named(self) -> bool:

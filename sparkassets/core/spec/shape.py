@@ -110,7 +110,7 @@ _CHOICES: Final = {"partition.by": FIXED, "partition.segments": ("runtime",)}
 """Words of values that may be something else, too."""
 _WITH_MAPS: Final = {
     "inlets.*.read": "changes or {after: column}",
-    "write": "replace, append or a map such as {upsert: {keys: [<column>]}}",
+    "write": "replace, append, self or a map such as {upsert: {keys: [id]}}",
     "partition": "none, auto, a preset such as @daily, or a map such as {by: day, column: day}",
 }
 """What may stand where a word is none of those that may."""

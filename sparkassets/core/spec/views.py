@@ -95,7 +95,7 @@ def identity(asset: str, view: Partitioning) -> str:
 def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
     """Why an asset's blocks cannot go by values of that inlet, with a hint; None where they can."""
     own = down.partitioning
-    if up.source is not None and up.source.kind == "events":
+    if up.is_known_by_events:
         return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None
     if up.keys.table is not None:
         message = f"values are asked of tables at a path only, and {up.name!r} is in a catalog"

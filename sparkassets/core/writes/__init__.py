@@ -11,11 +11,14 @@ from typing import Final
 from sparkassets.core.writes.append import Append
 from sparkassets.core.writes.publish import Publish
 from sparkassets.core.writes.replace import Replace
+from sparkassets.core.writes.self_written import SelfWritten
 from sparkassets.core.writes.upsert import History, Upsert, is_hidden
 
-Write = Replace | Append | Upsert | Publish
+Write = Replace | Append | Upsert | Publish | SelfWritten
 
-WRITES: Final[Mapping[str, Replace | Append]] = {write.name: write for write in (Replace(), Append())}
+WRITES: Final[Mapping[str, Replace | Append | SelfWritten]] = {
+    write.name: write for write in (Replace(), Append(), SelfWritten())
+}
 """Those that are a word of the YAML, by it; the default is first. The others are a map of options."""
 
-__all__ = ["WRITES", "Append", "History", "Publish", "Replace", "Upsert", "Write", "is_hidden"]
+__all__ = ["WRITES", "Append", "History", "Publish", "Replace", "SelfWritten", "Upsert", "Write", "is_hidden"]

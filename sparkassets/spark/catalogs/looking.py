@@ -275,6 +275,24 @@ class NamedTargets:
                 if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app and info["version"] <= version:
                     refuse_unknown(told, info["version"], claimed=claimed, place=place)
 
+    def position(self, asset: AssetSpec) -> Found | None:
+        """As `ports.TargetObserver` has it.
+
+        Raises:
+            SourceError: The table cannot be read.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return None
+        with workplace.entered(asset) as session:
+            try:
+                table = table_there(session, relation_of(asset))
+            except Exception as error:
+                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+        if table is None:
+            return None
+        return Found("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
+
     def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
         """What is not as it was recorded; None where everything is, or nobody can look.
 
@@ -356,7 +374,11 @@ class _NamedLook(Look):
 
     def marked(self, version: int) -> str | None:
         """A table in a catalog is known by its id alone."""
-        return f"version:{version}"
+        return _mark(version)
+
+
+def _mark(version: int) -> str:
+    return f"version:{version}"
 
 
 # --------------------------------------------------------------------------- what runs read

@@ -8,6 +8,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import Enlist, Target
 from sparkassets.spark.targets.at_path import PathTarget
 from sparkassets.spark.targets.in_catalog import NamedTarget
+from sparkassets.spark.targets.self_written import SelfWrittenTarget
 
 if TYPE_CHECKING:
     from sparkassets.spark.engine import SparkEngine
@@ -20,7 +21,9 @@ class SparkOutlets:
         self._workplace = engine.workplace
 
     def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
-        """The table of the asset."""
+        """The table of the asset, or whatever its own code writes."""
+        if asset.writes_itself:
+            return SelfWrittenTarget(self._workplace, asset)
         named = asset.storage is not None and asset.storage.table
         kind = NamedTarget if named else PathTarget
         return kind(self._workplace, asset, app_id=app_id, enlist=enlist)

@@ -113,7 +113,7 @@ class PathTarget:
                 return None
             if isinstance(computation, SparkComputations):
                 computation.hold()
-            asked = asked_of(made, self._workplace.packages)
+            asked = asked_of(made.order, made.inlets, self._workplace.packages)
             if asked is None:
                 self._prepared = (marker, self._ready(session, made, table, marker))
                 return None
@@ -269,7 +269,7 @@ class PathTarget:
             table = open_table(path)
             if table is None:
                 raise RunError(f"{asset.name}: there is no table at {path} any more", hint="run it again")
-            rows, _ = read_version(session, table, committed.version, path=path)
+            rows, _ = read_version(session, table, committed.stamped_version, path=path)
             return segments_in(rows, order)
 
     def compared(self, order: RunOrder, found: Committed) -> Committed:

@@ -96,7 +96,7 @@ class NamedTarget:
                 return None
             if isinstance(computation, SparkComputations):
                 computation.hold()
-            asked = asked_of(made, self._workplace.packages)
+            asked = asked_of(made.order, made.inlets, self._workplace.packages)
             if asked is None:
                 self._prepared = (marker, self._ready(session, made))
                 return None
@@ -222,7 +222,7 @@ class NamedTarget:
         """
         with self._workplace.work(order) as (session, work):
             work.check(order.run)
-            return segments_in(self._relation.rows(session, committed.version), order)
+            return segments_in(self._relation.rows(session, committed.stamped_version), order)
 
     def compared(self, order: RunOrder, found: Committed) -> Committed:
         """With what came out unchanged, where `unchanged: skip` asks for it.
@@ -240,10 +240,10 @@ class NamedTarget:
                 return found
             later = since(table, order.told[1])
             told = later is not None and not any(
-                changes_rows(each) for each in later if each["version"] < found.version
+                changes_rows(each) for each in later if each["version"] < found.stamped_version
             )
             rows = partial(self._relation.rows, session)
-            return found.with_unchanged(of_versions(rows, order, found.version)) if told else found
+            return found.with_unchanged(of_versions(rows, order, found.stamped_version)) if told else found
 
     def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
         """Removes what attempts of these runs, by claims with tokens up to that, staged and never committed."""

@@ -9,7 +9,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.validations import Judgement, judge
 from sparkassets.ports import RunOrder
 from sparkassets.spark.blocks import segments_in
-from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.reader import ReadInlets
 from sparkassets.spark.validating import Asked, BlockKeys, Caller, measure
 
 if TYPE_CHECKING:
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def asked_of(made: SparkComputation, packages: Collection[str]) -> Asked | None:
-    """The rules of the rows; None where there are none."""
-    asset = made.order.asset
+def asked_of(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -> Asked | None:
+    """The rules of the rows of a run; None where there are none."""
+    asset = order.asset
     if not asset.rules:
         return None
     time = asset.partitioning.time
     return Asked(
         f"the result of {asset.name}",
         asset.rules,
-        made.inlets.frames,
+        inlets.frames,
         Caller(asset.name, packages, asset.location),
         asset.timezone if time is None else time.timezone,
         frozenset(name.lower() for name in asset.private),

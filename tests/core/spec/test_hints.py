@@ -61,7 +61,7 @@ def told(text: str) -> str:
         ("partition: {bye: day, column: day}", "a.yml:2:13: unknown key 'bye' in 'partition'", "did you mean 'by'?"),
         (
             "partition: {by: day, column: day}\nwrite: overwrite",
-            "a.yml:3:8: 'write' is 'overwrite'; expected replace, append or a map such as {upsert: {keys: [<column>]}}",
+            "a.yml:3:8: 'write' is 'overwrite'; expected replace, append, self or a map such as {upsert: {keys: [id]}}",
             "write replace",
         ),
         (

@@ -69,7 +69,7 @@ a.yml:2:11: 'strategy' is 'date_rang'; expected full_refresh, every_instance, la
     strategy: date_rang
               ^^^^^^^^^
   hint: did you mean 'date_range'?
-a.yml:3:8: 'write' is 'insert'; expected replace, append or a map such as {upsert: {keys: [<column>]}}
+a.yml:3:8: 'write' is 'insert'; expected replace, append, self or a map such as {upsert: {keys: [id]}}
     write: insert
            ^^^^^^
 """,

@@ -149,7 +149,7 @@ INSERT INTO t SELECT 1
 a.sql:2:1: the SQL begins with 'INSERT'; expected one SELECT
     INSERT INTO t SELECT 1
     ^^^^^^
-  hint: write the SELECT only; sparkassets writes its rows as `write` says
+  hint: write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target
 """,
             id="an_insert",
         ),

@@ -49,7 +49,7 @@ def test_a_change_of_its_options_is_one_of_the_code():
     [
         (
             "upsert",
-            "a.yml:4:8: 'write' is 'upsert'; expected replace, append or a map such as {upsert: {keys: [<column>]}}\n",
+            "a.yml:4:8: 'write' is 'upsert'; expected replace, append, self or a map such as {upsert: {keys: [id]}}\n",
         ),
         (
             "{}",

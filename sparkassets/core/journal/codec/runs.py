@@ -139,9 +139,20 @@ def success_to(entry: SuccessEntry) -> dict[str, Any]:
             **({"keys": {column: list(keys) for column, keys in entry.keys.items()}} if entry.keys else {}),
             **({"outlets": list(entry.outlets)} if entry.outlets else {}),
             **_published_to(entry),
+            **_observed_to(entry),
             **segments_to(entry.blocks),
         },
     }
+
+
+def _observed_to(entry: SuccessEntry | OutletEntry) -> dict[str, Any]:
+    told = {"mark": entry.mark, "besides": parts_to(entry.besides)}
+    return {key: value for key, value in told.items() if getattr(entry, key)}
+
+
+def _observed_from(body: Mapping[str, Any]) -> dict[str, Any]:
+    besides = parts_from(body["besides"]) if "besides" in body else NOTHING
+    return {"mark": body.get("mark", ""), "besides": besides}
 
 
 def _judged_to(entry: SuccessEntry) -> dict[str, Any]:
@@ -186,6 +197,7 @@ def success_from(row: JournalRow, body: Mapping[str, Any]) -> SuccessEntry:
         withheld=parts_from(body["withheld"]) if "withheld" in body else NOTHING,
         verdicts=verdicts_from(body.get("verdicts", ())),
         counts=counts_from(body.get("counts", {})),
+        **_observed_from(body),
     )
 
 
@@ -214,6 +226,7 @@ def outlet_to(entry: OutletEntry) -> dict[str, Any]:
             **({"beside": True} if entry.beside else {}),
             **({"restores": entry.restores} if entry.restores else {}),
             **({"epoch": entry.epoch} if entry.epoch else {}),
+            **_observed_to(entry),
             **segments_to(entry.blocks),
         },
     }
@@ -241,6 +254,7 @@ def outlet_from(row: JournalRow, body: Mapping[str, Any]) -> OutletEntry:
         beside=body.get("beside", False),
         restores=body.get("restores", ""),
         epoch=body.get("epoch", 0),
+        **_observed_from(body),
     )
 
 

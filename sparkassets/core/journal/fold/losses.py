@@ -76,8 +76,11 @@ def after_look_at_outlet(maker: AssetState, entry: TargetEntry, seq: int, *, stu
 
 
 def replaced_under(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
-    """What a success tells of a table that another one had replaced before the run wrote; None as a rule."""
-    if asset.table_id in (None, entry.table_id) or asset.stuck is not None:
+    """What a success tells of a table that another one had replaced before the run wrote; None as a rule.
+
+    A run that writes its target itself may have made it anew.
+    """
+    if asset.table_id in (None, entry.table_id) or asset.stuck is not None or entry.mark:
         return None
     reason = f"its table was replaced by another one before {entry.run} wrote"
     found = Found("replaced", reason, EVERYTHING, entry.table_id)
@@ -116,7 +119,7 @@ def _newest(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimSta
 
 def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> bool:
     """Whether the log holds nothing unknown before the success's own commit, or is another table's."""
-    if asset.seen is None or asset.table_id != entry.table_id:
+    if asset.seen is None or asset.table_id != entry.table_id or entry.mark:
         return True
     return entry.version is not None and asset.seen == entry.version - 1
 
@@ -128,7 +131,9 @@ def _rest(loss: Loss | None, blocks: PartitionSet) -> Loss | None:
 
 
 def _mark_of(entry: SuccessEntry | OutletEntry) -> str:
-    """The mark of the commit that is in the table: the fence token of the claim that made it."""
+    """The mark of the commit that is in the table: of a stamped one the fence token of the claim that made it."""
+    if entry.mark:
+        return entry.mark
     later = entry.epoch if isinstance(entry, OutletEntry) else 0
     return f"epoch:{later or entry.token}"
 

@@ -1,0 +1,49 @@
+"""Runs whose own code writes their target: a function that is called, or statements that are executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkassets.ports import RunOrder
+from sparkassets.spark.computation import told_by
+from sparkassets.spark.context import Context
+from sparkassets.spark.reader import ReadInlets
+
+
+@dataclass(frozen=True)
+class SelfWriting:
+    """What a run is to do, with its inlets opened; nothing of it is done before `write`.
+
+    Attributes:
+        order: The run.
+        work: Calls the function, or executes the statements.
+    """
+
+    order: RunOrder
+    context: Context
+    inlets: ReadInlets = field(repr=False)
+    work: Callable[[], None] = field(repr=False)
+    _done: list[bool] = field(default_factory=list, repr=False)
+
+    def write(self) -> None:
+        """Does the work, once, however many tables it writes.
+
+        Raises:
+            RunError: Whatever its code raised.
+        """
+        if not self._done:
+            self.work()
+            self._done.append(True)
+
+    @property
+    def measures(self) -> Mapping[str, Any]:
+        """As of `SparkComputation`, besides what was told of each outlet alone."""
+        extras = {name: dict(outlet.extra) for name, outlet in self.context.outlets.items() if self.order.outlets}
+        told = {name: extra for name, extra in extras.items() if extra}
+        order = self.order.finding(self.context.added)
+        return {**told_by(order, self.context, self.inlets), **({"outlets": told} if told else {})}
+
+    def release(self) -> None:
+        """Nothing is held."""

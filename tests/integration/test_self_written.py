@@ -1,0 +1,265 @@
+"""Assets whose own code writes their target: what they changed is recorded, and no commit is counted twice."""
+
+from __future__ import annotations
+
+from datetime import date
+from textwrap import dedent
+
+import pytest
+from delta.tables import DeltaTable
+
+from sparkassets import Project
+
+pytestmark = pytest.mark.spark
+
+HEAD = "project: adopted\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\npython: [work]\n"
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Makes the project of these files."""
+    monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
+
+    def make(assets, code="", **sql):
+        files = {"project.yml": HEAD, "assets/all.yml": dedent(assets), "work/__init__.py": ""}
+        files |= {"work/jobs.py": dedent(code)} if code else {}
+        files |= {f"assets/{name}.sql": dedent(text) for name, text in sql.items()}
+        for name, text in files.items():
+            (tmp_path / "conf" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "conf" / name).write_text(text, encoding="utf-8")
+        return Project.load(tmp_path / "conf")
+
+    return make
+
+
+def rows(spark, project, asset):
+    found = spark.read.format("delta").load(project.spec.assets[asset].storage.path).collect()
+    return sorted(tuple(row) for row in found)
+
+
+def outcomes(summary):
+    return [(run.asset, run.status, run.error) for run in summary.runs]
+
+
+APPENDS = """
+    asset: log
+    uri: x-lake://log
+    path: lake/log
+    write: self
+    python: work.jobs:append
+    schedule: x-go://now
+    ---
+    asset: reader
+    sql: SELECT count(*) AS n FROM {{ inlets.log }}
+"""
+APPEND = """
+    def append(context, spark):
+        path = context.outlets.log.path
+        spark.range(3).write.format("delta").mode("append").save(path)
+        spark.range(2).write.format("delta").mode("append").save(path)
+        context.extra["note"] = "ok"
+        return 5
+"""
+
+
+def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark, made):
+    project = made(APPENDS, APPEND)
+    for turn in (1, 2):
+        project.add_event("x-go://now")
+        summary = project.run(spark)
+        assert outcomes(summary) == [("log", "success", ""), ("reader", "success", "")]
+        assert rows(spark, project, "reader") == [(5 * turn,)]
+        assert project.run(spark).runs == ()
+    events = [each for each in project.events() if each["asset"] == "log"]
+    assert [each["extra"] for each in events] == [{"note": "ok"}] * 2
+    assert [run.version for run in summary.runs] == [3, 1]
+
+
+def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, made):
+    project = made(APPENDS, APPEND)
+    project.add_event("x-go://now")
+    project.run(spark)
+    spark.range(1).write.format("delta").mode("append").save(project.spec.assets["log"].storage.path)
+    assert outcomes(project.run(spark)) == [("reader", "success", "")]
+    project.add_event("x-go://now")
+    assert outcomes(project.run(spark)) == [("log", "success", ""), ("reader", "success", "")]
+    assert project.run(spark).runs == ()
+    assert rows(spark, project, "reader") == [(11,)]
+
+
+def test_statements_write_a_table_and_read_pinned_inlets(spark, made, tmp_path):
+    project = made(
+        """
+        asset: raw
+        source: true
+        path: lake/raw
+        ---
+        asset: totals
+        path: lake/totals
+        write: self
+        """,
+        totals="""
+        CREATE TABLE IF NOT EXISTS {{ outlets.totals }} (k STRING, n BIGINT) USING delta; -- with ; in it
+        MERGE INTO {{ outlets.totals }} t USING (SELECT k, count(*) AS n FROM {{ inlets.raw }} GROUP BY k) s
+        ON t.k = s.k
+        WHEN MATCHED THEN UPDATE SET n = s.n
+        WHEN NOT MATCHED THEN INSERT *;
+        """,
+    )
+    raw = project.spec.assets["raw"].storage.path
+    spark.createDataFrame([("a",), ("b",), ("a",)], "k string").write.format("delta").save(raw)
+    assert outcomes(project.run(spark)) == [("totals", "success", "")]
+    assert rows(spark, project, "totals") == [("a", 2), ("b", 1)]
+    assert project.run(spark).runs == ()
+    spark.createDataFrame([("{c;}",)], "k string").write.format("delta").mode("append").save(raw)
+    assert outcomes(project.run(spark)) == [("totals", "success", "")]
+    assert rows(spark, project, "totals") == [("a", 2), ("b", 1), ("{c;}", 1)]
+
+
+DAILY = """
+    asset: sales
+    source: true
+    path: lake/sales
+    partition: {by: day, column: day}
+    ---
+    asset: daily
+    path: lake/daily
+    write: self
+    python: work.jobs:daily
+    partition: {by: day, column: day}
+    validations: [{row_count: {min: 1}}]
+    ---
+    asset: shown
+    partition: {by: day, column: day}
+    sql: SELECT day, n FROM {{ inlets.daily }}
+"""
+REPLACE = """
+    def daily(context, spark, sales):
+        path = context.outlets.daily.path
+        rows = sales.groupBy("day").count().withColumnRenamed("count", "n")
+        days = ", ".join(f"'{block.key}'" for block in context.partitions)
+        writer = rows.write.format("delta").mode("overwrite").partitionBy("day")
+        writer.option("replaceWhere", f"day in ({days})").save(path)
+"""
+
+
+def test_the_partitions_of_a_run_are_its_blocks_and_what_else_it_changed(spark, made):
+    project = made(DAILY, REPLACE)
+    sales, daily = (project.spec.assets[name].storage.path for name in ("sales", "daily"))
+    first = [(date(2026, 9, day), day) for day in (1, 2, 3)]
+    spark.createDataFrame(first, "day date, id int").write.format("delta").partitionBy("day").save(sales)
+    summary = project.run(spark, at="2026-09-05")
+    assert outcomes(summary) == [("daily", "success", ""), ("shown", "success", "")]
+    assert project.run(spark, at="2026-09-05").runs == ()
+
+    more = [(date(2026, 9, 2), 9)]
+    spark.createDataFrame(more, "day date, id int").write.format("delta").mode("append").save(sales)
+    summary = project.run(spark, at="2026-09-05")
+    assert [(run.asset, project.spec.assets[run.asset].partitioning.labels(run.blocks)) for run in summary.runs] == [
+        ("daily", ["2026-09-02"]),
+        ("shown", ["2026-09-02"]),
+    ]
+    assert rows(spark, project, "shown") == [
+        (date(2026, 9, 1), 1),
+        (date(2026, 9, 2), 2),
+        (date(2026, 9, 3), 1),
+    ]
+
+    DeltaTable.forPath(spark, daily).delete("day = '2026-09-01'")
+    assert [run.asset for run in project.run(spark, at="2026-09-05").runs] == ["shown"]
+
+
+def test_a_run_whose_rows_break_a_rule_is_no_event(spark, made):
+    project = made(DAILY.replace("row_count: {min: 1}", "range: {n: {max: 1}}"), REPLACE)
+    sales = project.spec.assets["sales"].storage.path
+    first = [(date(2026, 9, day), n) for day in (1, 2) for n in range(day)]
+    spark.createDataFrame(first, "day date, id int").write.format("delta").partitionBy("day").save(sales)
+    summary = project.run(spark, at="2026-09-05", check=False)
+    labels = project.spec.assets["daily"].partitioning.labels
+    assert [(run.asset, labels(run.withheld)) for run in summary.runs] == [("daily", ["2026-09-02"]), ("shown", [])]
+    assert rows(spark, project, "shown") == [(date(2026, 9, 1), 1)]
+
+
+def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, made):
+    project = made(
+        """
+        asset: exported
+        uri: snowflake://account/db/schema/table
+        write: self
+        python: work.jobs:export
+        schedule: x-go://now
+        ---
+        asset: mailed
+        inlets: [exported]
+        sql: SELECT 1 AS one
+        """,
+        "def export(context):\n    context.extra['batch'] = 7\n",
+    )
+    project.add_event("x-go://now")
+    assert outcomes(project.run(spark)) == [("exported", "success", ""), ("mailed", "success", "")]
+    (event,) = [each for each in project.events() if each["asset"] == "exported"]
+    assert (event["uri"], event["extra"]) == ("snowflake://account/db/schema/table", {"batch": 7})
+    assert project.run(spark).runs == ()
+
+
+def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_once(spark, made, monkeypatch):
+    project = made(
+        APPENDS.replace("write: self", "write: self\n    retries: 0"),
+        """
+        import os
+
+        def append(context, spark):
+            path = context.outlets.log.path
+            spark.range(1).write.format("delta").mode("append").save(path)
+            if "FAILS" in os.environ:
+                raise ValueError("too late")
+        """,
+    )
+    project.add_event("x-go://now")
+    project.run(spark)
+    monkeypatch.setenv("FAILS", "1")
+    project.add_event("x-go://now")
+    summary = project.run(spark, check=False)
+    assert (summary.runs[0].asset, summary.runs[0].status) == ("log", "failed")
+    monkeypatch.delenv("FAILS")
+    assert [run.asset for run in project.run(spark).runs] == ["log", "reader"]
+    assert project.run(spark).runs == ()
+    assert rows(spark, project, "reader") == [(3,)]
+
+
+def test_several_tables_of_one_function(spark, made):
+    project = made(
+        """
+        asset: split
+        write: self
+        python: work.jobs:split
+        schedule: x-go://now
+        outlets:
+          left: {path: lake/left}
+          right: {path: lake/right}
+          told: {uri: "x-api://told"}
+        ---
+        asset: reader
+        sql: SELECT count(*) AS n FROM {{ inlets.left }}
+        """,
+        """
+        def split(context, spark):
+            for name in ("left", "right"):
+                spark.range(2).write.format("delta").mode("append").save(context.outlets[name].path)
+            context.outlets.told.extra["sent"] = 2
+        """,
+    )
+    project.add_event("x-go://now")
+    assert outcomes(project.run(spark)) == [("split", "success", ""), ("reader", "success", "")]
+    assert {each["asset"]: each["extra"] for each in project.events() if each["asset"] in ("left", "told")} == {
+        "left": {},
+        "told": {"sent": 2},
+    }
+    assert project.run(spark).runs == ()
+
+
+def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, made):
+    project = made(APPENDS, "def append(context, spark):\n    pass\n")
+    project.add_event("x-go://now")
+    summary = project.run(spark, check=False)
+    assert "its code has ended, but there is no Delta table at" in summary.runs[0].error
