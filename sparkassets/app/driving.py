@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.looking import Looking
 from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,6 +120,9 @@ class Driving(Looking):
         if request.rebuild:
             refuse_without_run(self.plan_backfill(request, at=at, over_budget=over_budget))
         asset = self.runnable(request.asset, "backfill")
+        if asset.runs_elsewhere:
+            hint = "start its job, which records itself by `project.run_of`"
+            raise InputError(f"asset {asset.name!r} has no code here: its own job runs it", hint=hint)
         if asset.partitioning.is_open:
             asset = self._context(at=at).asset(asset.name)
         works: list[Work] = [backfill_of(asset, request)]
@@ -166,9 +170,9 @@ class Driving(Looking):
         progress: Progress | None,
         check: bool,
         over_budget: bool,
-        lazily: bool = False,
+        computing: Callable[[], tuple[Engine, Outlets]] | None = None,
     ) -> Summary:
-        """Does the works; ``lazily`` starts Spark when it is first used, not before anything is claimed."""
+        """Does the works; what ``computing`` makes once something is due is started, Spark by default."""
         from sparkassets.app.keys import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
         from sparkassets.runtime.progress import RunFailedError, Silent
@@ -186,7 +190,7 @@ class Driving(Looking):
         driver = Driver(
             project=self.spec,
             ledger=self._ledger("run"),
-            computing=lambda: _unstarted(*self._ready(spark)) if lazily else self._ready(spark),
+            computing=computing or (lambda: self._ready(spark)),
             observer=given.observer,
             targets=given.targets(),
             leases=given.leases(),
@@ -221,9 +225,9 @@ class Driving(Looking):
             self._computing = self._adapters.computing(spark)
         return self._computing
 
+    def _unstarted(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+        """The same with an engine that is not started before it is used."""
+        from sparkassets.runtime.lazy import LazyEngine
 
-def _unstarted(engine: Engine, outlets: Outlets) -> tuple[Engine, Outlets]:
-    """The same with an engine that is not started before it is used."""
-    from sparkassets.runtime.lazy import LazyEngine
-
-    return LazyEngine(engine), outlets
+        engine, outlets = self._ready(spark)
+        return LazyEngine(engine), outlets

@@ -59,7 +59,7 @@ class History(Opened):
 
         return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
 
-    def run_of(self, run: str) -> tuple[RunRecord, str]:
+    def run_record(self, run: str) -> tuple[RunRecord, str]:
         """One run, and what its driver was called: host and process.
 
         Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sparkassets.app.driving import Driving
@@ -68,9 +69,8 @@ class Publishing(Driving):
         if not plan.runs:
             reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
             raise InputError(f"nothing is rolled back: {asset}: {reasons}")
-        return self._drive(
-            [Rollback(spec, run)], spark, at=None, progress=None, check=check, over_budget=True, lazily=True
-        )
+        works, computing = [Rollback(spec, run)], partial(self._unstarted, spark)
+        return self._drive(works, spark, at=None, progress=None, check=check, over_budget=True, computing=computing)
 
     def _publishing(self, asset: str) -> AssetSpec:
         from sparkassets.core.writes import Publish

@@ -9,6 +9,7 @@ from typing import Protocol
 from sparkassets.core.journal.entries import Entry
 from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.attended import plan_attended
 from sparkassets.core.planner.backfill import (
     all_blocks,
     divided,
@@ -96,6 +97,32 @@ class Rebuild:
     def ended(self, run: PlannedRun, result: RunResult) -> None:
         """What was tried is not tried again; a run that only settled an older one has tried nothing."""
         self._done = self._done or (result.adopted is None and run.request.rebuilds)
+
+
+class Attended:
+    """One run of an asset whose work is done in code that is not the project's."""
+
+    def __init__(self, asset: AssetSpec, blocks: PartitionSet, interval: tuple[int, int] | None) -> None:
+        self.select = (asset.name,)
+        self._blocks = blocks
+        self._interval = interval
+        self._done = False
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The run, until it has been tried."""
+        if self._done:
+            return Plan(context.now)
+        return plan_attended(context, context.asset(self.select[0]), self._blocks, self._interval)
+
+    def ended(self, run: PlannedRun, result: RunResult) -> None:
+        """It is tried once."""
+        del run, result
+        self._done = True
 
 
 class Rollback:

@@ -31,6 +31,7 @@ from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Invocations, Leases
 from sparkassets.state import DeltaStore
+from sparkassets.wiring.attending import Attending
 from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
@@ -51,7 +52,18 @@ _INVOCATIONS = Invocations()
 
 
 class Project(
-    Branching, Publishing, Timing, History, Announcing, Pausing, Marking, Tracing, Segmenting, Reporting, Caring
+    Attending,
+    Branching,
+    Publishing,
+    Timing,
+    History,
+    Announcing,
+    Pausing,
+    Marking,
+    Tracing,
+    Segmenting,
+    Reporting,
+    Caring,
 ):
     """A project with its state: what the command line does, in Python.
 

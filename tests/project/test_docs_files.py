@@ -66,6 +66,26 @@ def test_sql_and_a_function(project):
     assert list(assets["loads"].inlets) == ["orders"]
 
 
+def test_a_job_is_adopted_in_steps(project):
+    annotated, runs, statements, exported = blocks("docs/adopting.md", "yaml")
+    _script, function = blocks("docs/adopting.md", "python")
+    files = {"jobs__sales_dot_py": function.text, "jobs__export_dot_py": "def main():\n    pass\n"}
+    orders = "asset: orders\nsource: true\npath: lake/orders\npartition: {by: day, column: day}\n"
+    changes = "asset: changes\nsource: true\npath: lake/changes\n"
+    first = project(all_dot_yml=annotated.text, **files)
+    assert first["daily_sales"].runs_elsewhere
+    texts = [runs.text, orders, statements.text, changes, exported.text]
+    assets = project(all_dot_yml="---\n".join(texts), **files)
+    own = [each for each in assets.values() if each.writes_itself]
+    assert [
+        (each.name, each.runs_elsewhere, each.is_known_by_events) for each in sorted(own, key=lambda each: each.name)
+    ] == [
+        ("customers", False, False),
+        ("daily_sales", False, False),
+        ("exported", False, True),
+    ]
+
+
 def test_the_asset_of_the_readme(project):
     lines = re.findall(r"^    (.*)$", page("README.md"), flags=re.MULTILINE)
     asset, sql = lines.index("# conf/assets/flights.yml"), lines.index("-- conf/assets/flights.sql")

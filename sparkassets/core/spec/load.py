@@ -37,7 +37,7 @@ from sparkassets.core.spec.properties import compile_properties
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.secrets import secrets_of
-from sparkassets.core.spec.self_written import check_self_written, own_schedule
+from sparkassets.core.spec.self_written import check_self_written, schedule_elsewhere
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
 from sparkassets.core.spec.storage import overlaps, storage_uses
@@ -169,7 +169,7 @@ def _compile(
     schedule, fan = Schedule(), None
     if not keys.source and draft.sure("source"):
         inlets = _with_rules(draft, compile_inlets(draft, body.named, files, columns=columns), columns, code)
-        schedule = own_schedule(draft, body, compile_schedule(draft, _named(inlets), files, installed=timetables))
+        schedule = _schedule(draft, body, inlets, files, timetables)
         strategy, write = compile_strategy(draft, inlets, schedule)
         fan = compile_fan(draft, strategy)
         _check_template(draft, body, inlets, schedule, files, columns)
@@ -214,6 +214,18 @@ def _compile(
         lease_seconds=draft.seconds["lease"],
         outlets=tuple(name for name in keys.outlets or () if _is_outlet(files, name, of=draft.name)),
     )
+
+
+def _schedule(
+    draft: AssetDraft,
+    body: Body,
+    inlets: Mapping[str, InletSpec],
+    files: AssetFiles,
+    timetables: Mapping[str, Factory],
+) -> Schedule:
+    """When it is considered; never, where its job runs elsewhere."""
+    own = schedule_elsewhere(draft, body)
+    return own or compile_schedule(draft, _named(inlets), files, installed=timetables)
 
 
 def _is_outlet(files: AssetFiles, name: str, *, of: str) -> bool:

@@ -30,10 +30,10 @@ def check_self_written(draft: AssetDraft, body: Body) -> None:
         _check_place(draft, body)
 
 
-def own_schedule(draft: AssetDraft, body: Body, schedule: Schedule) -> Schedule:
-    """The schedule of an asset; none of one that has no code here, whose job something else starts."""
+def schedule_elsewhere(draft: AssetDraft, body: Body) -> Schedule | None:
+    """The schedule of an asset that has no code here: something else starts its job; None of any other."""
     if not draft.writes_itself or body.compiled is not None or not draft.sure("write", "sql", "python"):
-        return schedule
+        return None
     if (draft.at / "schedule").exists and draft.keys.schedule != "manual":
         message = f"asset {draft.name!r} has neither 'sql' nor 'python', so that nothing runs by its 'schedule'"
         hint = "leave it out where the job has a scheduler of its own and records itself by `project.run_of(…)`"

@@ -1,0 +1,145 @@
+"""Runs around code that nothing here starts: a job claims, succeeds or fails as a run of an asset."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from sparkassets.app.driving import Driving
+from sparkassets.errors import InputError, RunError, said
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.core.results import Summary
+    from sparkassets.ports import Engine, Outlets
+    from sparkassets.runtime.work import Work
+    from sparkassets.spark.context import Context
+
+
+class Attending(Driving):
+    """What a job that exists already can be a run of."""
+
+    @contextmanager
+    def run_of(
+        self,
+        asset: str,
+        *,
+        partition: str | Sequence[str] = (),
+        interval: str | None = None,
+        spark: SparkSession | None = None,
+    ) -> Iterator[Context]:
+        """Makes the code of the ``with`` a run of an asset: claimed when it begins, recorded when it ends.
+
+        What it changed in the asset's table by then is the run's event. No gate holds it back, and it is never retried.
+
+        Args:
+            asset: With ``write: self``.
+            partition: Keys ``A..B`` or ``A`` that it computes, of an asset with partitions.
+            interval: Its data interval, instants ``A..B``.
+            spark: The session that asks the asset's rules; the active one by default.
+
+        Raises:
+            InputError: There is no such asset or partition, or sparkassets writes its table.
+            RunError: Another run of the asset is under way; the code of the ``with`` does not begin then.
+            RunFailedError: The code has ended well, but what it wrote cannot be recorded.
+            StateError: The state cannot be used.
+        """
+        from sparkassets.runtime.progress import RunFailedError
+
+        work, meeting = self._attended(asset, partition, interval), _Meeting()
+        driving = threading.Thread(target=meeting.drive, args=(self, work, spark), name=f"run of {asset}", daemon=True)
+        driving.start()
+        context = meeting.begun.get()
+        if context is None:
+            driving.join()
+            raise meeting.refusal(asset)
+        try:
+            yield context
+        except BaseException as error:
+            meeting.end(error)
+            driving.join()
+            raise
+        meeting.end(None)
+        driving.join()
+        if meeting.failure is not None:
+            raise meeting.failure
+        if meeting.summary is not None and meeting.summary.failures:
+            raise RunFailedError(meeting.summary)
+
+    def _attended(self, name: str, partition: str | Sequence[str], interval: str | None) -> Work:
+        from sparkassets.app.backfilling import interval_asked, named_blocks
+        from sparkassets.runtime.work import Attended
+
+        asset = self.runnable(name, "run --select")
+        if not asset.writes_itself:
+            hint = "write 'write: self' where the asset's own code writes its table"
+            raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
+        if asset.partitioning.is_open:
+            asset = self._context().asset(name)
+        blocks = named_blocks(asset, [partition] if isinstance(partition, str) else partition)
+        return Attended(asset, blocks, interval_asked(asset, interval))
+
+    def _attend(self, work: Work, spark: SparkSession | None, meeting: _Meeting) -> Summary:
+        from sparkassets.spark.attended import AttendedEngine
+
+        def computing() -> tuple[Engine, Outlets]:
+            engine, outlets = self._ready(spark)
+            return AttendedEngine(self.spec, meeting.attend, meeting.give_up, engine), outlets
+
+        return self._drive([work], spark, at=None, progress=None, check=False, over_budget=True, computing=computing)
+
+
+class _Meeting:
+    """Where a driver's thread and the code that it records wait for each other."""
+
+    def __init__(self) -> None:
+        self.begun: SimpleQueue[Context | None] = SimpleQueue()
+        self.summary: Summary | None = None
+        self.failure: BaseException | None = None
+        self._ended: SimpleQueue[RunError | None] = SimpleQueue()
+
+    def drive(self, project: Attending, work: Work, spark: SparkSession | None) -> None:
+        """For the driver's thread: all of the invocation."""
+        try:
+            self.summary = project._attend(work, spark, self)  # noqa: SLF001  of this module
+        except BaseException as error:  # noqa: BLE001  raised where the run was asked for
+            self.failure = error
+        finally:
+            self.begun.put(None)
+
+    def attend(self, context: Context) -> None:
+        """For a run's thread: the code may begin; returns once it has ended.
+
+        Raises:
+            RunError: It failed, or nobody waits for it any more.
+        """
+        self.begun.put(context)
+        error = self._ended.get()
+        if error is not None:
+            raise error
+
+    def end(self, error: BaseException | None) -> None:
+        """The code has ended, with what it raised."""
+        if error is None:
+            self._ended.put(None)
+            return
+        failed = RunError(said(error))
+        failed.__cause__ = error
+        self._ended.put(failed)
+
+    def give_up(self) -> None:
+        """The run is cancelled; its code goes on, and what it does is the next run's."""
+        self._ended.put(RunError("given up before its code ended"))
+
+    def refusal(self, asset: str) -> BaseException:
+        """Why the code did not begin."""
+        if self.failure is not None:
+            return self.failure
+        waiting = self.summary.waiting if self.summary is not None else ()
+        why = "; ".join(dict.fromkeys(each.reason for each in waiting if each.asset == asset))
+        faults = "; ".join(self.summary.failures) if self.summary is not None else ""
+        return RunError(f"no run of {asset} can begin: {why or faults or 'another driver has claimed it'}")
