@@ -147,7 +147,8 @@ def test_the_outlet_is_the_target_before_the_run(engine, spark, tmp_path):
             "{{ 'INSERT' | raw }} INTO x SELECT 1",
             (
                 "query.sql:1: the SQL begins with 'INSERT'; expected one SELECT\n"
-                "  hint: write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
+                "  hint: write the SELECT only, whose rows land as `write` says; "
+                "with `write: self` statements write the target"
             ),
         ),
         ("SELECT 1 {{ ';' | raw }} DROP TABLE x", "query.sql:1: a second statement follows; expected one SELECT"),
