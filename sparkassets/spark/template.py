@@ -190,7 +190,7 @@ class _Relations:
         asset = self._order.asset
         if self._outlet is not None:
             return _Relation(self, f"outlet {asset.name}", self._outlet)
-        return relation_of(asset).sql if asset.storage is not None else _unfit(f"{asset.name} has no table")
+        return Sql(relation_of(asset).sql) if asset.storage is not None else _unfit(f"{asset.name} has no table")
 
     def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:
         """The text that stands for a relation until the query is put together."""

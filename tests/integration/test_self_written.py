@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from textwrap import dedent
 
@@ -263,3 +264,42 @@ def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, made):
     project.add_event("x-go://now")
     summary = project.run(spark, check=False)
     assert "its code has ended, but there is no Delta table at" in summary.runs[0].error
+
+
+def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, made):
+    project = made(
+        """
+        asset: daily
+        path: lake/daily
+        write: self
+        strategy: full_refresh
+        unchanged: skip
+        python: work.jobs:daily
+        schedule: x-go://now
+        partition: {by: day, column: day, start: 2026-09-01}
+        ---
+        asset: shown
+        partition: {by: day, column: day}
+        sql: SELECT day, n FROM {{ inlets.daily }}
+        """,
+        """
+        import os
+
+        def daily(context, spark):
+            days = os.environ["DAYS"].split()
+            rows = spark.createDataFrame([(day, 1) for day in days], "day string, n int")
+            writer = rows.selectExpr("CAST(day AS DATE) AS day", "n").write.format("delta").partitionBy("day")
+            writer.mode("append").save(context.outlets.daily.path)
+        """,
+    )
+    labels = project.spec.assets["shown"].partitioning.labels
+    told = []
+    for days in ("2026-09-01 2026-09-02", "2026-09-02"):
+        os.environ["DAYS"] = days
+        project.add_event("x-go://now")
+        summary = project.run(spark, at="2026-09-03")
+        told.append([(run.asset, run.status, labels(run.blocks)) for run in summary.runs if run.asset == "shown"])
+    assert told == [
+        [("shown", "success", ["2026-09-01..2026-09-02"])],
+        [("shown", "success", ["2026-09-02"])],
+    ]
