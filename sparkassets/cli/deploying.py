@@ -18,8 +18,8 @@ from sparkassets.core.instants import Duration, zone
 from sparkassets.core.phrases import few, listing, writable
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.timetables.presets import AS_CRONS
-from sparkassets.core.variables import asked
-from sparkassets.deploy import Deployment, Kind, Wheel, Written, files_of, wheel_of, write_owned
+from sparkassets.core.variables import PROFILE, asked
+from sparkassets.deploy import Deployment, Kind, Wheel, Written, files_of, requirements_of, wheel_of, write_owned
 from sparkassets.deploy.owned import Content
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
@@ -38,7 +38,8 @@ class Wanted:
         given: What ``--set`` says.
         timezone: Of ``cron``; the project's by default.
         library: A wheel of sparkassets.
-        cluster: As of a `Deployment`; so ``group``.
+        cluster: As of a `Deployment`; so ``group`` and ``mail``.
+        timeout: After which a start that has not ended is stopped.
         force: Whether to write over files that were changed by hand.
     """
 
@@ -53,10 +54,12 @@ class Wanted:
     library: Path | None = None
     cluster: tuple[str, str] | None = None
     group: str = ""
+    mail: str = ""
+    timeout: str = "1d"
 
 
-def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
-    """Writes the files of a deployment; what it is, and what became of the files.
+def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written, list[str]]:
+    """Writes the files of a deployment; what it is, what became of the files, and which profiles it has not and why.
 
     Raises:
         InputError: It cannot run so there, or files were changed by hand.
@@ -66,25 +69,29 @@ def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
     wanted = replace(wanted, cron=" ".join(AS_CRONS.get(wanted.cron, wanted.cron).split()))
     _check(wanted, project)
     environment = variables()
-    if kind in _IN_A_WHEEL:
-        _check_elsewhere(kind, project, environment, wanted.given)
-    wheel = _wheel(project, environment, wanted.library) if kind in _IN_A_WHEEL else None
+    profiles, left = _usual_first(project.profiles, project.profile), list[str]()
+    if kind == "kubernetes":
+        _refuse_inside(project)
+    elif kind == "databricks":
+        profiles, left = _targets(project, environment, wanted.given)
+    wheel = _wheel(kind, project, environment, wanted.library) if kind in _IN_A_WHEEL else None
     deployment = Deployment(
         project=project.name,
         folder=project.root,
         out=str(wanted.out.absolute()),
         arguments=_arguments(wanted.select, wanted.given),
         profile=project.profile,
-        profiles=_usual_first(project.profiles, project.profile),
+        profiles=profiles,
         cron=wanted.cron,
         timezone=wanted.timezone or project.timezone,
         loop=wanted.loop,
         variables=tuple(sorted(project.variables.keys() - wanted.given.keys() - project.secrets.keys())),
         wheel=wheel,
         library=wanted.library.name if wanted.library is not None else "",
-        requires=_requires(),
         cluster=wanted.cluster,
         group=wanted.group,
+        mail=wanted.mail,
+        timeout=_seconds(wanted.timeout),
         command=(sys.executable, "-m", "sparkassets"),
     )
     files = dict(files_of(kind, deployment))
@@ -92,7 +99,7 @@ def deployed(kind: Kind, wanted: Wanted) -> tuple[Deployment, Written]:
         files[f"dist/{wheel.name}"] = Content(wheel.data)
         if wanted.library is not None:
             files[f"dist/{wanted.library.name}"] = Content(wanted.library.read_bytes())
-    return deployment, write_owned(wanted.out, files, force=wanted.force)
+    return deployment, write_owned(wanted.out, files, force=wanted.force), left
 
 
 def _check(wanted: Wanted, project: ProjectSpec) -> None:
@@ -125,7 +132,7 @@ def next_commands(kind: Kind, deployment: Deployment, out: Path) -> list[str]:
                 f"{there} && databricks bundle deploy -t {target}",
             ]
         case "airflow":
-            return [f"cp {shlex.quote(str(out / f'{deployment.project}.py'))} $AIRFLOW_HOME/dags/"]
+            return [f"cp {shlex.quote(str(out / f'{deployment.name}.py'))} $AIRFLOW_HOME/dags/"]
         case "kubernetes":
             file = "deployment.yaml" if deployment.loop else "cronjob.yaml"
             version = deployment.wheel.version.replace("+", "-") if deployment.wheel else ""
@@ -134,7 +141,9 @@ def next_commands(kind: Kind, deployment: Deployment, out: Path) -> list[str]:
                 f"{there} && kubectl apply -f {file}",
             ]
         case "cron":
-            return [f"(crontab -l; tail -n 1 {shlex.quote(str(out / 'crontab'))}) | crontab -"]
+            script, line = str((out / f"{deployment.name}.sh").absolute()), shlex.quote(str(out / "crontab"))
+            others = f"crontab -l 2>/dev/null | grep -vF {shlex.quote(shlex.quote(script).replace('%', chr(92) + '%'))}"
+            return [f"({others}; tail -n 1 {line}) | crontab -"]
         case "systemd":
             started = f"{unit}.service" if deployment.loop else f"{unit}.timer"
             return [
@@ -161,44 +170,67 @@ def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ..
     return (*chosen, *(word for name, value in given.items() for word in ("--set", f"{name}={value}")))
 
 
-def _requires() -> str:
-    return f"sparkassets=={version('sparkassets')}"
+def _seconds(timeout: str) -> int:
+    found = Duration.parse(timeout)
+    seconds = found.days * 86_400 + found.seconds
+    if found.months or seconds <= 0:
+        raise InputError(f"--timeout {timeout} is no time that a start may take; expected one such as 6h or 1d")
+    return seconds
 
 
-def _wheel(project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> Wheel:
+def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> Wheel:
     from sparkassets.project.shipping import shipped_files
 
     files = shipped_files(project, environment)
-    requires = "sparkassets" if library is not None else _requires()
+    brings = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
+    requires = requirements_of(project, brings, spark=kind == "kubernetes")
     folder = Path(project.root).name
     return wheel_of(project.name, files, folder=folder, base=version("sparkassets"), requires=requires)
 
 
-def _check_elsewhere(
-    kind: Kind, project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
-) -> None:
-    """Refuses what would be lost with the machine that a run had."""
-    if kind == "kubernetes":
-        _refuse_inside(project)
-        return
+def _targets(
+    project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """The profiles that a bundle has a target for, the usual one first; and why it has none for others.
+
+    One that is asked for (``--profile``) is the only one. Else those are left out whose state or tables are on this
+    machine, as long as another one is not.
+
+    Raises:
+        InputError: One cannot run there, or there is none.
+    """
     if not project.profiles:
         hint = "write `profiles: {dev: {…}, prod: {…}}` into project.yml, each with a state and a warehouse of its own"
         raise InputError("a bundle has a target for each profile, and the project has no `profiles`", hint=hint)
     from sparkassets.wiring import Project
 
-    for name in project.profiles:
+    asked_for = environment.get(PROFILE)
+    found, refused = list[str](), dict[str, InputError]()
+    for name in (asked_for,) if asked_for else _usual_first(project.profiles, project.profile):
         own = Project.load(project.root, env=asked(environment, profile=name, given={})).spec
-        _refuse_inside(own)
-        missing = sorted(own.variables.keys() - given.keys() - own.secrets.keys())
-        if missing:
-            hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
-            raise InputError(
-                f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint
-            )
-        receivers = {each for asset in own.assets.values() for rule in asset.notify for each in rule.to}
-        if unknown := sorted(receivers - own.secrets.keys() - own.given.keys() - given.keys()):
-            hint = f"say where it is: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
-            raise InputError(f"`notify` names {few(unknown)}, which a task's environment has not", hint=hint)
+        try:
+            _refuse_inside(own)
+        except InputError as error:
+            refused[name] = error
+            continue
+        _refuse_unset(own, given)
+        found.append(name)
+    if not found:
+        raise next(iter(refused.values()))
+    return tuple(found), [f"no target {name!r}: {error.args[0]}" for name, error in refused.items()]
+
+
+def _refuse_unset(project: ProjectSpec, given: Mapping[str, str]) -> None:
+    """Refuses what a task's environment does not say."""
+    name = project.profile
+    missing = sorted(project.variables.keys() - given.keys() - project.secrets.keys())
+    if missing:
+        hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
+        raise InputError(f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint)
+    receivers = {each for asset in project.assets.values() for rule in asset.notify for each in rule.to}
+    if unknown := sorted(receivers - project.secrets.keys() - project.given.keys() - given.keys()):
+        hint = f"say where it is: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
+        raise InputError(f"`notify` names {few(unknown)}, which a task's environment has not", hint=hint)
 
 
 def _refuse_inside(project: ProjectSpec) -> None:

@@ -42,7 +42,8 @@ class Deployment:
         variables: Of the environment, those that the project needs.
         wheel: Of the project, where it is not run in its folder.
         library: The file name of a wheel of sparkassets that goes with it; empty where an index has it.
-        requires: What brings sparkassets where there is no such wheel.
+        timeout: Seconds after which a start that has not ended is stopped.
+        mail: Who is told of a start that failed; empty is nobody.
         cluster: The runtime and the type of nodes of a job's own cluster; None is serverless.
         group: May start the job and see what it does; empty is nobody else.
         command: What starts Python's sparkassets on this machine.
@@ -60,15 +61,21 @@ class Deployment:
     variables: tuple[str, ...] = ()
     wheel: Wheel | None = None
     library: str = ""
-    requires: str = ""
+    timeout: int = 86_400
+    mail: str = ""
     cluster: tuple[str, str] | None = None
     group: str = ""
     command: tuple[str, ...] = ("sparkassets",)
 
     @property
+    def name(self) -> str:
+        """By which it is told from other projects and other profiles."""
+        return f"{self.project}_{self.profile}" if self.profile else self.project
+
+    @property
     def resource(self) -> str:
         """Its name where letters are small and there is no underscore."""
-        return self.project.lower().replace("_", "-").strip("-")
+        return self.name.lower().replace("_", "-").strip("-")
 
     @property
     def run(self) -> tuple[str, ...]:
@@ -102,10 +109,13 @@ def _airflow(deployment: Deployment) -> _Files:
     _refuse_loop(deployment, "Airflow starts tasks that end")
     _refuse_filled_in(deployment.here, ("{{", "{%", "{#"), "Airflow")
     line = _typed(deployment.here)
-    return {f"{deployment.project}.py": _rendered("airflow.py.j2", deployment, line=line, year=_START_OF_TIME)}
+    more: dict[str, Any] = {"line": line, "year": _START_OF_TIME, "java": _java()}
+    return {f"{deployment.name}.py": _rendered("airflow.py.j2", deployment, **more)}
 
 
 def _kubernetes(deployment: Deployment) -> _Files:
+    if deployment.mail:
+        raise InputError("--mail: Kubernetes sends none", hint="`notify` of the project tells people")
     name = "deployment.yaml" if deployment.loop else "cronjob.yaml"
     return {
         name: _rendered("kubernetes.yaml.j2", deployment, literal=_literal),
@@ -115,16 +125,19 @@ def _kubernetes(deployment: Deployment) -> _Files:
 
 def _cron(deployment: Deployment) -> _Files:
     _refuse_loop(deployment, "cron starts what ends")
-    script = Path(deployment.out, f"{deployment.project}.sh")
-    log = Path(deployment.out, f"{deployment.project}.log")
-    line = f"{_typed((str(script),))} >> {_typed((str(log),))} 2>&1".replace("%", "\\%")
+    script = Path(deployment.out, f"{deployment.name}.sh")
+    more: dict[str, Any] = {"line": _typed(deployment.here), "java": _java(), "log": str(script.with_suffix(".log"))}
     return {
-        "crontab": _rendered("crontab.j2", deployment, line=line),
-        script.name: _rendered("run.sh.j2", deployment, line=_typed(deployment.here), java=_java(), executable=True),
+        "crontab": _rendered("crontab.j2", deployment, line=_typed((str(script),)).replace("%", "\\%")),
+        script.name: _rendered("run.sh.j2", deployment, **more, executable=True),
     }
 
 
 def _systemd(deployment: Deployment) -> _Files:
+    if deployment.mail:
+        raise InputError(
+            "--mail: systemd sends none", hint="`notify` of the project tells people, or an OnFailure= unit"
+        )
     unit = f"sparkassets-{deployment.resource}"
     line = " ".join(map(_unit_word, deployment.here))
     java = _escaped(f"JAVA_HOME={found}") if (found := _java()) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -45,7 +45,7 @@ class Wheel:
     data: bytes
 
 
-def wheel_of(project: str, files: Mapping[str, bytes], *, folder: str, base: str, requires: str) -> Wheel:
+def wheel_of(project: str, files: Mapping[str, bytes], *, folder: str, base: str, requires: Sequence[str]) -> Wheel:
     """The wheel of a project; its version changes whenever what is in it does.
 
     Args:
@@ -53,21 +53,22 @@ def wheel_of(project: str, files: Mapping[str, bytes], *, folder: str, base: str
         files: By path from the folder around the project's, which is how functions are found beside it.
         folder: The project's own, in ``files``.
         base: The version that what is in it is added to, such as ``0.1.0``.
-        requires: What brings sparkassets, such as ``sparkassets==0.1.0``.
+        requires: What it needs, such as ``sparkassets==0.1.0``.
     """
     package = f"{project.lower()}_sparkassets"
     command = f"sparkassets-{project}"
     inside = {f"{package}/files/{path}": data for path, data in files.items()}
     inside[f"{package}/__init__.py"] = b'"""The project, as sparkassets deploys it."""\n'
     inside[f"{package}/entry.py"] = _ENTRY.format(folder=folder).encode()
-    stamp = sha256(requires.encode())
+    stamp = sha256("\n".join(requires).encode())
     for path, data in sorted(inside.items()):
         stamp.update(f"\0{path}\0{len(data)}\0".encode() + data)
     version = f"{base}+h{stamp.hexdigest()[:12]}"
     info = f"{package}-{version}.dist-info"
     inside[f"{info}/METADATA"] = (
-        f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\nRequires-Dist: {requires}\n".encode()
-    )
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+        + "".join(f"Requires-Dist: {each}\n" for each in requires)
+    ).encode()
     inside[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: sparkassets\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     inside[f"{info}/entry_points.txt"] = f"[console_scripts]\n{command} = {package}.entry:main\n".encode()
     return Wheel(f"{package}-{version}-py3-none-any.whl", package, version, command, _packed(inside, info))

@@ -67,11 +67,16 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
         return conf, Archive()
     if gateway.is_submitted():
         if not gateway.has_class(EXTENSION):
-            jars = fetched_jars(_spark_home(), find_java())
+            jars = delta_jars()
             gateway.add_jars(jars)
             _give_to_executors(conf, installed, jars)
         return conf, Archive()
     return conf, _start_jvm(conf, installed, settings)
+
+
+def delta_jars() -> list[Path]:
+    """The jars that a session here gets beside Spark's own; fetched when they are not in the cache folder yet."""
+    return fetched_jars(_spark_home(), find_java())
 
 
 def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:

@@ -175,14 +175,35 @@ def test_the_entry_point_of_the_wheel_is_a_command_on_the_project(deploy, projec
     assert call("plan", "{{job.parameters.x}}").returncode == 2
 
 
+LOCAL = PROFILES.replace("/Volumes/dev/ops/shop/state", "./state")
+
+
+def test_a_profile_whose_tables_are_on_this_machine_has_no_target(deploy, project):
+    (project / "project.yml").write_text(LOCAL)
+    code, told, _, out = deploy("databricks")
+    assert code == 0
+    assert "no target 'dev': the state under profile 'dev' is in the project's folder (state)" in told
+    assert bundle(out)["targets"].keys() == {"prod"}
+    assert bundle(out)["targets"]["prod"]["default"] is True
+    assert json.loads(deploy("databricks", "--json")[1])["left_out"][0].startswith("no target 'dev': ")
+
+
+def test_the_profile_that_is_asked_for_is_the_only_target(deploy, project):
+    assert bundle(deploy("databricks", "--profile", "prod")[3])["targets"].keys() == {"prod"}
+    (project / "project.yml").write_text(LOCAL)
+    assert deploy("databricks", "--profile", "prod")[0] == 0
+    code, _, err, _ = deploy("databricks", "--profile", "dev")
+    assert code == 2
+    assert "the state under profile 'dev' is in the project's folder (state), which runs elsewhere" in err
+
+
 def test_what_would_be_lost_with_the_job_is_refused(deploy, project):
-    (project / "project.yml").write_text(PROFILES.replace("/Volumes/dev/ops/shop/state", "./state"))
+    (project / "project.yml").write_text(LOCAL.replace('"s3://lake/in"', "in"))
     code, _, err, out = deploy("databricks")
     assert code == 2
     assert "the state under profile 'dev' is in the project's folder (state), which runs elsewhere" in err
     assert not out.exists()
-    (project / "project.yml").write_text(PROFILES.replace('"s3://lake/in"', "in"))
-    assert "asset 'orders' under profile 'prod' is in the project's folder" in deploy("databricks")[2]
+    assert "asset 'orders' under profile 'prod' is in" in deploy("databricks", "--profile", "prod")[2]
 
 
 def test_a_bundle_takes_nothing_from_the_environment(deploy, project, monkeypatch):
@@ -190,7 +211,7 @@ def test_a_bundle_takes_nothing_from_the_environment(deploy, project, monkeypatc
     (project / "assets/shop.yml").write_text(ASSETS.replace("${FROM}", "${LAKE}"))
     code, _, err, _ = deploy("databricks")
     assert code == 2
-    assert "profile 'prod' takes LAKE from the environment, which a task has not" in err
+    assert "profile 'dev' takes LAKE from the environment, which a task has not" in err
     assert "secret-lake" not in err
     code, _, _, out = deploy("databricks", "--set", "LAKE=s3://a")
     assert code == 0
@@ -231,20 +252,24 @@ def test_no_credential_is_written(deploy):
     assert not out.exists()
 
 
-def test_a_dag_is_python_of_one_task(deploy):
+def test_a_dag_is_python_of_one_task(deploy, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/opt/java")
     code, told, _, out = deploy("airflow", "--profile", "prod")
     assert code == 0
     assert "cp " in told
-    text = (out / "shop.py").read_text()
+    text = (out / "shop_prod.py").read_text()
     tree = ast.parse(text)
-    compile(tree, "shop.py", "exec")
+    compile(tree, "shop_prod.py", "exec")
     calls = {
         each.func.id: each for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)
     }
-    given = {each.arg: ast.literal_eval(each.value) for each in calls["BashOperator"].keywords}
+    told = {each.arg: each.value for each in calls["BashOperator"].keywords}
+    assert ast.unparse(told.pop("execution_timeout")) == "pendulum.duration(seconds=86400)"
+    given = {name: ast.literal_eval(value) for name, value in told.items()}
     words = shlex.split(given["bash_command"])
     assert words[1:4] == ["-m", "sparkassets", "run"]
     assert words[-2:] == ["--profile", "prod"]
+    assert given["env"] == {"JAVA_HOME": "/opt/java"}
     dag = {each.arg: each.value for each in calls["DAG"].keywords}
     assert croniter.is_valid(ast.literal_eval(dag["schedule"]))
 
@@ -313,19 +338,19 @@ def test_the_line_of_cron_starts_a_script(deploy, tmp_path):
     assert code == 0
     line = (out / "crontab").read_text().splitlines()[-1]
     assert croniter.is_valid(" ".join(line.split()[:5]))
-    assert line.split()[5] == str(out / "shop.sh")
-    assert (out / "shop.sh").stat().st_mode & stat.S_IXUSR
+    assert line.split()[5] == str(out / "shop_dev.sh")
+    assert (out / "shop_dev.sh").stat().st_mode & stat.S_IXUSR
     assert "crontab -" in told
-    assert subprocess.run(["sh", "-n", out / "shop.sh"], check=False).returncode == 0
+    assert subprocess.run(["sh", "-n", out / "shop_dev.sh"], check=False).returncode == 0
 
 
 def test_a_script_says_which_variable_it_lacks(deploy, project, monkeypatch):
     monkeypatch.setenv("LAKE", "s3://hidden")
     (project / "assets/shop.yml").write_text(ASSETS.replace("${FROM}", "${LAKE}"))
     out = deploy("cron")[3]
-    assert "hidden" not in (out / "shop.sh").read_text()
+    assert "hidden" not in (out / "shop_dev.sh").read_text()
     ended = subprocess.run(
-        [out / "shop.sh"], check=False, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+        [out / "shop_dev.sh"], check=False, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True
     )
     assert ended.returncode != 0
     assert "LAKE: the project needs it" in ended.stderr
@@ -337,7 +362,7 @@ def test_units_are_what_systemd_reads(deploy, options):
     assert code == 0
     units = sorted(path.name for path in out.glob("sparkassets-*"))
     assert units == (
-        ["sparkassets-shop.service"] if options else ["sparkassets-shop.service", "sparkassets-shop.timer"]
+        ["sparkassets-shop-dev.service"] if options else ["sparkassets-shop-dev.service", "sparkassets-shop-dev.timer"]
     )
     if shutil.which("systemd-analyze"):
         command = ["systemd-analyze", "verify", "--user", "--man=no", *(out / each for each in units)]
@@ -383,19 +408,22 @@ def test_a_value_arrives_by_the_shell_as_it_was_given(noted, monkeypatch, tmp_pa
     monkeypatch.setenv("JAVA_HOME", '/opt/a $(false) `x` "j')
     out = noted(kind, "--set", f"NOTE={HOSTILE}")[3]
     if kind == "cron":
-        text = (out / "shop.sh").read_text()
+        text = (out / "shop_dev.sh").read_text()
     else:
-        calls = [each for each in ast.walk(ast.parse((out / "shop.py").read_text())) if isinstance(each, ast.keyword)]
+        calls = [
+            each for each in ast.walk(ast.parse((out / "shop_dev.py").read_text())) if isinstance(each, ast.keyword)
+        ]
         text = next(ast.literal_eval(each.value) for each in calls if each.arg == "bash_command")
     ended = subprocess.run(["sh", "-c", text], check=False, capture_output=True, text=True)
     assert ended.stderr == ""
-    assert f"NOTE={HOSTILE}" in ended.stdout.split("\0")
+    said = (out / "shop_dev.log").read_text() if kind == "cron" else ended.stdout
+    assert f"NOTE={HOSTILE}" in said.split("\0")
 
 
 def test_a_value_is_one_word_of_a_unit(noted, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", '/opt/50%/"j"')
     out = noted("systemd", "--set", f"NOTE={HOSTILE}")[3]
-    text = (out / "sparkassets-shop.service").read_text()
+    text = (out / "sparkassets-shop-dev.service").read_text()
     assert [line.partition("=")[0] for line in text.splitlines() if line.startswith("Exec")] == ["ExecStart"]
     word = r'"NOTE=a b\x0aExecStartPre=x \"q\" ' "'q'" r' \\ 100%% $$HOME $$(HOME) ; \xe2\x80\xa8 ü"'
     assert word in text
@@ -429,21 +457,21 @@ def test_a_path_with_a_line_break_is_refused(project, tmp_path, capsys):
 
 def test_a_file_that_was_changed_by_hand_is_not_written_over(deploy):
     out = deploy("airflow")[3]
-    (out / "shop.py").write_text("# mine\n")
+    (out / "shop_dev.py").write_text("# mine\n")
     code, _, err, _ = deploy("airflow")
     assert code == 2
-    assert "shop.py" in err
+    assert "shop_dev.py" in err
     assert "was changed by hand; nothing was written" in err
-    assert (out / "shop.py").read_text() == "# mine\n"
+    assert (out / "shop_dev.py").read_text() == "# mine\n"
     assert deploy("airflow", "--force")[0] == 0
-    assert "# mine" not in (out / "shop.py").read_text()
+    assert "# mine" not in (out / "shop_dev.py").read_text()
 
 
 def test_json_tells_what_was_written_and_what_comes_next(deploy):
     _, told, _, out = deploy("airflow", "--json")
     document = json.loads(told)
     assert document["folder"] == str(out)
-    assert document["written"] == ["shop.py"]
+    assert document["written"] == ["shop_dev.py"]
     assert len(document["next"]) == 1
 
 
@@ -457,3 +485,129 @@ def test_a_wheel_of_sparkassets_goes_with_it(deploy, tmp_path):
     archive = zipfile.ZipFile(BytesIO(own.read_bytes()))
     metadata = archive.read(next(each for each in archive.namelist() if each.endswith("METADATA"))).decode()
     assert re.search(r"^Requires-Dist: sparkassets$", metadata, flags=re.MULTILINE)
+
+
+def metadata_of(out):
+    """What the project's wheel needs."""
+    (wheel,) = (out / "dist").glob("shop_sparkassets*")
+    archive = zipfile.ZipFile(wheel)
+    text = archive.read(next(each for each in archive.namelist() if each.endswith("METADATA"))).decode()
+    return re.findall(r"^Requires-Dist: (.*)$", text, flags=re.MULTILINE)
+
+
+def test_the_packages_of_the_project_go_with_it(deploy, project):
+    listed = '[project]\nname = "x"\ndependencies = ["pandas>=2,<3", "pyspark>=4", "sparkassets[metrics]>=0.1"]\n'
+    (project.parent / "pyproject.toml").write_text(listed)
+    first, *rest = metadata_of(deploy("databricks")[3])
+    assert (first.partition("==")[0], rest) == ("sparkassets[metrics]", ["pandas>=2,<3"])  # a runtime has its Spark
+    first, *rest = metadata_of(deploy("kubernetes")[3])
+    assert (first.partition("==")[0], rest) == ("sparkassets[metrics,spark]", ["pandas>=2,<3", "pyspark>=4"])
+
+
+def test_the_packages_of_a_file_of_requirements_go_with_it(deploy, project):
+    (project / "more.txt").write_text("requests\n")
+    (project / "requirements.txt").write_text(
+        "# what it needs\n--index-url https://pypi.org/simple\n-r more.txt\n-e .\n"
+        "scikit-learn==1.5 \\\n    --hash=sha256:abc  # pinned\nlib @ https://h/lib.whl ; python_version > '3.9'\n"
+    )
+    (project.parent / "pyproject.toml").write_text("[tool.ruff]\nline-length = 99\n")
+    found = metadata_of(deploy("databricks")[3])[1:]
+    assert found == ["requests", "scikit-learn==1.5", "lib @ https://h/lib.whl ; python_version > '3.9'"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("../lib.whl", "requirements.txt:1: '../lib.whl' cannot be taken along"),
+        ("git+https://h/x", "requirements.txt:1: 'git+https://h/x' cannot be taken along"),
+        ("x @ https://me:hunter22@h/x", "requirements.txt:1: the requirement would write a credential into a file"),
+        ("-r /etc/hosts", "/etc/hosts, or it lies outside"),
+    ],
+)
+def test_what_cannot_be_taken_along_is_refused(deploy, project, line, told):
+    (project / "requirements.txt").write_text(f"{line}\n")
+    code, _, err, out = deploy("kubernetes")
+    assert (code, told in err, "hunter22" in err) == (2, True, False)
+    assert not out.exists()
+
+
+def test_what_the_yaml_implies_goes_with_it(deploy, project):
+    text = ASSETS + 'schedule: {any: [{at: "0 18 * * *", calendar: DE, roll: skip}, orders]}\n---\nasset: sky\n'
+    text += "sql: SELECT 1\nschedule: {sun: sunset, latitude: 52.37, longitude: 4.9}\n"
+    (project / "assets/shop.yml").write_text(text)
+    more = "openlineage: {namespace: x}\nnotify: {to: ALERTS}\nsecrets: {ALERTS: {scope: a, key: b}}\n"
+    (project / "project.yml").write_text(PROFILES + more)
+    first, *_ = metadata_of(deploy("databricks")[3])
+    assert first.partition("==")[0] == "sparkassets[calendars,notify,openlineage,sun]"
+
+
+@pytest.mark.parametrize("kind", ["airflow", "systemd", "kubernetes", "cron"])
+def test_two_profiles_have_names_of_their_own(deploy, kind):
+    def names(profile):
+        out = deploy(kind, "--profile", profile)[3]
+        texts = [path.read_text() for path in out.iterdir() if path.is_file() and path.name[0] != "."]
+        found = {path.name for path in out.iterdir() if path.name not in ("crontab", "Dockerfile", "dist")}
+        return found | set(re.findall(r'dag_id="(\w+)"|^  name: (\S+)', "\n".join(texts), flags=re.MULTILINE))
+
+    kept = {".sparkassets-deploy.json", "cronjob.yaml"}
+    assert not (names("dev") - kept) & (names("prod") - kept)
+
+
+def test_a_start_has_a_time_limit_and_somebody_is_told(deploy):
+    told = ("--timeout", "6h", "--mail", "ops@example.org")
+    job = bundle(deploy("databricks", *told)[3])["resources"]["jobs"]["shop"]
+    assert job["timeout_seconds"] == 21_600
+    assert job["email_notifications"] == {"on_failure": ["ops@example.org"]}
+    text = (deploy("airflow", *told)[3] / "shop_dev.py").read_text()
+    assert 'on_failure_callback=SmtpNotifier(to="ops@example.org")' in text
+    assert "execution_timeout=pendulum.duration(seconds=21600)" in text
+    script = (deploy("cron", *told)[3] / "shop_dev.sh").read_text()
+    assert "mail -s 'shop_dev failed' ops@example.org" in script
+    assert deploy("kubernetes", *told)[0] == deploy("systemd", *told)[0] == 2
+    spec = yaml.safe_load((deploy("kubernetes", *told[:2])[3] / "cronjob.yaml").read_text())["spec"]
+    assert spec["jobTemplate"]["spec"]["activeDeadlineSeconds"] == 21_600
+    assert "TimeoutStartSec=21600" in (deploy("systemd", *told[:2])[3] / "sparkassets-shop-dev.service").read_text()
+    assert "--timeout 1mo is no time" in deploy("cron", "--timeout", "1mo")[2]
+
+
+@pytest.fixture
+def started(deploy, monkeypatch, tmp_path):
+    """The script of cron, with a program in the place of Python that prints and fails."""
+    monkeypatch.setattr("sys.executable", str(tmp_path / "told"))
+    (tmp_path / "told").write_text("#!/bin/sh\necho it failed; exit 3\n")
+    (tmp_path / "told").chmod(0o755)
+    return deploy("cron")[3]
+
+
+def test_the_script_of_cron_says_why_it_failed_and_keeps_its_log_small(started):
+    log = started / "shop_dev.log"
+    log.write_text("x" * 11_000_000)
+    for _ in range(2):
+        ended = subprocess.run([started / "shop_dev.sh"], check=False, capture_output=True, text=True)
+        assert (ended.returncode, ended.stdout) == (3, "")
+        assert "shop_dev failed with code 3; the end of" in ended.stderr
+        assert ended.stderr.endswith("it failed\n")
+    assert log.read_text() == "it failed\nit failed\n"
+    assert (started / "shop_dev.log.1").stat().st_size == 11_000_000
+
+
+def test_the_line_of_cron_is_there_once_however_often_it_is_installed(started, tmp_path, deploy):
+    table = tmp_path / "table"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/crontab").write_text(
+        f'#!/bin/sh\nif [ "$1" = -l ]; then cat {table}; else cat > {table}.new; mv {table}.new {table}; fi\n'
+    )
+    (tmp_path / "bin/crontab").chmod(0o755)
+    table.write_text("0 0 * * * /bin/other\n")
+    for cron in ("0 6 * * *", "0 7 * * *"):
+        (command,) = json.loads(deploy("cron", "--cron", cron, "--json")[1])["next"]
+        path = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+        subprocess.run(["sh", "-c", command], check=True, env=path)
+    assert table.read_text() == f"0 0 * * * /bin/other\n0 7 * * * {started / 'shop_dev.sh'}\n"
+
+
+def test_the_image_holds_java_the_packages_and_the_jars(deploy):
+    lines = (deploy("kubernetes")[3] / "Dockerfile").read_text().splitlines()
+    assert [line for line in lines if "sparkassets.spark" in line] == ["RUN python -m sparkassets.spark"]
+    assert lines.index("USER spark") < lines.index("RUN python -m sparkassets.spark")  # into its own cache folder
+    assert "openjdk-17-jre-headless" in "".join(lines)

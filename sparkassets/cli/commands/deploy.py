@@ -35,6 +35,14 @@ def _options(own: F) -> F:
     for option in (
         json_option,
         click.option("--force", is_flag=True, help="Write also over files that were changed by hand."),
+        click.option("--mail", default="", metavar="ADDRESS", help="Who is told of a start that failed."),
+        click.option(
+            "--timeout",
+            default="1d",
+            show_default=True,
+            metavar="DURATION",
+            help="Stop a start that has not ended by then.",
+        ),
         click.option("--loop", metavar="DURATION", help="Do not end: look again after this pause, such as 60s."),
         click.option("--timezone", metavar="ZONE", help="Of --cron; the project's by default."),
         click.option(
@@ -113,13 +121,13 @@ def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
     from sparkassets.cli.deploying import Wanted, deployed, next_commands
 
     asked = Wanted(given=given_variables(), **wanted)
-    deployment, written = deployed(kind, asked)
+    deployment, written, left = deployed(kind, asked)
     steps = next_commands(kind, deployment, asked.out)
     if as_json:
-        told = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed, "next": steps}
-        print_json({"folder": str(asked.out), **told})
+        told = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed}
+        print_json({"folder": str(asked.out), **told, "left_out": left, "next": steps})
         return 0
     did = (("wrote", written.written), ("unchanged", written.unchanged), ("removed", written.removed))
-    lines = [f"{verb} {asked.out / name}" for verb, names in did for name in names]
+    lines = [*left, *(f"{verb} {asked.out / name}" for verb, names in did for name in names)]
     Terminal.of(sys.stdout).print(*lines, "", "next:", *(f"  {each}" for each in steps))
     return 0
