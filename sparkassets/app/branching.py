@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
-    from sparkassets.core.spec.model import AssetSpec
+    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
     from sparkassets.runtime.progress import Progress
     from sparkassets.runtime.work import Work
 
@@ -203,6 +203,26 @@ class Beside(Driving, History):
     def differs(self) -> bool:
         """Whether there is anything that the branch computes."""
         return bool(self._branch.fork.own)
+
+    @property
+    def named(self) -> ProjectSpec:
+        """The whole project, of which the branch computes and reads some."""
+        return self._base.spec
+
+    def selected(self, select: Collection[str] | None) -> Collection[str] | None:
+        """Those of the assets that the branch computes.
+
+        Raises:
+            InputError: One of them is not in the project, or the branch computes none of them.
+        """
+        if select is None or not self.differs:
+            return None
+        chosen, own = self._base.selected(select) or (), self._branch.fork.own
+        found = tuple(name for name in chosen if name in own)
+        if not found:
+            message = f"branch {self._branch.fork.name!r} does not compute {listing(tuple(chosen))}"
+            raise InputError(message, hint="the base has it as the code says; without --branch it runs there")
+        return found
 
     def runnable(self, name: str, verb: str) -> AssetSpec:
         """As of the project.

@@ -59,6 +59,11 @@ class Opened:
             raise InputError(message, hint=f"`sparkassets {verb} {asset.maker}`")
         return asset
 
+    @property
+    def named(self) -> ProjectSpec:
+        """The project whose assets can be named."""
+        return self.spec
+
     def selected(self, select: Collection[str] | None) -> Collection[str] | None:
         """The assets that may run; for an outlet the asset whose runs write it, too. None means all.
 

@@ -195,3 +195,31 @@ def test_other_partitions_are_promoted_at_once():
     [run] = dev.plan_promotion("dev").runs
     assert run.request.rebuilds
     assert run.partitions == ("2026-09-03..2026-09-30",)
+
+
+def test_what_differs_is_told_by_the_code_that_computed_the_base_not_by_what_the_base_last_heard_of():
+    memory = Memory()
+    base = memory.project(0)
+    base.add_event("s", partition="2025-01-01")
+    base.run(at="2025-02-01")
+    edited = memory.project(1)
+    edited.run(at="2025-02-01")
+    assert base._state("status").assets["a"].spec.definition == Definition("a1")
+    assert dict(edited.branch("dev")._branch.fork.own) == {"a": "its code is not the base's", "b": "it reads a"}
+    assert not memory.project(0).branch("dev").differs
+    edited.branch("dev").run(at="2025-02-01", select=["a"])
+    assert [run.asset for run in edited.plan_promotion("dev").runs] == ["a"]
+
+
+def test_what_a_branch_does_not_compute_is_not_denied_to_exist():
+    memory = Memory()
+    base = memory.of(bounded(0))
+    base.add_event("landed", partition="2026-09-02..2026-09-30")
+    base.run(at="2026-10-05")
+    assert memory.of(bounded(0)).branch("same").plan(at="2026-10-05", select=["orders"]).runs == ()
+    branch = memory.of(bounded(1)).branch("dev")
+    with pytest.raises(InputError, match="branch 'dev' does not compute orders"):
+        branch.plan(at="2026-10-05", select=["orders"])
+    assert [run.asset for run in branch.plan(at="2026-10-05", select=["orders", "daily"]).runs] == ["daily"]
+    with pytest.raises(InputError, match="no asset 'ordres'"):
+        branch.plan(select=["ordres"])

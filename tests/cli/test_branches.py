@@ -52,3 +52,10 @@ def test_code_that_the_branch_has_not_run_is_refused_by_a_dry_promotion_as_well(
     assert refused[0] == 2
     assert refused[2].startswith("error: branch 'dev' has not run daily_revenue as it is now\n  hint: ")
     assert said("promote", "dev", "--dry-run") == refused
+
+
+def test_select_in_a_branch_takes_any_asset_of_the_project(said):
+    said("run")
+    code, out, _ = said("plan", "--branch", "same", "--select", "daily_revenue")
+    assert code == 0
+    assert out.splitlines()[2:] == ["nothing differs from the base: the branch computes nothing"]

@@ -48,7 +48,7 @@ def command(
     """
     project = in_branch(open_project(folder), branch)
     with project.connect() if spark else nullcontext():
-        plan = project.plan(at=at, select=selected(project.spec, select), estimate=estimate)
+        plan = project.plan(at=at, select=selected(project.named, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document

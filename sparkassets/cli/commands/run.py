@@ -52,7 +52,7 @@ def command(
     """
     every_seconds = _seconds(loop)
     project = in_branch(open_project(folder), branch)
-    names = selected(project.spec, select)
+    names = selected(project.named, select)
     return drive(
         project,
         lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),

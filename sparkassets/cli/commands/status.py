@@ -49,7 +49,7 @@ COLUMNS = [
 def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
     """Show what is known of every asset, upstream first."""
     project = in_branch(open_project(folder), branch, existing=True)
-    names = selected(project.spec, select)
+    names = selected(project.named, select)
     found = [each for each in project.status(at=at) if names is None or each.asset in names]
     if as_json:
         print_json([status_document(status, project.spec) for status in found])

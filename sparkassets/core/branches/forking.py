@@ -8,9 +8,10 @@ from dataclasses import replace
 from sparkassets.core.branches.places import state_of, storage_in, warehouse_of
 from sparkassets.core.conditions import AnyOf, Leaf
 from sparkassets.core.journal.specs import FoldSpec, fold_spec
-from sparkassets.core.journal.state import State
+from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.redefined import others, own_id, there_of
 from sparkassets.core.spec.graph import upstream
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec
 from sparkassets.core.strategies import DateRange, Segments
@@ -51,17 +52,17 @@ def forked(project: ProjectSpec, name: str, base: State, branch: State) -> Fork:
     Raises:
         InputError: Something of it cannot be in a branch.
     """
-    others = (each for each in project.assets.values() if not each.writes_itself)
-    fresh = {each.name: why for each in others if (why := _unlike(each, project, base))}
+    context = PlanningContext(project, base, now=0, clock=0)
+    computed = (each for each in project.assets.values() if not each.writes_itself)
+    fresh = {each.name: why for each in computed if (why := _unlike(each, project, context))}
     own = _own(project, branch, fresh)
     fresh = {each: why for each, why in fresh.items() if project.assets[each].source is not None}
     edges = upstream(project.assets)
     read = dict.fromkeys(up for each in own for up in edges[each] if up not in own)
-    bounds = PlanningContext(project, base, now=0, clock=0)
     assets = {
         each.name: replace(
             _computed(each, project, name, own) if each.name in own else _read(each, fresh),
-            reach=_reach(each, bounds, own),
+            reach=_reach(each, context, own),
         )
         for each in project.assets.values()
         if each.name in own or each.name in read
@@ -108,23 +109,32 @@ def _own(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict
     return found
 
 
-def _unlike(asset: AssetSpec, project: ProjectSpec, base: State) -> str | None:
+def _unlike(asset: AssetSpec, project: ProjectSpec, base: PlanningContext) -> str | None:
     """Why an asset is not what the base has under its name; None where it is, and of outlets."""
     if asset.maker:
         return None
-    known, spec = base.assets.get(asset.name), fold_spec(asset, project)
+    known, spec = base.state.assets.get(asset.name), fold_spec(asset, project)
     if known is None:
         return "the base does not have it"
-    before = known.spec.declared
-    if asset.source is None and _code(spec) != _code(before):
+    if asset.source is None and _has_other_code(base.asset(asset.name), known):
         return "its code is not the base's"
-    if _shape(spec) != _shape(before):
+    if known.former is not None or _shape(spec) != _shape(known.spec.declared):
         return "its partitions, inlets or place are not the base's"
     return None
 
 
-def _code(spec: FoldSpec) -> str:
-    return spec.definition.id if spec.definition is not None else ""
+def _has_other_code(asset: AssetSpec, known: AssetState) -> bool:
+    """Whether the base's table was computed by other code; where nothing was computed, whether the base knows other.
+
+    What the base last heard of the code tells nothing of the rows: whoever runs anything on the base from a checkout
+    tells it of all code there.
+    """
+    if any(there_of(asset, known, each) for each in known.made):
+        last = max(known.made, key=lambda each: (each.at, each.since))
+        stands = asset.on_code_change == "ignore" and last.definition.id == own_id(asset)
+        return not stands and bool(others(asset, known))
+    before = known.spec.definition
+    return own_id(asset) != (before.id if before is not None else "")
 
 
 def _shape(spec: FoldSpec) -> tuple[object, ...]:

@@ -161,13 +161,21 @@ def in_the_way(
 
     A table that was computed by other partitions is computed as a whole before anything else.
     """
-    live = running(context, asset, state)
-    if live and (whole or not goes_beside(context, asset, state)):
-        return Plan(context.now, (), tuple(replace(each, blocks=blocks) for each in live))
-    if not whole and (others := losses.other_partitions(asset, state)) is not None:
-        return Plan(context.now, (), (Waiting(asset.name, others, None, blocks, stuck=True),))
+    if waiting := _before(context, asset, state, blocks, whole=whole):
+        return Plan(context.now, (), waiting)
     slots = [slot for slot in state.chains if slot] if whole else leftovers(context, asset, state)
     return Plan(context.now, tuple(settling(context, asset, state, slots))) if slots else None
+
+
+def _before(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool
+) -> tuple[Waiting, ...]:
+    """What a backfill waits for: runs that live, or the rebuild of a table that other partitions were computed into."""
+    live = running(context, asset, state)
+    if live and (whole or not goes_beside(context, asset, state)):
+        return tuple(replace(each, blocks=blocks) for each in live)
+    others = None if whole else losses.other_partitions(asset, state)
+    return (Waiting(asset.name, others, None, blocks, stuck=True),) if others is not None else ()
 
 
 def leftovers(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:

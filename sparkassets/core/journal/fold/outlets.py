@@ -9,7 +9,7 @@ from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import Numbered, OutletEntry
 from sparkassets.core.journal.fold import datasets, iterations, keys
 from sparkassets.core.journal.fold.losses import after_success, replaced_under
-from sparkassets.core.journal.fold.runs import last_run, replaces_all, with_instance
+from sparkassets.core.journal.fold.runs import former_after, last_run, with_instance
 from sparkassets.core.journal.fold.workspace import Workspace
 
 
@@ -34,7 +34,7 @@ def written(work: Workspace, entry: OutletEntry, numbered: Numbered) -> None:
         coverage=after.coverage if entry.blocks.is_everything else after.coverage | (counted - again),
         done=max(asset.done, entry.token),
         last=last_run(asset, entry, claim, numbered),
-        former=None if replaces_all(entry, claim) else asset.former,
+        former=former_after(asset, entry, claim),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
         iterations=iterations.published(after, entry, numbered),
     )

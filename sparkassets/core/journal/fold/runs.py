@@ -26,7 +26,7 @@ from sparkassets.core.journal.fold.made import computed_by
 from sparkassets.core.journal.fold.removal import computed
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.questions import Question, asked_of
-from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, Instance, LastRun
+from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, FormerPartitions, Instance, LastRun
 from sparkassets.core.journal.taken import after_run
 from sparkassets.core.journal.withheld import TOLD_BESIDES
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
@@ -205,7 +205,7 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         done=max(asset.done, entry.token),
         chain=asset.without_chain(entry.recorder),
         last=last_run(asset, entry, claim, numbered),
-        former=None if replaces_all(entry, claim) else asset.former,
+        former=former_after(asset, entry, claim),
         skip=None if entry.published else asset.skip,
         withheld=withheld.after_success(work, asset, entry, claim, numbered),
         costs=_with_cost(asset, entry),
@@ -316,9 +316,12 @@ def last_run(
     )
 
 
-def replaces_all(entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None) -> bool:
-    """Whether the run's rows took the place of all that the table held."""
-    return entry.blocks.is_everything or (claim is not None and claim.request.rebuilds)
+def former_after(
+    asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None
+) -> FormerPartitions | None:
+    """What the table still holds by former partitions; nothing once a run's rows took the place of all."""
+    replaces_all = entry.blocks.is_everything or (claim is not None and claim.request.rebuilds)
+    return None if replaces_all else asset.former
 
 
 def _told(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
