@@ -33,15 +33,18 @@ def _only_by_hand(asset: AssetSpec, state: AssetState) -> str | None:
 
 
 def other_partitions(asset: AssetSpec, state: AssetState) -> str | None:
-    """Why a table that was computed by other partitions is not written by the present ones, and what to do."""
-    if state.former is None or not asset.partitioning.is_partitioned:
+    """Why a table that was computed by other partitions is not written by the present ones, and what to do.
+
+    An asset that writes its own table answers for its rows itself.
+    """
+    if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
         return None
     before = state.former.partitioning.described_with_columns or "as a whole"
-    name = asset.maker or asset.name
-    return (
-        f"its table was computed {before}, and its partitions are {asset.partitioning.described_with_columns} now: "
-        f"`sparkassets backfill {name} --rebuild` computes all of it anew"
-    )
+    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it anew"
+    if asset.fan is not None:  # no one run has the params of all segments
+        rebuild = "remove the table, and the next runs compute all of it anew"
+    now = asset.partitioning.described_with_columns
+    return f"its table was computed {before}, and its partitions are {now} now: {rebuild}"
 
 
 def advised(asset: AssetSpec, loss: Loss) -> str:

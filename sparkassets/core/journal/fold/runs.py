@@ -30,7 +30,7 @@ from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks,
 from sparkassets.core.journal.taken import after_run
 from sparkassets.core.journal.withheld import TOLD_BESIDES
 from sparkassets.core.partitions import PartitionSet, StampedPartitions
-from sparkassets.core.runs import Division, RunCost
+from sparkassets.core.runs import Division, Promotion, RunCost
 from sparkassets.core.validations import Verdict
 
 INSTANCES = 1000
@@ -212,9 +212,13 @@ def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: 
         redo=requests.answered(asset.redo, entry),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
         iterations=iterations.published(asset, entry, numbered),
-        taken=after_run(asset.taken, entry.published, claim.request.promotes if claim is not None else None),
+        taken=after_run(asset.taken, entry.published, _promoted_by(claim)),
     )
     return requests.of_known(settled)
+
+
+def _promoted_by(claim: ClaimEntry | None) -> Promotion | None:
+    return claim.request.promotes if claim is not None else None
 
 
 def _with_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
