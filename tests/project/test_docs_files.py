@@ -58,11 +58,14 @@ def test_sources_of_each_kind(project):
 def test_sql_and_a_function(project):
     (sql,) = blocks("docs/functions.md", "sql")
     loads, scores = blocks("docs/functions.md", "yaml")
-    (function,) = blocks("docs/functions.md", "python")
+    function, rates = blocks("docs/functions.md", "python")
     columns = "columns: {id: bigint, amount: double, updated_at: timestamp}\n"
     files = {"loads_dot_yml": loads.text, "loads_dot_sql": sql.text, "jobs__scores_dot_py": function.text}
+    daily = "asset: rates\nschedule: '@daily'\npython: jobs.rates:load\n"
+    files |= {"jobs__rates_dot_py": rates.text, "rates_dot_yml": daily}
     assets = project(**files, scores_dot_yml=scores.text, orders_dot_yml=ORDERS + columns)
     assert assets["scores"].body.arguments == ("orders", "context")
+    assert assets["rates"].body.arguments == ("context", "spark")
     assert list(assets["loads"].inlets) == ["orders"]
 
 
