@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sparkassets.authoring.current import get_current_context
+
 _GRAINS: Final = {
     "@hourly": "hour",
     "@daily": "day",
@@ -51,13 +53,32 @@ class PartitionBySequence:
 
 @dataclass(frozen=True)
 class PartitionAtRuntime:
-    """Segments that runs add: ``context.add_partition("nl")``."""
+    """Segments that runs add.
 
+    Attributes:
+        name: Of the dimension, as keys of a product name it; the column by default.
+        column: Of the asset's table that holds the segments; the name by default.
+
+    >>> PartitionAtRuntime(name="customer").plain()
+    {'segments': 'runtime', 'column': 'customer'}
+    """
+
+    name: str | None = None
     column: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """It as YAML has it."""
-        return {"segments": "runtime"} | _said(self)
+        column = self.column or self.name
+        return {"segments": "runtime"} | ({"column": column} if column else {})
+
+    def add_partition(self, key: object) -> None:
+        """Says that there is a segment, as ``context.add_partition(key)`` does, inside the function that a run calls.
+
+        Raises:
+            RuntimeError: No run calls it.
+            RunError: The asset has no such dimension, or this is no key.
+        """
+        get_current_context().add_partition(key, self.column or self.name)
 
 
 @dataclass(frozen=True)

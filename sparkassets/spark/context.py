@@ -207,7 +207,7 @@ def context_of(
         ts=start.isoformat() if start else None,
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
-        partitions=tuple(_blocks(asset.partitioning, order.blocks)),
+        partitions=blocks_of_parts(asset.partitioning, order.blocks),
         params=asset.params_of(order.blocks),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
@@ -223,6 +223,11 @@ def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str])
     own = {} if order.outlets else {"extra": extra}
     found = ((name, folders.get(name) or (place.shown if place is not None else "")) for name, place in places)
     return Outlets({name: Outlet(name, path, **own) for name, path in found})
+
+
+def blocks_of_parts(partitioning: Partitioning, parts: PartitionSet) -> tuple[Block, ...]:
+    """Each of the partitions, oldest first; of an asset without partitions none."""
+    return tuple(_blocks(partitioning, parts))
 
 
 def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.instants import zone
+from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import FILES, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, PythonBody
 from sparkassets.core.writes import Publish
@@ -26,7 +27,7 @@ from sparkassets.errors import RunError
 from sparkassets.files.stores import local_path
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
-from sparkassets.spark.context import Block, Context
+from sparkassets.spark.context import Block, Context, blocks_of_parts
 from sparkassets.spark.table import path_of
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class OwnFolder:
                 hint="write the files there, or return the rows",
             )
         own = {**context.extra, **(context.outlets[name].extra if name in context.outlets else {})}
-        rows = list(_partitions(self._order.asset, context.partitions))
+        rows = list(_partitions(self._order.asset, self._blocks(context)))
         types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
         extra = json.dumps(own, sort_keys=True, ensure_ascii=False)
         said = [
@@ -140,6 +141,25 @@ class OwnFolder:
         schema = ", ".join(f"{sqltext.name(name)} {kind}" for name, kind in types.items())
         frame = session.createDataFrame(said, schema).selectExpr("*", "current_timestamp() AS published_at")
         return frame.withMetadata("folder", {"comment": _TOLD})
+
+    def _blocks(self, context: Context) -> Sequence[Block]:
+        """The partitions that the files are of: those of the run, and what its function added.
+
+        Raises:
+            RunError: No segment was known, and none was added.
+        """
+        order = self._order.finding(context.added)
+        if not context.added or (order.found == NOTHING and not order.finds_segments):
+            found = context.partitions
+        else:
+            parts = order.asset.partitioning.came_out(order.blocks, context.added)
+            found = blocks_of_parts(order.asset.partitioning, parts)
+        if any(len(block.segments) < len(order.asset.partitioning.segments) for block in found):
+            raise RunError(
+                f"{order.asset.name}: its function wrote files of all segments, and none is known",
+                hint="say which there are: context.add_partition(key)",
+            )
+        return found
 
     def discard_if_empty(self) -> None:
         """Removes what is left of it where rows are published instead."""

@@ -102,8 +102,25 @@ def test_values_as_yaml_has_them():
     assert type(plain(Grain.DAY)) is str
     assert plain({daily: {"window": "7d"}}) == {"daily": {"window": "7d"}}
     assert plain(PartitionAtRuntime()) == {"segments": "runtime"}
+    assert plain(PartitionAtRuntime(name="customer")) == {"segments": "runtime", "column": "customer"}
+    assert plain(PartitionAtRuntime(name="active", column="customer")) == {"segments": "runtime", "column": "customer"}
     with pytest.raises(ValueError, match="expected whole seconds"):
         plain(timedelta(milliseconds=1))
+
+
+def test_a_partition_at_runtime_adds_segments_while_a_run_calls_the_function():
+    added = []
+
+    class Run:
+        def add_partition(self, key, dimension=None):
+            added.append((key, dimension))
+
+    customers = PartitionAtRuntime(name="customer")
+    with current(Run()):
+        customers.add_partition(key=7)
+    assert added == [(7, "customer")]
+    with pytest.raises(RuntimeError, match="no current run here"):
+        customers.add_partition(key=8)
 
 
 def test_what_is_declared_is_told_to_who_asks():

@@ -9,7 +9,7 @@ from sparkassets.project import load
 from tests.documents import blocks, page
 
 PAGE = "docs/assets-in-python.md"
-FIRST, CHECKED, SPLIT, SECOND = (each.text for each in blocks(PAGE, "python"))
+FIRST, MODELS, CHECKED, SPLIT, SECOND = (each.text for each in blocks(PAGE, "python"))
 
 
 @pytest.fixture
@@ -29,6 +29,12 @@ def test_the_modules_are_a_project(loaded):
     own = ["best_day", "checked", "days", "orders", "revenue", "sales_de", "sales_nl"]
     assert sorted(project.assets) == sorted([*own, "split", "train", "test"])
     assert project.assets["best_day"].schedule.text == "revenue & @daily | x-drop://inbox"
+
+
+def test_customers_are_discovered(loaded):
+    readings = 'from sparkassets import asset\nasset("readings", source="csv", at="readings/*.csv")\n'
+    project = loaded(readings=readings, models=MODELS)
+    assert project.assets["energy_model"].partitioning.open_columns == ("customer",)
 
 
 def test_partitions_are_those_of_yaml(loaded):
