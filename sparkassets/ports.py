@@ -11,7 +11,7 @@ from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, Viewed
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.partitions.plain import parts_from, parts_to
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
@@ -246,6 +246,30 @@ class Observation:
     def is_news(self) -> bool:
         """Whether there is anything to record: an update, or a move of the position."""
         return self.whole or self.version is not None or bool(self.changed or self.removed or self.cursor or self.views)
+
+
+@frozen
+class FileContent:
+    """What of a source's partitions by value one file holds.
+
+    Attributes:
+        parts: The partitions of its rows.
+        left_out: By column some of the values that are in none, ascending.
+    """
+
+    parts: PartitionSet
+    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class TextFiles(Protocol):
+    """Looks into CSV and JSON files, which Spark alone reads."""
+
+    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+        """What each file holds, by its path relative to the source's folder; None as long as there is no session.
+
+        Raises:
+            SourceError: A file cannot be read, or lacks a column.
+        """
 
 
 class SourceObserver(Protocol):

@@ -143,9 +143,9 @@ def _field(fields: Mapping[str, Any], name: str, *, source: str) -> Mapping[str,
     if found is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, fields, n=1)
+        near, has = get_close_matches(name, fields, n=1), f"; it has {', '.join(fields)}" if fields else ""
         raise SourceError(
-            f"the source '{source}' has no column '{name}'; it has {', '.join(fields)}",
+            f"the source '{source}' has no column '{name}'{has}",
             hint=f"did you mean '{near[0]}'?" if near else None,
         )
     return found

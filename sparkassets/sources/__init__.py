@@ -1,18 +1,18 @@
-"""What changed in files and Delta tables that others write, without a JVM."""
+"""What changed in files and Delta tables that others write, without a JVM but for values in text files."""
 
 from __future__ import annotations
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import SourceObserver
+from sparkassets.ports import SourceObserver, TextFiles
 from sparkassets.sources.targets import DeltaTargets
 
 __all__ = ["DeltaTargets", "observer"]
 
 
-def observer(asset: AssetSpec) -> SourceObserver | None:
+def observer(asset: AssetSpec, *, texts: TextFiles) -> SourceObserver | None:
     """Who looks at ``asset``; None for a source that only ``events add`` tells about, and for what asks no look.
 
-    Of what is no source the values are looked at that others go by.
+    Of what is no source the values are looked at that others go by. CSV and JSON files are read by ``texts``.
     """
     if asset.storage is None or (asset.source is None and not asset.views):
         return None
@@ -24,4 +24,4 @@ def observer(asset: AssetSpec) -> SourceObserver | None:
         return DeltaObserver()
     from sparkassets.sources.files import FileObserver
 
-    return FileObserver()
+    return FileObserver(texts)

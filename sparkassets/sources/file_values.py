@@ -1,15 +1,13 @@
-"""In which partitions the rows of one file of a source are, by the values of its columns: of CSV, JSON or Parquet.
+"""In which partitions the rows of one Parquet file of a source are, by the values of its columns.
 
-Of a Parquet file only its footer is read where the statistics tell, else the columns that are asked for; of text files
-all of it. What Spark takes for a value of the declared type is one here.
+Only its footer is read where the statistics tell, else the columns that are asked for.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from datetime import date
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
@@ -18,13 +16,10 @@ from sparkassets.core.phrases import writable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import columns_of
 from sparkassets.delta.data_files import open_file
-from sparkassets.delta.parts import ALWAYS, Cell, FileParts
-from sparkassets.delta.segments import FileSegments
-from sparkassets.delta.times import NULL, FileTimes, Span
+from sparkassets.delta.parts import Cell, FileParts
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
-from sparkassets.sources.file_texts import csv_header, csv_texts, json_texts, uncompressed, value_of
-from sparkassets.sources.left_out import NAMED
+from sparkassets.ports import FileContent
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -55,8 +50,8 @@ class FileValues:
     view: Partitioning
     root: str
 
-    def look(self, path: str, segment: Segment) -> tuple[PartitionSet, Mapping[str, list[str]]]:
-        """The partitions of the file's rows, and by column some of the values that are in none.
+    def look(self, path: str, segment: Segment) -> FileContent:
+        """The partitions of the file's rows.
 
         Args:
             path: Relative to the root.
@@ -67,13 +62,9 @@ class FileValues:
         """
         fields = dict(zip(self.asset.layout.segment_columns, segment, strict=True))
         told = {column: fields[column] for column in self.view.columns if column in fields}
-        kind = self.asset.source.kind if self.asset.source is not None else "parquet"
         try:
             with closing(self._open(path)) as stream:
-                if kind == "parquet":
-                    parts, cells = self._of_parquet(stream, told)
-                else:
-                    parts, cells = (self._of_json if kind == "json" else self._of_csv)(stream, path, told)
+                parts, cells = self._cells(stream, told)
         except SourceError as error:
             raise SourceError(f"{error.args[0]} (in the file '{writable(path)}')", hint=error.hint) from error
         except (OSError, ValueError, EOFError) as error:
@@ -82,8 +73,8 @@ class FileValues:
                 f"the file '{writable(path)}' of the source '{self.asset.name}' cannot be read: {reason}",
                 hint="take it away or write it again; 'settle' leaves alone what is still being written",
             ) from error
-        left = {column: sorted(some)[:NAMED] for column, some in sorted(parts.ignored.items())}
-        return PartitionSet.of_slots(cells), left
+        left = {column: sorted(some) for column, some in parts.ignored.items()}
+        return FileContent(PartitionSet.of_slots(cells), left)
 
     def _open(self, path: str) -> BinaryIO:
         return open_file(self.root, quote(path))
@@ -102,9 +93,7 @@ class FileValues:
         schema = json.dumps({"fields": fields})
         return FileParts.of(columns_of(schema, self.view, source=self.asset.name), self.view)
 
-    # ------------------------------------------------------------------ kinds of files
-
-    def _of_parquet(self, stream: BinaryIO, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
+    def _cells(self, stream: BinaryIO, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
         from pyarrow.parquet import ParquetFile
 
         from sparkassets.sources.delta_rows import Wanted, rows_of
@@ -118,25 +107,6 @@ class FileValues:
             segment = parts.segment_of(values) if parts.segments else ()
             cells += [(segment, span)] if count and segment is not None else []
         return parts, cells
-
-    def _of_json(self, stream: BinaryIO, path: str, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
-        options = self.asset.source.options if self.asset.source is not None else {}
-        parts = self._parts({name: kind.lower() for name, kind in self.asset.columns.items()}, told)
-        read = [each.physical for each in parts.columns if each.name not in told]
-        texts = json_texts(uncompressed(stream, path), read, options)
-        return parts, list(_cells(parts, texts, told))
-
-    def _of_csv(self, stream: BinaryIO, path: str, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
-        options = self.asset.source.options if self.asset.source is not None else {}
-        fields = {column.lower() for column in self.asset.layout.columns}
-        declared = {name: kind.lower() for name, kind in self.asset.columns.items() if name.lower() not in fields}
-        names = csv_header(uncompressed(stream, path), list(declared), options)
-        if not names:  # there is nothing in it
-            return self._parts(dict.fromkeys(self.view.columns, "string"), told), []
-        parts = self._parts({name: declared.get(name, "string") for name in names}, told)
-        read = [each.physical for each in parts.columns if each.name not in told]
-        with closing(self._open(path)) as again:
-            return parts, list(_cells(parts, csv_texts(uncompressed(again, path), names, read, options), told))
 
 
 def _types(file: ParquetFile) -> dict[str, str]:
@@ -155,30 +125,3 @@ def _types(file: ParquetFile) -> dict[str, str]:
             text = text.replace("decimal128", "decimal").replace(" ", "")
         found[str(field.name)] = _OF_ARROW.get(text, text)
     return found
-
-
-def _cells(parts: FileParts, rows: Iterable[tuple[str | None, ...]], told: Mapping[str, str]) -> Iterator[Cell]:
-    """The partitions of rows, of which there are the texts of the columns that the path does not tell, in order."""
-    read = [each.name for each in parts.columns if each.name not in told]
-    for row in rows:
-        texts = {**dict(zip(read, row, strict=True)), **told}
-        span = ALWAYS if parts.times is None else _span(parts.times, texts[parts.times.column.name])
-        segment = tuple(_segment(each, texts[each.column.name]) for each in parts.segments)
-        if span is not None and None not in segment:
-            yield tuple(each for each in segment if each is not None), span
-
-
-def _span(times: FileTimes, text: str | None) -> Span | None:
-    value = None if text is None else value_of(text, times.column.kind)
-    if isinstance(value, str | date):
-        return times.of_value(value)
-    times.leave_out(NULL if text is None else text)
-    return None
-
-
-def _segment(segments: FileSegments, text: str | None) -> str | None:
-    value = None if text is None else value_of(text, segments.column.kind)
-    if value is None and text is not None:
-        segments.leave_out(text)
-        return None
-    return segments.key_of(value)

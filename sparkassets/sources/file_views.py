@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from sparkassets.core.journal.entries import Viewed
-from sparkassets.core.partitions import NOTHING, PartitionSet, Segment
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, Segment
 from sparkassets.core.partitions.plain import parts_to
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, fingerprint, is_of_file
 from sparkassets.core.spec.model import AssetSpec
@@ -20,9 +20,12 @@ from sparkassets.core.spec.view_ids import digest, view_id
 from sparkassets.files import File
 from sparkassets.files.stores import local_path
 from sparkassets.frozen import frozen
+from sparkassets.ports import FileContent, TextFiles
 from sparkassets.sources.left_out import NAMED, left_out
 
 _THREADS = 16
+TEXTS = ("csv", "json")
+"""Kinds of files that Spark alone reads."""
 
 Slots = Mapping[str, tuple[Segment, list[File]]]
 """By the key of a slot what its path tells of segments, and its files."""
@@ -37,16 +40,24 @@ class FileViews:
         cursor: Of the files that are new, changed or gone what is to be kept.
         notes: Sentences on what is left out.
         read: How many files were read.
+        unread: How many are new or changed and wait for a Spark session; nothing is told of the others either, then.
     """
 
     views: Mapping[str, Viewed] = field(default_factory=dict)
     cursor: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     read: int = 0
+    unread: int = 0
 
 
 def look(
-    asset: AssetSpec, slots: Slots, *, unsettled: Collection[str], cursor: Mapping[str, Any], viewed: Mapping[str, Any]
+    asset: AssetSpec,
+    slots: Slots,
+    *,
+    unsettled: Collection[str],
+    cursor: Mapping[str, Any],
+    viewed: Mapping[str, Any],
+    texts: TextFiles,
 ) -> FileViews:
     """What is new of the source's views.
 
@@ -56,6 +67,7 @@ def look(
         unsettled: Their keys.
         cursor: As it was left by the last look.
         viewed: What each view held by then.
+        texts: Reads CSV and JSON files.
 
     Raises:
         SourceError: A file cannot be read, or lacks a column.
@@ -64,7 +76,7 @@ def look(
     if not asset.views:
         return FileViews(cursor=dict.fromkeys(before))
     known = {key: KnownFile.of(value) for key, value in before.items()}
-    return _Look(asset, slots, unsettled, known).found(viewed)
+    return _Look(asset, slots, unsettled, known, texts).found(viewed)
 
 
 @frozen
@@ -79,6 +91,7 @@ class _Look:
     slots: Slots
     unsettled: Collection[str]
     before: Mapping[str, KnownFile]
+    texts: TextFiles
 
     def found(self, viewed: Mapping[str, PartitionSet]) -> FileViews:
         """What is new, and all that is to be kept of it."""
@@ -92,6 +105,8 @@ class _Look:
         specs = {uri: (view_id(uri), digest(self.asset, uri)) for uri in self.asset.views}
         read = {key: found for key, found in there.items() if self._is_new(key, found[1], specs.values())}
         now = self._read(read, specs)
+        if now is None:
+            return FileViews(unread=len(read))
         after = {key: each for key, each in self.before.items() if key not in gone} | now
         views = {uri: self._view(uri, now, gone, after, viewed[uri]) for uri in specs}
         return FileViews(
@@ -109,30 +124,36 @@ class _Look:
 
     def _read(
         self, files: Mapping[str, tuple[str, File]], specs: Mapping[str, tuple[str, str]]
-    ) -> dict[str, KnownFile]:
-        """What each of the files holds, by its key, as its slot and the listing have it."""
-        if not files:
-            return {}
-        from concurrent.futures import ThreadPoolExecutor
-
-        from sparkassets.sources.file_values import FileValues
-
-        values = {uri: FileValues(self.asset, view, self._root(files)) for uri, view in self.asset.views.items()}
+    ) -> dict[str, KnownFile] | None:
+        """What each of the files holds, by its key, as its slot and the listing have it; None where Spark must read."""
+        contents = {uri: self._contents(view, files) for uri, view in self.asset.views.items()} if files else {}
 
         def one(key: str) -> KnownFile:
             slot, file = files[key]
             held: dict[str, list[Any]] = {}
             left: defaultdict[str, set[str]] = defaultdict(set)
-            for uri, each in values.items():
-                parts, besides = each.look(file[0], self.slots[slot][0])
+            for uri, found in known.items():
                 view, spec = specs[uri]
-                held[view] = [spec, parts_to(parts)]
-                for column, some in besides.items():
+                held[view] = [spec, parts_to(found[file[0]].parts)]
+                for column, some in found[file[0]].left_out.items():
                     left[column].update(some)
             return KnownFile(fingerprint([file]), slot, held, {column: sorted(left[column])[:NAMED] for column in left})
 
+        known = {uri: found for uri, found in contents.items() if found is not None}
+        return {key: one(key) for key in files} if len(known) == len(contents) else None
+
+    def _contents(self, view: Partitioning, files: Mapping[str, tuple[str, File]]) -> Mapping[str, FileContent] | None:
+        """What each file holds of a view, by its path."""
+        paths = {file[0]: self.slots[slot][0] for slot, file in files.values()}
+        if self.asset.source is not None and self.asset.source.kind in TEXTS:
+            return self.texts.contents(self.asset, view, sorted(paths))
+        from concurrent.futures import ThreadPoolExecutor
+
+        from sparkassets.sources.file_values import FileValues
+
+        values = FileValues(self.asset, view, self._root(files))
         with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
-            return dict(zip(files, pool.map(one, files), strict=True))
+            return dict(zip(paths, pool.map(values.look, paths, paths.values()), strict=True))
 
     def _root(self, files: Mapping[str, tuple[str, File]]) -> str:
         """The folder or the prefix that the files' paths are relative to."""

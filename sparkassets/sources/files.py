@@ -15,7 +15,7 @@ from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
 from sparkassets.files import File, Skipped, list_files, rowless
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation
+from sparkassets.ports import Observation, TextFiles
 from sparkassets.sources.file_views import look
 
 _NAMED = 5
@@ -67,7 +67,13 @@ class FileObserver:
     Besides it has what is remembered of single files that views ask for (`KnownFile`).
     A slot with a file younger than ``settle_seconds`` keeps what was last seen of it. An empty CSV or JSON file is not
     there.
+
+    Args:
+        texts: Reads CSV and JSON files where their values are asked for.
     """
+
+    def __init__(self, texts: TextFiles) -> None:
+        self._texts = texts
 
     def observe(
         self,
@@ -112,10 +118,14 @@ class FileObserver:
         left = {key: "" for key in unlisted if own[key]}
         gone = [key for key in own if key not in slots and key not in unlisted]
         held = {key: (slot.segment, slot.files) for key, slot in slots.items()}
-        values = look(asset, held, unsettled=unsettled, cursor=cursor, viewed=viewed)
+        values = look(asset, held, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
         extra = {"files": sum(len(slots[key].files) for key in news), "files_read": values.read}
         extra["unsettled"] = len(unsettled)
         notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
+        unseen = f"{_count(values.unread, 'new file')} not read yet" if values.unread else ""
+        notes = (
+            (*notes, f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)") if unseen else notes
+        )
         if not (news or gone or left or notes or values.views or values.cursor):
             return None
         present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
@@ -130,6 +140,7 @@ class FileObserver:
             extra={**{key: count for key, count in extra.items() if count or key == "files"}, **_skipped(ignored)},
             notes=notes,
             views=values.views,
+            unseen=unseen,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
@@ -29,6 +30,15 @@ _PATH = "__sparkassets_path"
 _SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
 """Spark writes ``file:/a`` and ``file:///a``, as the reader pleases."""
 _SHOWN = 5
+
+
+def without_scheme(path: str) -> str:
+    """A path as it is compared with others: however Spark writes its scheme.
+
+    >>> without_scheme("file:///a/b.csv") == without_scheme("file:/a/b.csv") == "a/b.csv"
+    True
+    """
+    return _SCHEME.sub("", path)
 
 
 @frozen
@@ -144,6 +154,18 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
         raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
 
 
+def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    """The rows of text files without the pattern's fields; what does not parse is NULL, and fails nobody.
+
+    Raises:
+        RunError: The files lack declared columns.
+        Exception: Whatever Spark says.
+    """
+    source = asset.source or SourceSpec("csv")
+    options = {key: value for key, value in source.options.items() if value.upper() != "FAILFAST"}
+    return _rows(session, files, asset=asset, source=replace(source, options={"mode": "PERMISSIVE", **options}))
+
+
 def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
     fields = path_columns(asset)
     declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
@@ -181,6 +203,8 @@ def _csv(
         return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
     permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
     names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
+    if not names and declared:
+        return session.createDataFrame([], declared_schema(session, declared))
     missing = [name for name in declared if name not in names]
     if missing:
         raise no_column(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
@@ -226,7 +250,7 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
         return frame.selectExpr(*own, *constants)
     import pyarrow as pa
 
-    paths = pa.array([_SCHEME.sub("", file.path) for file in files])
+    paths = pa.array([without_scheme(file.path) for file in files])
     table = session.createDataFrame(pa.table({_PATH: paths, **_values([file.slot for file in files], asset)}))
     encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
     read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")

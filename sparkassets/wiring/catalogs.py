@@ -21,9 +21,19 @@ if TYPE_CHECKING:
 
     from sparkassets.core.journal.found import Found
     from sparkassets.core.journal.state import AssetState
-    from sparkassets.core.partitions import PartitionSet
+    from sparkassets.core.partitions import Partitioning, PartitionSet
     from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
-    from sparkassets.ports import Engine, Feeds, Observation, Outlets, Recorded, SourceObserver, TargetObserver, Volumes
+    from sparkassets.ports import (
+        Engine,
+        Feeds,
+        FileContent,
+        Observation,
+        Outlets,
+        Recorded,
+        SourceObserver,
+        TargetObserver,
+        Volumes,
+    )
     from sparkassets.spark import SparkEngine
     from sparkassets.spark.workplace import Workplace
     from sparkassets.wiring.sessions import OneSession
@@ -57,7 +67,7 @@ class Computing:
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
         """Who looks at a source; None for what has nothing to look at."""
         if not asset.is_named:
-            found = observer(asset)
+            found = observer(asset, texts=_Texts(self.workplace))
             is_table = asset.source is not None and asset.source.kind == "delta" and not asset.views
             return _Either(found, self.workplace) if is_table and found is not None else found
         from sparkassets.spark.catalogs.looking import NamedObserver
@@ -96,6 +106,20 @@ def stored(asset: AssetSpec) -> Sequence[str] | None:
 
     is_table = asset.source is None or asset.source.kind == "delta"
     return newest_columns(asset.storage.path) if is_table and asset.storage is not None and not asset.is_named else None
+
+
+class _Texts:
+    """Reads text files by Spark, which is imported only then."""
+
+    def __init__(self, workplace: Callable[[], Workplace | None]) -> None:
+        self._workplace = workplace
+
+    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+        if self._workplace() is None:
+            return None
+        from sparkassets.spark.text_files import TextFilesBySpark
+
+        return TextFilesBySpark(self._workplace).contents(asset, view, paths)
 
 
 class _Either:

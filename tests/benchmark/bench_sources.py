@@ -20,6 +20,7 @@ from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentParti
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
+from tests.sources.texts import PlainTexts
 
 REPEATS = 7
 FIRST = date(1990, 1, 1)
@@ -38,7 +39,7 @@ class Source:
 
     def look(self) -> int:
         """Observes and takes over the position; the number of slots that changed or are gone."""
-        watcher, now = observer(self.asset), datetime.now(UTC)
+        watcher, now = observer(self.asset, texts=PlainTexts()), datetime.now(UTC)
         assert watcher is not None
         assert self.asset.partitioning is not None
         seen = watcher.observe(

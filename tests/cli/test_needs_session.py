@@ -72,3 +72,18 @@ def test_where_everything_is_seen_there_is_nothing_to_say(shop, asked, said):
 
 def test_the_status_says_it_too(home, said):
     assert f"far: not looked at: {FAR}, so that a Spark session alone sees it" in said("status")[1]
+
+
+def test_text_files_that_nobody_has_read_yet_are_counted(tmp_path, monkeypatch, asked, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/project.yml").write_text("project: p\nassets: [assets.yml]\n")
+    raw = "asset: raw\nsource: csv\npath: ../in/*.csv\noptions: {escape: '\"', dateFormat: dd.MM.yyyy}\n"
+    daily = "asset: daily\npartition: {by: day, column: day}\ninlets: {raw: {partitions: {from: day}}}\n"
+    query = "sql: SELECT day FROM {{ inlets.raw }}\n"
+    (tmp_path / "conf/assets.yml").write_text(f"{raw}columns: {{day: date}}\n---\n{daily}{query}")
+    (tmp_path / "in").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "in" / name).write_text("day\n01.02.2025\n")
+    assert asked("plan")["needs_session"] == [{"asset": "raw", "reason": "2 new files not read yet"}]
+    assert "raw: 2 new files not read yet: Spark alone reads csv (`plan --spark` starts it)" in said("status")[1]

@@ -7,6 +7,7 @@ from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import Location
 from sparkassets.sources import observer
+from tests.sources.texts import PlainTexts
 
 DAYS = TimePartition("day", "UTC", column="day")
 
@@ -29,7 +30,7 @@ class Source:
         self.coverage = NOTHING
 
     def look(self, *, now=None):
-        seen = observer(self.asset).observe(
+        seen = observer(self.asset, texts=PlainTexts()).observe(
             self.asset,
             table_id=self.table_id,
             version=self.version,

@@ -33,6 +33,7 @@ from sparkassets.runtime.pinned import pinned_files
 from sparkassets.sources.files import FileObserver
 from sparkassets.sources.volumes import ReadVolumes
 from tests.depth import histories
+from tests.sources.texts import PlainTexts
 
 DAYS = Partitioning(TimePartition("day", "UTC", column="happened"))
 BERLIN = Partitioning(TimePartition("month", "Europe/Berlin", column="at"))
@@ -64,11 +65,11 @@ class Source:
             columns=COLUMNS,
             views=views,
         )
-        self.cursor, self.coverage = {}, NOTHING
+        self.cursor, self.coverage, self.texts = {}, NOTHING, PlainTexts()
         self.viewed = dict.fromkeys(views, NOTHING)
 
     def look(self, now=None):
-        seen = FileObserver().observe(
+        seen = FileObserver(self.texts).observe(
             self.asset,
             table_id=None,
             version=None,
@@ -198,7 +199,7 @@ def test_values_in_no_partition_are_told_at_every_look(tmp_path):
     source = Source(tmp_path, views={"days": DAYS, "regions": REGIONS})
     (tmp_path / "a.csv").write_text("region,happened\nus,2025-01-01\nde,soon\nde,\n")
     told = (
-        "rows left out whose 'happened' is no day of the years 1000 to 8999: NULL, soon",
+        "rows left out whose 'happened' is no day of the years 1000 to 8999: NULL",
         "rows left out whose 'region' is none of its segments: us",
     )
     assert source.look().notes == told
@@ -240,9 +241,7 @@ def test_another_type_or_another_separator_is_read_anew(tmp_path):
     (tmp_path / "a.csv").write_text("happened;x\n2025-01-01;1\n")
     with pytest.raises(SourceError) as raised:
         source.look()
-    assert str(raised.value.args[0]) == (
-        "the source 'raw' has no column 'happened'; it has happened;x (in the file 'a.csv')"
-    )
+    assert str(raised.value.args[0]) == ("the source 'raw' has no column 'happened' (in the file 'a.csv')")
     source.asset = Source(tmp_path, views={"days": DAYS}, options={"sep": ";"}).asset
     assert source.news() == (["2025-01-01"], [])
 
@@ -257,51 +256,21 @@ def test_a_broken_file_is_named(tmp_path):
     assert error.value.hint.startswith("take it away or write it again")
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "days"),
-    [
-        ('\ufeffhappened,n\n"2025-01-01",1\n2025-1-2,"a,b"\n', {}, ["2025-01-01..2025-01-02"]),
-        ("n|happened\n1|2025-01-01\n2\n3|2025-01-03|x\n", {"sep": "|"}, ["2025-01-01", "2025-01-03"]),
-        ("n,happened\n1,2025-01-01\n-,-\n", {"nullValue": "-"}, ["2025-01-01"]),
-        ('n,happened\n"a\nb",2025-01-01\n', {"multiLine": "true"}, ["2025-01-01"]),
-        ("n,HAPPENED\n1,2025-01-01\n", {}, ["2025-01-01"]),
-        ("2025-01-01,2025-01-01 10:00,de,1\n", {"header": "false"}, ["2025-01-01"]),
-        ("n,happened\n", {}, []),
-        ("\n", {}, []),
-        ("happened\n2025-01-01T10:00:00\n", {}, ["2025-01-01"]),
-    ],
-)
-def test_csv_as_spark_reads_it(tmp_path, text, options, days):
-    source = Source(tmp_path, views={"days": DAYS}, options=options)
-    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
-    assert source.news() == (days, [])
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "days"),
-    [
-        ('{"happened": "2025-01-01"}\n\n{"n": 1}\nno json\n', {}, ["2025-01-01"]),
-        ('[{"happened": "2025-01-01"}, {"happened": "2025-01-02"}]\n', {}, ["2025-01-01..2025-01-02"]),
-        ('[\n{"happened":\n"2025-01-01"}]\n', {"multiLine": "true"}, ["2025-01-01"]),
-    ],
-)
-def test_json_as_spark_reads_it(tmp_path, text, options, days):
-    source = Source(tmp_path, kind="json", views={"days": DAYS}, options=options)
-    (tmp_path / "a.json").write_text(text)
-    assert source.news() == (days, [])
-
-
-def test_the_texts_of_instants_that_spark_takes(tmp_path):
-    source = Source(tmp_path, views={"months": BERLIN})
-    texts = [
-        "2025-01-31T23:30:00Z",
-        "2025-03-01 00:30:00+01:00",
-        "2025-04-30 22:30:00.123456",
-        "2025-06",
-        "2025-07-01 10:00:00 America/New_York",
-    ]
-    (tmp_path / "a.csv").write_text("at\n" + "\n".join(texts) + "\n")
-    assert source.news("months") == (["2025-02..2025-03", "2025-05..2025-07"], [])
+def test_without_a_session_text_files_are_not_read_yet_and_what_their_paths_tell_is(tmp_path):
+    source = Source(tmp_path, layout=ARRIVAL, views={"days": DAYS})
+    write(tmp_path / "2025-04-01" / "a.csv", [row(1)])
+    source.texts = PlainTexts(ready=False)
+    seen = source.look()
+    assert (seen.unseen, seen.views) == ("1 new file not read yet", {})
+    assert seen.notes == ("1 new file not read yet: Spark alone reads csv (`plan --spark` starts it)",)
+    assert ARRIVAL.labels(seen.changed) == ["2025-04-01"]
+    assert source.look().is_news is False
+    source.texts = PlainTexts()
+    seen = source.look()
+    assert (seen.unseen, seen.changed) == ("", NOTHING)
+    assert DAYS.labels(seen.views["days"].changed) == ["2025-01-01"]
+    source.texts = PlainTexts(ready=False)
+    assert source.look() is None
 
 
 def labels(view, rows):

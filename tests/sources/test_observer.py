@@ -9,6 +9,7 @@ from sparkassets.sources import observer
 from sparkassets.sources.delta import DeltaObserver
 from sparkassets.sources.files import FileObserver
 from tests.sources.looks import Source
+from tests.sources.texts import PlainTexts
 
 
 @pytest.mark.parametrize(
@@ -16,17 +17,17 @@ from tests.sources.looks import Source
     [("delta", DeltaObserver), ("csv", FileObserver), ("json", FileObserver), ("parquet", FileObserver)],
 )
 def test_the_kind_of_a_source_says_who_looks(kind, expected):
-    assert type(observer(Source("/landing", kind=kind).asset)) is expected
+    assert type(observer(Source("/landing", kind=kind).asset, texts=PlainTexts())) is expected
 
 
 def test_nobody_looks_at_events_and_at_what_is_no_source():
     asset = Source("/landing").asset
-    assert observer(Source("/landing", kind="events").asset) is None
-    assert observer(replace(asset, source=None)) is None
-    assert observer(replace(asset, storage=None)) is None
+    assert observer(Source("/landing", kind="events").asset, texts=PlainTexts()) is None
+    assert observer(replace(asset, source=None), texts=PlainTexts()) is None
+    assert observer(replace(asset, storage=None), texts=PlainTexts()) is None
 
 
-@pytest.mark.parametrize("watcher", [DeltaObserver(), FileObserver()])
+@pytest.mark.parametrize("watcher", [DeltaObserver(), FileObserver(PlainTexts())])
 def test_a_source_without_a_path_cannot_be_looked_at(watcher):
     asset = replace(Source("/landing").asset, storage=None)
     with pytest.raises(SourceError, match=r"^the source 'landed' has no path$"):

@@ -41,10 +41,10 @@ def command(
 ) -> int:
     """Show what would run now, and why the rest would not.
 
-    Looks at sources, starts no Spark and records nothing. What a Spark session alone sees, such as tables in catalogs,
-    is then as a run saw it last, which the plan says, or as it is with --spark. With --estimate it also opens the logs
-    of the tables that the runs read: bytes are of the data files that hold what is read, seconds and rows go by earlier
-    runs.
+    Looks at sources, starts no Spark and records nothing. What a Spark session alone sees, such as tables in catalogs
+    or values in new CSV files, is then as a run saw it last, which the plan says, or as it is with --spark. With
+    --estimate it also opens the logs of the tables that the runs read: bytes are of the data files that hold what is
+    read, seconds and rows go by earlier runs.
     """
     project = in_branch(open_project(folder), branch)
     with project.connect() if spark else nullcontext():

@@ -16,14 +16,6 @@ from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.mappings import Said
 
 _TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz", "timestamp_ltz", "string"})
-_UNDERSTOOD: Final[Mapping[str, frozenset[str]]] = {
-    "csv": frozenset(
-        {"header", "sep", "delimiter", "quote", "escape", "multiline", "nullvalue", "inferschema"}
-        | {"mode", "encoding", "charset", "compression", "columnnameofcorruptrecord"}
-    ),
-    "json": frozenset({"mode", "encoding", "charset", "multiline", "compression", "columnnameofcorruptrecord"}),
-}
-"""Options of readers, by kind of file, with which a look finds the values that Spark does."""
 
 
 def from_column(written: object) -> str | None:
@@ -119,13 +111,6 @@ def _refusal_of_files(column: str, down: AssetDraft, up: AssetDraft) -> tuple[st
         return f"{column!r} is a field of the path of {up.name!r}, by which that is partitioned", "leave 'from' out"
     if source.kind == "parquet":
         return None
-    understood = _UNDERSTOOD[source.kind]
-    strange = next((key for key in source.options if key.lower() not in understood), None)
-    if strange is not None:
-        message = (
-            f"with the option {strange!r} of {up.name!r} it is not known which values its {source.kind} files hold"
-        )
-        return message, f"copy {up.name!r} into a table by an asset of its own partitions, and ask that one"
     kind = next((kind for name, kind in up.keys.types.items() if name.lower() == column.lower()), None)
     if kind is None and (source.kind == "json" or _is_headless(source.options)):
         return (

@@ -355,7 +355,6 @@ VIEWED = {
     "events.yml": "asset: events\nsource: true\nuri: x-events",
     "landing.yml": "asset: landing\nsource: csv\npath: landing/{region}/*.csv\n"
     "columns: {day: date, amount: double, note: string}\npartition: {segments: [a, b], column: region}",
-    "odd.yml": "asset: odd\nsource: csv\npath: odd/*.csv\noptions: {dateFormat: dd.MM.yyyy}",
     "lines.yml": "asset: lines\nsource: json\npath: lines/*.json",
     "bare.yml": "asset: bare\nsource: csv\npath: bare/*.csv\noptions: {header: false}",
     "own.yml": "asset: own\npartition: {by: day, column: day}\nsql: SELECT DATE '2025-01-01' AS day",
@@ -443,16 +442,6 @@ a.yml:3:39: 'region' is a field of the path of 'landing', by which that is parti
 a.yml:3:39: 'amount' of 'landing' is double, which tells no partition of 'a'; expected a date, a timestamp or text
     inlets: {landing: {partitions: {from: amount}}}
                                           ^^^^^^
-""",
-        ),
-        (
-            DAY,
-            "{odd: {partitions: {from: day}}}",
-            """\
-a.yml:3:35: with the option 'dateFormat' of 'odd' it is not known which values its csv files hold
-    inlets: {odd: {partitions: {from: day}}}
-                                      ^^^
-  hint: copy 'odd' into a table by an asset of its own partitions, and ask that one
 """,
         ),
         (

@@ -1,0 +1,71 @@
+"""The partitions that rows lie in, as a session counts them: it reads the columns of the partitions alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.delta.parts import ALWAYS, Cell, FileParts
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TIME: Final = "t"
+
+
+@frozen
+class RowParts:
+    """Asks for the partitions of rows.
+
+    Attributes:
+        told: Tells the partition of values, and remembers those that name none.
+    """
+
+    told: FileParts
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of `select` that tell a row's partition."""
+        segments = [f"s{number}" for number in range(len(self.told.segments))]
+        return segments if self.told.times is None else [*segments, _TIME]
+
+    def select(self, frame: DataFrame, *, constant: Collection[str] = ()) -> DataFrame:
+        """Of each row its file, as ``f``, and what tells its partition.
+
+        Times are as coarse as no slot begins within one. Columns of ``constant`` are NULL: something else tells them.
+        """
+        segments = [each.column.name for each in self.told.segments]
+        told = [f"{'NULL' if name in constant else sqltext.name(name)} AS s{n}" for n, name in enumerate(segments)]
+        times = self.told.times
+        if times is not None:
+            step = 60 if times.partition.precision == "minute" else 900
+            told.append(f"{_coarse(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME}")
+        return frame.selectExpr("_metadata.file_path AS f", *told)
+
+    def cell(self, values: Sequence[Any]) -> Cell | None:
+        """The partition of the values of `names`; None, and noted, where they name none."""
+        told, times = self.told, self.told.times
+        segment = told.segment_of(values[: len(told.segments)]) if told.segments else ()
+        span: tuple[int, int] | None = ALWAYS
+        if times is not None:
+            value = values[len(told.segments)]
+            if value is None:
+                times.leave_out("NULL")
+                span = None
+            else:
+                span = times.of_instant(value) if times.column.kind == "timestamp" else times.of_value(value)
+        return None if segment is None or span is None else (segment, span)
+
+
+def _coarse(column: str, kind: str, step: int) -> str:
+    """The beginning of the quarter of an hour, or minute, of a time; days and keys as they are."""
+    match kind:
+        case "timestamp":
+            return f"CAST(floor(unix_seconds({column}) / {step}) * {step} AS BIGINT)"
+        case "timestamp_ntz":
+            seconds = f"unix_seconds(CAST(CAST({column} AS STRING) || 'Z' AS TIMESTAMP))"
+            local = f"timestamp_seconds(floor({seconds} / {step}) * {step})"
+            return f"date_format({local}, \"yyyy-MM-dd'T'HH:mm:ss\")"
+    return column

@@ -1,0 +1,69 @@
+"""A plain reader of tidy CSV and JSON files, in the place of Spark."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.patterns import PathPattern
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.columns import columns_of
+from sparkassets.delta.parts import ALWAYS, FileParts
+from sparkassets.errors import SourceError
+from sparkassets.ports import FileContent
+
+AS: Mapping[str, Callable[[str], Any]] = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat}
+
+
+class PlainTexts:
+    """Implements `ports.TextFiles`; ``ready`` is whether there is a session."""
+
+    def __init__(self, *, ready: bool = True) -> None:
+        self.ready = ready
+
+    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+        return {path: content(asset, view, path) for path in paths} if self.ready else None
+
+
+def content(asset: AssetSpec, view: Partitioning, path: str) -> FileContent:
+    """What one file holds."""
+    assert asset.storage is not None
+    assert asset.source is not None
+    pattern = PathPattern.parse(asset.storage.path, asset.layout.segment_columns)
+    given = dict(zip(asset.layout.segment_columns, pattern.segment(path) or (), strict=True))
+    text = Path(pattern.root, path).read_bytes()
+    lines = io.StringIO((gzip.decompress(text) if path.endswith(".gz") else text).decode())
+    rows: Iterable[Mapping[str, Any]] = map(json.loads, lines)
+    kinds = dict(asset.columns)
+    if asset.source.kind == "csv":
+        rows = table = csv.DictReader(lines, delimiter=asset.source.options.get("sep", ","))
+        kinds = {name: kinds[name] for name in table.fieldnames or () if name in kinds}
+    kinds |= dict.fromkeys(given, "string")
+    fields = [{"name": name, "type": kind, "metadata": {}} for name, kind in kinds.items()]
+    try:
+        told = FileParts.of(columns_of(json.dumps({"fields": fields}), view, source=asset.name), view)
+    except SourceError as error:
+        raise SourceError(f"{error.args[0]} (in the file '{path}')", hint=error.hint) from error
+    cells = []
+    for row in rows:
+        segment = told.segment_of([given.get(name, row.get(name)) for name in view.segment_columns])
+        span = ALWAYS if told.times is None else _span(told, row.get(told.times.column.name))
+        if segment is not None and span is not None:
+            cells.append((segment, span))
+    return FileContent(PartitionSet.of_slots(cells), {name: sorted(some) for name, some in told.ignored.items()})
+
+
+def _span(told: FileParts, text: str | None) -> tuple[int, int] | None:
+    assert told.times is not None
+    try:
+        return told.times.of_value(AS[told.times.column.kind](text or ""))
+    except ValueError:
+        told.times.leave_out("NULL")
+        return None
