@@ -31,6 +31,38 @@ def due(project: Project) -> dict[str, list[str]]:
     return {run.asset: project.spec.assets[run.asset].partitioning.labels(run.blocks) for run in plan.runs}
 
 
+def test_the_newest_and_named_partitions_are_read_without_partitions_of_ones_own(spark, tmp_path):
+    read = "sql: SELECT max(day) AS day, sum(n) AS n FROM {{ inlets.sales }}\n"
+    project = made(
+        tmp_path,
+        {
+            "sales.yml": "asset: sales\nsource: delta\npath: sales\npartition: {by: day, column: day}\n",
+            "today.yml": f"asset: today\ninlets: {{sales: {{partitions: latest}}}}\n{read}",
+            "first.yml": f"asset: first\ninlets: {{sales: {{partitions: [2025-01-01..2025-01-02]}}}}\n{read}",
+        },
+    )
+    first, second, third = (date(2025, 1, day) for day in (1, 2, 3))
+
+    def add(*rows: tuple[date, int]) -> None:
+        table = pa.table({"day": [day for day, _ in rows], "n": [n for _, n in rows]})
+        write_deltalake(tmp_path / "sales", table, mode="append", partition_by=["day"])
+
+    def tables() -> list[list[tuple]]:
+        return [rows(tmp_path, name) for name in ("today", "first")]
+
+    add((first, 1))
+    assert [run.asset for run in project.run(spark).runs] == ["today"]
+    add((second, 20))
+    assert project.run(spark).ok
+    assert tables() == [[(second, 20)], [(second, 21)]]
+    add((third, 300), (third, 300))
+    assert [run.asset for run in project.run(spark).runs] == ["today"]
+    assert tables() == [[(third, 600)], [(second, 21)]]
+    add((first, 5))
+    assert [run.asset for run in project.run(spark).runs] == ["first"]
+    assert tables() == [[(third, 600)], [(second, 26)]]
+
+
 def test_a_map_of_regions_and_the_newest_rates(spark, tmp_path):
     project = made(
         tmp_path,

@@ -177,3 +177,9 @@ def test_a_tick_waits_for_all_that_runs_first():
     ran = shop.at(2)
     assert sum("m" in run for run in ran) == 2
     assert [shop.at(2), shop.at(2, 12)] == [[], []]
+
+
+def test_what_exceeds_a_run_follows_also_where_nothing_ticks_again():
+    for schedule in ("'@once'", "'@continuous'"):
+        shop = Shop(schedule, "strategy: {segments: {max_partitions_per_run: 2}}\n")
+        assert shop.at(2) == ["em 2", "s 2"]

@@ -5,7 +5,7 @@ from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.dependency import Dependency
 from sparkassets.core.partitions.grains import FIXED, YEARS, PartitionError
 from sparkassets.core.partitions.lifting import Segment
-from sparkassets.core.partitions.mappings import Newest, Overlap, PartitionMapping, Whole, WindowMapping
+from sparkassets.core.partitions.mappings import Named, Newest, Overlap, PartitionMapping, Whole, WindowMapping
 from sparkassets.core.partitions.matching import Match, by_column
 from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
@@ -23,6 +23,7 @@ __all__ = [
     "YEARS",
     "Dependency",
     "Match",
+    "Named",
     "Newest",
     "Overlap",
     "PartitionError",

@@ -10,7 +10,14 @@ from itertools import islice
 from sparkassets.core.partitions.carrying import carried
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.lifting import Segment
-from sparkassets.core.partitions.mappings import Newest, Overlap, PartitionMapping, TimeMapping, WindowMapping
+from sparkassets.core.partitions.mappings import (
+    Named,
+    Newest,
+    Overlap,
+    PartitionMapping,
+    TimeMapping,
+    WindowMapping,
+)
 from sparkassets.core.partitions.matching import Link, Match, by_column, links
 from sparkassets.core.partitions.open_ended import open_ended
 from sparkassets.core.partitions.partitioning import Partitioning
@@ -78,7 +85,8 @@ class Dependency:
     @property
     def is_open(self) -> bool:
         """Whether a block needs all time of the inlet's partitions, which has no end: as much as there is."""
-        return self.is_mapped and self.inlet.time is not None and self._mapped() is None
+        named = isinstance(self.mapping, Named)
+        return self.is_mapped and not named and self.inlet.time is not None and self._mapped() is None
 
     @property
     def tells_time(self) -> bool:
@@ -113,8 +121,7 @@ class Dependency:
         if found is None and not self.is_mapped:
             return EVERYTHING if blocks else NOTHING
         if found is None:
-            needed = self._carried(blocks.lift(_whole, question="whole"), up=True)
-            return needed if self.there is None else needed & self.inlet.newest(self.there.value)
+            return self._among(self._carried(blocks.lift(_whole, question="whole"), up=True))
         mapping, down, up = found
         needed = blocks.lift(
             lambda time: open_ended(lambda some: mapping.up(some, down=down, up=up), time), question=("up", found)
@@ -144,8 +151,7 @@ class Dependency:
         if found is None and not self.is_mapped:
             return EVERYTHING if changed else NOTHING
         if found is None:
-            some = changed if self.there is None else changed & self.inlet.newest(self.there.value)
-            return self._carried(some.lift(_whole, question="whole"), up=False)
+            return self._carried(self._among(changed).lift(_whole, question="whole"), up=False)
         mapping, down, up = found
         touched = changed.lift(
             lambda time: open_ended(lambda some: mapping.down(some, down=down, up=up), time), question=("down", found)
@@ -229,6 +235,12 @@ class Dependency:
         if down is None or up is None or not isinstance(mapping, _OF_TIME):
             return None
         return mapping, down, up
+
+    def _among(self, parts: PartitionSet) -> PartitionSet:
+        """Those of the inlet's partitions that any block may need: the newest, or those that are named."""
+        if isinstance(self.mapping, Named):
+            return parts & self.mapping.parts
+        return parts if self.there is None else parts & self.inlet.newest(self.there.value)
 
     def _matches(self) -> tuple[Match, ...]:
         return by_column(self.consumer, self.inlet) if self.matches is None else self.matches

@@ -8,6 +8,7 @@ from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import PartitionError
 from sparkassets.core.partitions.ranges import RangeSet
+from sparkassets.core.partitions.sets import PartitionSet
 from sparkassets.frozen import frozen
 
 _MONTH = 2_629_746
@@ -116,10 +117,21 @@ class Newest:
     """A block needs the newest of the inlet's partitions that is there: of each tuple of segments that it needs."""
 
 
+@frozen
+class Named:
+    """A block needs these partitions of the inlet, whichever it is.
+
+    Attributes:
+        parts: Of the inlet.
+    """
+
+    parts: PartitionSet
+
+
 TimeMapping = Overlap | WindowMapping
 """What maps time to time."""
 
-PartitionMapping = TimeMapping | Whole | Newest
+PartitionMapping = TimeMapping | Whole | Newest | Named
 
 
 def _first_block(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:

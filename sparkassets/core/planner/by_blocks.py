@@ -139,11 +139,12 @@ def _by_timetable(
         return _Asked(asked, (), tick, uses, triggered=again)
     others = [item.blocks for item in state.failed if item.invocation != context.invocation]
     tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.blocks for each in found.suspects)]))
-    again = left_open(asset, state, found.by_trigger) - found.due
-    retried = (found.due & tried) | again
+    left = left_open(asset, state, found.due | found.by_trigger)
+    retried = (found.due & tried) | left
     used = state.ticks.get(TIMETABLE) if by_trigger else None
-    before = tick_at(timetable, used) if used is not None and again else None
-    return _Asked(retried, (ticks,), before, _of_tick(context, state, used, retried), open=False, triggered=again)
+    before = tick_at(timetable, used, state) if used is not None and left else None
+    uses = _of_tick(context, state, used, retried)
+    return _Asked(retried, (ticks,), before, uses, open=False, triggered=left - found.due)
 
 
 def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> Uses:

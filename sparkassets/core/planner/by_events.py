@@ -233,7 +233,9 @@ def _idle(
         return Waiting(asset.name, f"waits for {wanted} ({asset.schedule.text})", found.until)
     fault = next((context.faults[leaf.ref] for leaf in condition.leaves() if leaf.ref in context.faults), None)
     if state.last is None and (fault or not state.marks):
-        return Waiting(asset.name, f"waits for {wanted}: {fault or 'nothing is there yet'}", found.until)
+        came = any(context.state.dataset(context.uri(asset.name, leaf)).seq for leaf in condition.leaves())
+        nothing = "what it reads is not there yet" if came else "nothing is there yet"
+        return Waiting(asset.name, f"waits for {wanted}: {fault or nothing}", found.until)
     return Waiting(asset.name, _up_to_date(state, wanted), found.until, quiet=True)
 
 

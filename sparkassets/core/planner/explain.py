@@ -8,7 +8,8 @@ from sparkassets.core.conditions import AllOf, Condition, Leaf, Time, Verdict
 from sparkassets.core.instants import Duration, instant, unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
 from sparkassets.core.journal.withheld import Withheld, besides
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Newest, PartitionSet, Whole
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Named, Newest, PartitionSet, Whole
+from sparkassets.core.phrases import few
 from sparkassets.core.planner.by_blocks import triggered
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.freshness import stale_inlet, unquiet_until
@@ -362,7 +363,7 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks:
     state = context.state_of(asset)
     reached = [Node(watermark(context, state, inlet).text)] if inlet.read is not None else []
     children = (Node(_newest(context, inlet.uri, state)), *reached, *needed, *gates)
-    return Node(f"inlet {inlet.name} ({_gates(inlet)})", there and not gates, children)
+    return Node(f"inlet {inlet.name} ({_gates(context, inlet)})", there and not gates, children)
 
 
 def _behind(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[str]:
@@ -382,7 +383,8 @@ def _needed(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks
     if not context.dependency(asset, inlet).is_mapped:
         return []
     state, up = context.state_of(asset), context.partitioning(inlet)
-    wanted = pending(context, asset, state).missing if blocks.is_everything else blocks
+    by_blocks = asset.partitioning.is_partitioned and blocks.is_everything
+    wanted = pending(context, asset, state).missing if by_blocks else blocks
     if not wanted:
         return []
     mapped = required(context, asset, inlet, wanted)
@@ -397,21 +399,23 @@ def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
     return f"was updated lately: quiet enough at {context.when(until)} (settle)" if until is not None else None
 
 
-def _gates(inlet: InletSpec) -> str:
+def _gates(context: PlanningContext, inlet: InletSpec) -> str:
     """What must hold of an inlet, as the YAML has it."""
     count = f" {inlet.require.count}" if inlet.require.count else ""
     gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
     gates += ["on_removed: keep"] if inlet.on_removed == "keep" and inlet.mapping is not None else []
-    gates += [f"partitions: {said}"] if (said := _mapped_by(inlet)) else []
+    gates += [f"partitions: {said}"] if (said := _mapped_by(context, inlet)) else []
     gates += [f"fresh_within: {inlet.fresh_within.text}"] if inlet.fresh_within is not None else []
     gates += [f"tolerance: {inlet.tolerance.text}"] if inlet.tolerance is not None else []
     gates += [f"settle: {Duration(seconds=inlet.settle_seconds).text}"] if inlet.settle_seconds else []
     return ", ".join(gates)
 
 
-def _mapped_by(inlet: InletSpec) -> str:
+def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
     """Which partitions a block needs, where that is not by overlap or by a map."""
     match inlet.mapping:
+        case Named(parts):
+            return f"[{few(context.partitioning(inlet).told(parts))}]"
         case Whole():
             return "all"
         case Newest():

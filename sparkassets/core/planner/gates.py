@@ -139,7 +139,7 @@ def _is_quiet(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
 
 def _is_there(asked: _Asked, inlet: InletSpec, gated: Gated) -> Gated:
     context, asset = asked.context, asked.asset
-    if not asset.partitioning.is_partitioned:
+    if not asset.partitioning.is_partitioned and not context.dependency(asset, inlet).is_mapped:
         return _came_once(asked, inlet, gated)
     refused, tolerated = refused_blocks(context, asset, inlet, gated.ready, asked.due, emptied=asked.emptied)
     if tolerated:

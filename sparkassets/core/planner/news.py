@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time, Verdict, evaluate
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.state import AssetState, EventRef
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.wording import listing, named
 from sparkassets.core.runs import Consumption
@@ -87,10 +87,37 @@ class Causes:
 
 
 def news_of(context: PlanningContext, leaf: Leaf, state: AssetState) -> bool:
-    """Whether the leaf's dataset was updated since the asset last used it."""
+    """Whether the leaf's dataset was updated since the asset last used it: the partitions of it that the asset reads.
+
+    Of an asset with partitions, whether it was updated at all.
+    """
     uri = context.uri(state.name, leaf)
-    skipped = not state.spec.partitioning.is_partitioned and uri in state.partly
-    return skipped or context.state.dataset(uri).seq > state.consumed.get(uri, 0)
+    if state.spec.partitioning.is_partitioned:
+        return context.state.dataset(uri).seq > state.consumed.get(uri, 0)
+    if uri in state.partly:
+        return True
+    if context.state.dataset(uri).seq <= state.consumed.get(uri, 0):
+        return False
+    return _reads_all(state, uri) or any(_is_read(context, state, ref) for ref in context.unused(state, [uri]))
+
+
+def _reads_all(state: AssetState, uri: str) -> bool:
+    """Whether an asset without partitions reads all of a dataset, or only waits for it."""
+    reading = [inlet for inlet in state.spec.inlets if inlet.uri == uri]
+    return not reading or not all(inlet.needs.is_mapped for inlet in reading)
+
+
+def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool:
+    """Whether an event tells of partitions that the asset reads, or read until the newest went."""
+    there = context.state.dataset(ref.uri).coverage
+    for inlet in state.spec.inlets:
+        if inlet.uri == ref.uri:
+            needed = inlet.needs.given(there)
+            parts = needed.up(EVERYTHING)
+            gone = needed.goes_by_newest and bool(parts) and ref.parts.clip(parts.last, None)
+            if gone or ref.parts.overlaps(parts) or not parts:
+                return True
+    return False
 
 
 def clock_of(context: PlanningContext, leaf: Time, state: AssetState) -> Timetable | None:

@@ -113,10 +113,11 @@ def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
     return None if slot is None else unix(slot.run_after)
 
 
-def tick_at(timetable: Timetable, at: int) -> Tick:
+def tick_at(timetable: Timetable, at: int, state: AssetState) -> Tick:
     """The tick at an instant, Unix seconds, at which the timetable ticks, or ticked before it was changed."""
+    begin = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, Continuous) else at
     slot = None if isinstance(timetable, Continuous | Once) else timetable.last_at(instant(at))
-    interval = (at, at) if slot is None else _interval(slot)
+    interval = (begin, at) if slot is None else _interval(slot)
     return Tick(at, interval, interval)
 
 

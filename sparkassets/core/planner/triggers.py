@@ -74,7 +74,7 @@ def rounds(
     found: list[Round] = []
     for at, parts in state.partly.get(TIMETABLE, ())[:MOST_RUNS]:
         if own := asset.partitioning.cover(blocks & parts) & blocks:
-            found.append((tick_at(timetable, at), own))
+            found.append((tick_at(timetable, at, state), own))
             blocks = blocks - own
     fresh = _first_unused(timetable, state, newest)
     return [*found, (fresh, blocks)] if fresh is not None and blocks else found
@@ -95,5 +95,5 @@ def _first_unused(timetable: Timetable, state: AssetState, newest: Tick) -> Tick
     if used is None:
         used = timetable.start - 1 if timetable.start is not None else newest.run_after - 1
     slot = next(slots_after(timetable, used), None)
-    tick = tick_at(timetable, unix(slot.run_after)) if slot is not None else None
+    tick = tick_at(timetable, unix(slot.run_after), state) if slot is not None else None
     return tick if tick is not None and tick.run_after <= newest.run_after else None

@@ -104,13 +104,18 @@ def _runs(case: Case, course: Course) -> Course:
     """Nothing of its own to do, or not: what comes upstream will be its cause if its condition goes by news."""
     name, inlets = case.asset.name, [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decided = [(inlet, case.context.decided.get(inlet.name, Decision())) for inlet in inlets]
-    barriers = [(inlet, each) for inlet, before in decided for each in before.barriers]
+
+    def reads(inlet: InletSpec, parts: PartitionSet) -> bool:
+        return bool(_down(case.context, case.asset, inlet, parts, EVERYTHING))
+
+    found = ((inlet, each) for inlet, before in decided for each in before.barriers)
+    barriers = [(inlet, each) for inlet, each in found if reads(inlet, each.blocks)]
     barrier = next((each for inlet, each in barriers if not each.withheld or not _has_any(case.context, inlet)), None)
     if barrier is not None:
         waits = Waiting(name, f"waits for {barrier.reason}")
         return Course(due=course.due, waiting=(waits,), barriers=(replace(barrier, blocks=EVERYTHING),))
     course = course.noted(_lacks(case.context, case.asset, EVERYTHING))
-    first = next(((inlet, before.coming) for inlet, before in decided if before.coming), None)
+    first = next(((inlet, before.coming) for inlet, before in decided if reads(inlet, before.coming)), None)
     if first is None and course.due:
         first = next(iter(_ignored(case.context, case.asset)), None)
     if first is None:

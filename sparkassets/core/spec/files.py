@@ -372,14 +372,17 @@ class InletMap(_Map):
     ] = Field(default=None, description="How many of the mapped inlet partitions must be there; all by default.")
     partitions: Maybe[
         Annotated[
-            Annotated[Literal["all", "latest", "aligned"], Tag("<text>")] | Annotated[_Dimensions, Tag("<map>")],
-            by_kind("all, latest, aligned, {from: column} or a map of keys"),
+            Annotated[Literal["all", "latest", "aligned"], Tag("<text>")]
+            | Annotated[list[Text], Field(min_length=1), Tag("<list>")]
+            | Annotated[_Dimensions, Tag("<map>")],
+            by_kind("all, latest, aligned, {from: column}, a map of keys or a list of partitions"),
         ]
     ] = Field(
         default=None,
         description=(
             "Which of its partitions a block needs; by default those that overlap it in time and have its segments. "
-            "all: every one. latest: the newest that is there. {emea: [de, nl]}: for each key those of the inlet. "
+            "all: every one. latest: the newest that is there. [2025-01-01, …]: these, for every block. "
+            "{emea: [de, nl]}: for each key those of the inlet. "
             "{region: …}: for that dimension all, latest, the column of the inlet that is meant, or a map of keys. "
             "{from: column}: the rows whose values of that column are the block's, whatever the inlet's partitions. "
             "aligned: what its run of the same tick, or of the last one before, has written."
@@ -408,9 +411,8 @@ class InletMap(_Map):
     on_update: Maybe[Literal["rerun", "ignore"]] = Field(
         default=None,
         description=(
-            "Whether an update makes stale what was computed from it. ignore is the default for an inlet without "
-            "partitions where the asset has some, for one without time, or the latest, where it has time, and for an "
-            "aligned one."
+            "Whether an update makes stale what was computed from it. ignore is the default where the asset has time "
+            "for an inlet without time, or its latest, but not under full_refresh; and for an aligned one."
         ),
     )
     on_removed: Maybe[Literal["keep", "rerun"]] = Field(

@@ -10,6 +10,7 @@ from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.partitions import (
     Dependency,
+    Named,
     Newest,
     Overlap,
     PartitionError,
@@ -193,7 +194,7 @@ class _Inlet:
         aligned = options.partitions == "aligned"
         if not waits_only and not aligned and column is None:
             self._check_columns(need, location)
-        if options.window is not None and (aligned or isinstance(need.mapping, Whole | Newest)):
+        if options.window is not None and (aligned or isinstance(need.mapping, Whole | Newest | Named)):
             beside = options.partitions if isinstance(options.partitions, str) else "…"
             (self.at / "window").key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
         if options.read and waits_only and self.draft.sure("sql", "python"):
@@ -223,6 +224,8 @@ class _Inlet:
         given, at = self.options.read, self.at / "read"
         if given is None:
             return None
+        if isinstance(self.options.partitions, list) or self.options.partitions == "latest":
+            at.key_problem("'read' is of all that is new, and has no meaning beside 'partitions'", hint="leave one out")
         if isinstance(given, ReadMap):
             if self.columns and (refused := self.columns.refuse(given.after)):
                 (at / "after").problem(refused[0], hint=refused[1])
@@ -259,11 +262,12 @@ class _Inlet:
         """What a block needs of the inlet."""
         told, at = Said(), self.at / "partitions"
         if self.options.partitions not in (None, "aligned"):
-            if down.is_partitioned and up.is_partitioned:
+            one_for_all = self.options.partitions == "latest" or isinstance(self.options.partitions, list)
+            if up.is_partitioned and (down.is_partitioned or one_for_all):
                 sides = Side(self.draft.name, down), Side(self.other.name, up)
                 told = said(at, self.options.partitions, *sides)
             else:
-                bare = self.other if down.is_partitioned else self.draft
+                bare = self.draft if up.is_partitioned else self.other
                 at.key_problem(f"'partitions' maps partitions, but asset {bare.name!r} has none")
         need = Dependency(told.time or Overlap(), down, up, told.matches)
         if need.is_mapped:
@@ -373,7 +377,8 @@ class _Inlet:
     def _require(self, need: Dependency) -> Require:
         require = self.options.require
         if not isinstance(require, RequireMap):
-            counts = need.consumer.is_partitioned or not need.inlet.is_partitioned
+            whole = not need.consumer.is_partitioned and need.inlet.is_partitioned
+            counts = not whole or isinstance(need.mapping, Named)
             return Require(require or ("all" if counts else "any"))
         if need.goes_by_newest:
             (self.at / "require").problem("'partitions: latest' is one partition, which cannot be counted")

@@ -7,9 +7,12 @@ from typing import Final
 
 from sparkassets.core.partitions import (
     Match,
+    Named,
     Newest,
+    PartitionError,
     Partitioning,
     PartitionMapping,
+    PartitionSet,
     SegmentPartition,
     Whole,
     by_column,
@@ -58,12 +61,13 @@ class Said:
     matches: tuple[Match, ...] | None = None
 
 
-def said(at: At, written: str | PartitionsMap | None, down: Side, up: Side) -> Said:
+def said(at: At, written: str | list[str] | PartitionsMap | None, down: Side, up: Side) -> Said:
     """What ``partitions`` says of partitions that both have; what is wrong becomes problems.
 
     Args:
         at: Where it stands.
-        written: ``all``, ``latest``, or a map of keys or of dimensions; ``aligned`` says nothing of partitions.
+        written: ``all``, ``latest``, a list of partitions, or a map of keys or of dimensions; ``aligned`` says nothing
+            of partitions.
         down: The consumer.
         up: The inlet.
     """
@@ -73,9 +77,22 @@ def said(at: At, written: str | PartitionsMap | None, down: Side, up: Side) -> S
         case "latest":
             _check_newest(at, up)
             return Said(Newest())
+        case list():
+            return Said(_named(at, written, up), ())
         case dict():
             return _Maps(at, down, up).read(written)
     return Said()
+
+
+def _named(at: At, written: Sequence[str], up: Side) -> Named:
+    """The partitions of a list; a problem for each that is none."""
+    found = []
+    for index, key in enumerate(written):
+        try:
+            found.append(up.partitioning.parse(key, learns=True))
+        except PartitionError as error:
+            (at / index).problem(f"of asset {up.name!r}: {error.args[0]}", hint=error.hint)
+    return Named(PartitionSet.union(found))
 
 
 def _check_newest(at: At, up: Side) -> None:

@@ -1,4 +1,4 @@
-"""Random histories of assets that need all, the newest, or mapped keys of each other, against single partitions."""
+"""Random histories of assets that need all, the newest, named or mapped keys of each other, by single partitions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import (
     Match,
+    Named,
     Newest,
     PartitionSet,
     Whole,
@@ -55,6 +56,10 @@ class Mapped(History):
                 said = [MAP if match.column == "region" and random.random() < 0.6 else match for match in said]
                 choices = [None, tuple(said)] if said else [None]
                 inlets[name] = replace(inlet, mapping=mapping, matches=random.choice(choices))
+                if random.random() < 0.15:
+                    some = random.sample(blocks_of(up), 2)
+                    parts = PartitionSet.union(made(up, block) for block in some)
+                    inlets[name] = replace(inlet, mapping=Named(parts), matches=())
             assets.append(replace(each, inlets=inlets))
         self.story = Story(project(*assets), now="2025-01-06")
         self.planner = type(self.planner)(self.story.project)
@@ -74,8 +79,9 @@ class Mapped(History):
         inlet, up, down = consumer.inlets[name], self.partitioning(name), consumer.partitioning
         mapping, said = inlet.mapping, inlet.matches
         matches = by_column(down, up) if said is None else said
-        timed = up.time is not None and down.time is not None and not isinstance(mapping, Whole | Newest)
-        if mapping is None or (said is None and not matches and not timed and not isinstance(mapping, Whole | Newest)):
+        free = isinstance(mapping, Whole | Newest | Named)
+        timed = up.time is not None and down.time is not None and not free
+        if mapping is None or (said is None and not matches and not timed and not free):
             return blocks_of(up)
         back = 2 if isinstance(mapping, WindowMapping) else 1
         own = {each.column: key for each, key in zip(down.segments, block[0], strict=True)}
@@ -86,6 +92,7 @@ class Mapped(History):
                 theirs[each.inlet] in (dict(each.keys).get(own[each.column], ()) if each.keys else [own[each.column]])
                 for each in matches
             )
+            fits = fits and (not isinstance(mapping, Named) or mapping.parts.covers(made(up, (key, day))))
             if fits and (not timed or block[1] - back < day <= block[1]):  # type: ignore[operator]
                 found.append((key, day))
         if isinstance(mapping, Newest):
@@ -100,6 +107,8 @@ class Mapped(History):
         """Whether what it needs of the inlet is there, or is as much as there can be."""
         inlet, some = consumer.inlets[name], self.needed(consumer, name, block)
         there, up = self.there[name], self.partitioning(name)
+        if isinstance(inlet.mapping, Named):
+            return all(each in there for each in some)
         if isinstance(inlet.mapping, Newest):
             free = replace(consumer, inlets={name: replace(inlet, mapping=Whole())})
             return {key for key, _ in self.needed(free, name, block)} == {key for key, _ in some}

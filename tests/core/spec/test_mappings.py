@@ -138,12 +138,30 @@ a.yml:3:30: 'partitions' of inlet 'sales' is 'latst'; expected all, latest or al
 """,
         ),
         (
+            "none",
+            "{plain: {partitions: [a]}}",
+            """\
+a.yml:3:18: 'partitions' maps partitions, but asset 'plain' has none
+    inlets: {plain: {partitions: [a]}}
+                     ^^^^^^^^^^
+""",
+        ),
+        (
+            "none",
+            "{sales: {partitions: latest, window: 7d}}",
+            """\
+a.yml:3:38: 'window' has no meaning beside 'partitions: latest'
+    inlets: {sales: {partitions: latest, window: 7d}}
+                                         ^^^^^^
+""",
+        ),
+        (
             REGIONS,
             "{sales: {partitions: [a]}}",
             """\
-a.yml:3:30: 'partitions' of inlet 'sales' is a list; expected all, latest, aligned, {from: column} or a map of keys
+a.yml:3:31: of asset 'sales': 'a' is not a partition key by day; expected one such as 2013-01-05
     inlets: {sales: {partitions: [a]}}
-                                 ^^^
+                                  ^
 """,
         ),
         (

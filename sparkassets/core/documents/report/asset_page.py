@@ -16,7 +16,8 @@ from sparkassets.core.documents.report.rows import named, short
 from sparkassets.core.documents.report.validations import validations_document
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal.lineage import sources_of
-from sparkassets.core.partitions import EVERYTHING, Newest, Overlap, PartitionSet, Whole, WindowMapping
+from sparkassets.core.partitions import EVERYTHING, Named, Newest, Overlap, PartitionSet, Whole, WindowMapping
+from sparkassets.core.phrases import few
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.explain import Node, explained
 from sparkassets.core.planner.plan import Plan
@@ -160,6 +161,8 @@ def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> st
             return f"a window from {window.low.text} to {window.high.text} around each slice"
         case Newest():
             return "its newest partition"
+        case Named(parts):
+            return f"its partitions {few(context.partitioning(inlet).told(parts))}"
         case Whole():
             return "all time of the same segments"
         case Overlap():

@@ -13,6 +13,7 @@ from sparkassets.core.partitions import (
     UNPARTITIONED,
     Dependency,
     Match,
+    Named,
     Newest,
     Overlap,
     Partitioning,
@@ -22,6 +23,7 @@ from sparkassets.core.partitions import (
     Whole,
     WindowMapping,
 )
+from sparkassets.core.partitions.plain import parts_from, parts_to
 
 _NEWER: Final = frozenset({"offset", "ahead", "exclude"})
 """What partitions by time may have that they did not always have: where it is not there, nothing is written."""
@@ -141,6 +143,8 @@ def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
             return {"kind": "all"}
         case Newest():
             return {"kind": "latest"}
+        case Named(parts):
+            return {"kind": "named", "parts": parts_to(parts)}
         case WindowMapping(low, high, from_end):
             return {"kind": "window", "low": low.text, "high": high.text, "from_end": from_end}
 
@@ -148,6 +152,8 @@ def _mapping_to(mapping: PartitionMapping | None) -> dict[str, Any] | None:
 def _mapping_from(body: Mapping[str, Any] | None) -> PartitionMapping | None:
     if body is None:
         return None
+    if body["kind"] == "named":
+        return Named(parts_from(body["parts"]))
     plain: Mapping[str, PartitionMapping] = {"overlap": Overlap(), "all": Whole(), "latest": Newest()}
     if body["kind"] != "window":
         return plain[body["kind"]]
