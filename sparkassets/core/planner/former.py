@@ -15,7 +15,8 @@ from sparkassets.core.spec.model import AssetSpec
 
 def partly_appended(case: Case, course: Course) -> Course:
     """The step: without the partitions of which a part was appended by former partitions."""
-    blocks = in_part(case.asset, case.state, course.due)
+    missing = case.pending.missing & course.due if case.pending is not None else NOTHING
+    blocks = in_part(case.asset, case.state, missing)
     return course.without(blocks, waits(case.asset, blocks)) if blocks else course
 
 
