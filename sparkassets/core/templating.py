@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final, cast
 
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
 from sparkassets.core.columns import KnownColumns
+from sparkassets.core.events import wrong_member
+from sparkassets.core.foreign_names import IN_RUNS, called_here
 from sparkassets.core.sandbox import (
     FUNCTIONS,
     NO_FILTERED_BLOCK,
@@ -54,6 +56,13 @@ _KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_i
 
 _WATERMARK: Final = ("low", "high")
 _OF_MAPPINGS: Final = frozenset({"get", "items", "keys", "values"})
+_TIMES: Final = frozenset(
+    {
+        *("schedule_date", "data_interval_start", "data_interval_end", "logical_date"),
+        *("prev_data_interval_start_success", "prev_data_interval_end_success"),
+    }
+)
+"""Names whose values are pendulum's."""
 _LOADING: Final[dict[type[nodes.Node], str]] = {
     nodes.Include: "include",
     nodes.Import: "import",
@@ -268,6 +277,22 @@ def member_of(node: Member) -> str | None:
     return node.arg.value if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str) else None
 
 
+def _path(node: nodes.Node) -> list[str | None]:
+    """``["a", "b", None]`` of ``a.b[0]``; empty of what does not begin with a name."""
+    steps: list[str | None] = []
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        steps.append(member_of(node))
+        node = node.node
+    return [node.name, *reversed(steps)] if isinstance(node, nodes.Name) else []
+
+
+@cache
+def _of_times() -> frozenset[str]:
+    from pendulum import DateTime  # only for templates that ask a time for something
+
+    return frozenset(name for name in dir(DateTime) if not name.startswith("_"))
+
+
 @dataclass(frozen=True)
 class _Judge:
     template: Template
@@ -304,7 +329,7 @@ class _Judge:
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
             elif node.ctx == "load" and name in unknown and name not in reported:
                 reported.add(name)
-                hint = meant_by(name, NAMES) or _KNOWN
+                hint = called_here(name, IN_RUNS) or meant_by(name, NAMES) or _KNOWN
                 yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
 
     def _compiles(self) -> TemplateAssertionError | None:
@@ -360,6 +385,9 @@ class _Judge:
                 yield from self._member(node.node.name, member, node)
             elif isinstance(node.node, nodes.Getattr | nodes.Getitem):
                 yield from self._column(node.node, member, node)
+            path = _path(node)
+            if path and (wrong := wrong_member(path)) and wrong[0] == len(path) - 1:
+                yield self._fault(node, member, *wrong[1:])
 
     def _member(self, owner: str, member: str, node: nodes.Node) -> Iterator[Fault]:
         known: Collection[str]
@@ -378,6 +406,8 @@ class _Judge:
                 known, message = (), "there is no watermark, as no inlet has 'read: {after: …}'"
             case "watermark":
                 known, message = _WATERMARK, f"'watermark' has no {member!r}"
+            case _ if owner in _TIMES and isinstance(node, nodes.Getattr):
+                known, message = _of_times(), f"a time has no {member!r}"
             case _:
                 return
         if member not in known:

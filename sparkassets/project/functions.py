@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from sparkassets.core.spec.bodies import Argument, Function, Module
+from sparkassets.core.spec.bodies import CONTEXT, Argument, Function, Member, Module
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.project.module_names import WHOLE, ModuleNames, Part
 
@@ -77,9 +78,43 @@ def function_at(
         line=node.lineno,
         column=_column(node, file),
         arguments=(*plain, *collecting),
+        asks=tuple(_asked(node, file)) if any(each.name == CONTEXT for each in plain) else (),
         is_async=isinstance(node, ast.AsyncFunctionDef),
         file=file if elsewhere else None,
     )
+
+
+def _asked(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[Member]:
+    """What a function asks its ``context`` for, unless it gives that name to something else."""
+    inside = [each for statement in function.body for each in ast.walk(statement)]
+    if any(_binds_context(each) for each in inside):
+        return
+    for node in inside:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _path(node)[:1] == [CONTEXT]:
+            line, end = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
+            yield Member(tuple(_path(node)), line, _characters(file, line, end))
+
+
+def _binds_context(node: ast.AST) -> bool:
+    match node:
+        case ast.arg(arg=name):
+            return name == CONTEXT
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return name == CONTEXT
+    return False
+
+
+def _path(node: ast.AST) -> list[str | None]:
+    """``["a", "b", None]`` of ``a.b[0]``; empty of what does not begin with a name."""
+    steps: list[str | None] = []
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Attribute):
+            steps.append(node.attr)
+        else:
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            steps.append(key if isinstance(key, str) else None)
+        node = node.value
+    return [node.id, *reversed(steps)] if isinstance(node, ast.Name) else []
 
 
 def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: bool = False) -> Argument:
@@ -102,6 +137,11 @@ def _class(annotation: ast.expr | None, names: ModuleNames) -> Part:
 
 
 def _column(node: ast.stmt | ast.arg, file: SourceFile) -> int:
-    """The column in characters from 1; Python's own counts bytes."""
-    line = file.lines[node.lineno - 1] if node.lineno <= len(file.lines) else ""
-    return len(line.encode()[: node.col_offset].decode(errors="replace")) + 1
+    """The column in characters from 1."""
+    return _characters(file, node.lineno, node.col_offset)
+
+
+def _characters(file: SourceFile, line: int, offset: int) -> int:
+    """A column in characters from 1; Python's own counts bytes."""
+    text = file.lines[line - 1] if line <= len(file.lines) else ""
+    return len(text.encode()[:offset].decode(errors="replace")) + 1

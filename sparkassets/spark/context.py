@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, tzinfo
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from sparkassets.core.events import Event, wrong_in_context
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
@@ -15,7 +17,11 @@ from sparkassets.errors import RunSkipped
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark.emitting import Outbox
-from sparkassets.spark.triggering import Event, TriggeringEvents, local_events
+from sparkassets.spark.times import for_author
+from sparkassets.spark.triggering import TriggeringEvents, local_events
+
+if TYPE_CHECKING:
+    from pendulum import DateTime
 
 
 @frozen
@@ -23,13 +29,13 @@ class Block:
     """One partition of the run.
 
     Attributes:
-        start, end: Half-open; aware, UTC. None of a partition without a time.
+        start, end: Half-open; in the zone of all times of the run. None of a partition without a time.
         segments: By column; none of a partition by time alone, nor of a dimension of which no segment is known yet.
     """
 
     key: str
-    start: datetime | None = None
-    end: datetime | None = None
+    start: DateTime | None = None
+    end: DateTime | None = None
     segments: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -75,8 +81,8 @@ class Context:
     """The run, for its author.
 
     Attributes:
-        data_interval_start, data_interval_end, logical_date: None without an interval. Like all times here, but those
-            of `Block`, aware and in the zone of the asset's timetable, else of the asset.
+        data_interval_start, data_interval_end, logical_date: None without an interval. Like all times here, objects of
+            pendulum, aware and in the zone of the asset's timetable, else of the asset.
         schedule_date: The earliest time that the run might start.
         prev_data_interval_start_success, prev_data_interval_end_success: Of the latest success of the asset before this
             run, if it began earlier; None without one.
@@ -89,12 +95,12 @@ class Context:
 
     asset: str
     run_id: str
-    schedule_date: datetime
-    data_interval_start: datetime | None = None
-    data_interval_end: datetime | None = None
-    logical_date: datetime | None = None
-    prev_data_interval_start_success: datetime | None = None
-    prev_data_interval_end_success: datetime | None = None
+    schedule_date: DateTime
+    data_interval_start: DateTime | None = None
+    data_interval_end: DateTime | None = None
+    logical_date: DateTime | None = None
+    prev_data_interval_start_success: DateTime | None = None
+    prev_data_interval_end_success: DateTime | None = None
     ds: str | None = None
     ds_nodash: str | None = None
     ts: str | None = None
@@ -107,6 +113,10 @@ class Context:
     extra: dict[str, Any] = field(default_factory=dict)
     _outbox: Outbox = field(kw_only=True, repr=False)
     _outlets: Outlets = field(default_factory=Outlets, kw_only=True, repr=False)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  only of what is not there
+        _, message, hint = wrong_in_context(["context", name]) or (0, f"no {name!r}", None)
+        raise AttributeError(f"{message}; {hint}" if hint else message)
 
     def emit(self, target: str, partition: str | None = None, extra: Mapping[str, Any] | None = None) -> None:
         """Announces that the run has updated ``target``, an asset's name or a dataset URI, besides its own asset.
@@ -175,7 +185,9 @@ class Context:
 
     @property
     def triggering_dataset_events(self) -> TriggeringEvents:
-        """`triggering_events` by the name that it has in Airflow."""
+        """`triggering_events` by the name that it has in Airflow; deprecated."""
+        told = "context.triggering_dataset_events is Airflow's name: write context.triggering_events"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
         return self.triggering_events
 
     def names(self) -> dict[str, Any]:
@@ -196,7 +208,7 @@ def context_of(
     return Context(
         asset=asset.name,
         run_id=order.run,
-        schedule_date=order.schedule_date.astimezone(local),
+        schedule_date=for_author(order.schedule_date, local),
         data_interval_start=start,
         data_interval_end=end,
         logical_date=start,
@@ -207,8 +219,8 @@ def context_of(
         ts=start.isoformat() if start else None,
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
-        partitions=blocks_of_parts(asset.partitioning, order.blocks),
-        params=asset.params_of(order.blocks),
+        partitions=blocks_of_parts(asset.partitioning, order.blocks, local),
+        params=for_author(asset.params_of(order.blocks), local),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
         extra=extra,
@@ -225,26 +237,26 @@ def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str])
     return Outlets({name: Outlet(name, path, **own) for name, path in found})
 
 
-def blocks_of_parts(partitioning: Partitioning, parts: PartitionSet) -> tuple[Block, ...]:
-    """Each of the partitions, oldest first; of an asset without partitions none."""
-    return tuple(_blocks(partitioning, parts))
+def blocks_of_parts(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[Block, ...]:
+    """Each of the partitions, oldest first, with times in a zone; of an asset without partitions none."""
+    return tuple(_blocks(partitioning, parts, local))
 
 
-def _blocks(partitioning: Partitioning, blocks: PartitionSet) -> Iterator[Block]:
+def _blocks(partitioning: Partitioning, blocks: PartitionSet, local: tzinfo) -> Iterator[Block]:
     """Each of the run's; of an asset without partitions none."""
     if not partitioning.is_partitioned:
         return
     columns = [each.column for each in partitioning.segments]
     for key, (start, _, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
         time = partitioning.time
-        first, after = (None, None) if time is None else (instant(start), instant(time.stop(start)))
+        first, after = _in_zone(None if time is None else (instant(start), instant(time.stop(start))), local)
         yield Block(
             key, first, after, {name: text for name, text in zip(columns, segment, strict=True) if text != WHOLE}
         )
 
 
-def _in_zone(interval: tuple[datetime, datetime] | None, zone: tzinfo) -> tuple[datetime, datetime] | tuple[None, None]:
-    return (interval[0].astimezone(zone), interval[1].astimezone(zone)) if interval else (None, None)
+def _in_zone(interval: tuple[datetime, datetime] | None, zone: tzinfo) -> tuple[DateTime, DateTime] | tuple[None, None]:
+    return (for_author(interval[0], zone), for_author(interval[1], zone)) if interval else (None, None)
 
 
 def _text(start: datetime | None, form: str) -> str | None:

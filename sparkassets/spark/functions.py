@@ -24,6 +24,7 @@ from sparkassets.spark.failures import first_line, is_final, is_of_data
 from sparkassets.spark.iterations import Iteration
 from sparkassets.spark.libraries import as_asked, is_rows
 from sparkassets.spark.shipping import ship
+from sparkassets.spark.times import accept_in_rows
 from sparkassets.spark.undone import undone
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def run_function(
     asset = context.asset
     function = load(body, allowed, asset)
     ship(session, body.module.partition(".")[0], folder=body.search_path)
+    accept_in_rows()
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
     arguments = {name: as_asked(given[name], body.takes.get(name)) for name in body.arguments if name in given}
     try:

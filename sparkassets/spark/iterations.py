@@ -12,10 +12,10 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from sparkassets.core.events import record
 from sparkassets.core.instants import zone
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import FILES, iteration_folder
@@ -29,8 +29,10 @@ from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
 from sparkassets.spark.context import Block, Context, blocks_of_parts
 from sparkassets.spark.table import path_of
+from sparkassets.spark.times import for_author
 
 if TYPE_CHECKING:
+    from pendulum import DateTime
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -56,7 +58,7 @@ class Iteration:
     key: str
     extra: Mapping[str, Any]
     run: str
-    published_at: datetime
+    published_at: DateTime
     iterations: Sequence[Iteration] = field(default=(), repr=False)
 
 
@@ -153,7 +155,7 @@ class OwnFolder:
             found = context.partitions
         else:
             parts = order.asset.partitioning.came_out(order.blocks, context.added)
-            found = blocks_of_parts(order.asset.partitioning, parts)
+            found = blocks_of_parts(order.asset.partitioning, parts, zone(order.asset.local_zone))
         if any(len(block.segments) < len(order.asset.partitioning.segments) for block in found):
             raise RunError(
                 f"{order.asset.name}: its function wrote files of all segments, and none is known",
@@ -190,10 +192,14 @@ def told_of(asset: AssetSpec, frame: DataFrame) -> Iteration | None:
     if not isinstance(asset.write, Publish) or not _tells(frame.schema):
         return None
     columns = [sqltext.name(name) for name in _types(asset)]
-    rows = frame.orderBy(*columns, "published_at").collect()
+    rows, local = frame.orderBy(*columns, "published_at").collect(), zone(asset.local_zone)
     found = [
         Iteration(
-            f"{path_of(asset).rstrip('/')}/{row.folder}", row.key, json.loads(row.extra), row.run, row.published_at
+            f"{path_of(asset).rstrip('/')}/{row.folder}",
+            row.key,
+            record(json.loads(row.extra)),
+            row.run,
+            for_author(row.published_at.astimezone(local), local),  # Spark's is naive, of the driver's clock
         )
         for row in rows
     ]

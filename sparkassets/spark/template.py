@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
 from jinja2.exceptions import SecurityError
 
+from sparkassets.core.instants import zone
 from sparkassets.core.sandbox import FILE, Sql, ValueInSqlError, render_sql
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.statements import refuse_unless_select, statements
@@ -21,6 +22,7 @@ from sparkassets.spark import partition_values, sqltext
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.relation import relation_of
+from sparkassets.spark.times import for_author
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -176,7 +178,7 @@ class _Relations:
             "partitions": self._partitions(),
             "partition": self._partition(),
             "triggering_event": self._triggering_event(),
-            "triggering_dataset_events": self._context.triggering_dataset_events,
+            "triggering_dataset_events": self._context.triggering_events,
         }
 
     def put_into(self, text: str) -> str:
@@ -231,7 +233,7 @@ class _Relations:
             many = f"the run has {len(blocks)} partitions, so 'partition' is not one value"
             return _unfit(f"{many}; join {{{{ partitions }}}} instead")
         (slot,) = partitioning.slots(self._order.blocks)
-        return partition_values.named(partitioning, slot)
+        return for_author(partition_values.named(partitioning, slot), zone(self._order.asset.local_zone))
 
 
 _INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
+from sparkassets.core.events import Event, event
 from sparkassets.core.phrases import listing
 from sparkassets.errors import RunError
-
-Event = Mapping[str, Any]
-"""``{seq, asset, uri, partitions, at, extra, run, source_run}``; ``source_run`` is None for what no run caused."""
+from sparkassets.spark.times import for_author
 
 
 class TriggeringEvents(Mapping[str, Sequence[Event]]):
     """Dataset to its events, oldest first; found by the name of any asset with that URI, or by the URI itself.
 
-    Iterating names each dataset once: by its asset, or else by its URI.
+    A name is an attribute and an item. Iterating names each dataset once: by its asset, or else by its URI.
     """
 
     def __init__(self, events: Mapping[str, Sequence[Event]] | None = None) -> None:
@@ -30,6 +29,13 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
     def __getitem__(self, name: str) -> Sequence[Event]:
         if name not in self._events:
             raise KeyError(self.why_missing(name))
+        return self._events[name]
+
+    def __getattr__(self, name: str) -> Sequence[Event]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._events:
+            raise AttributeError(self.why_missing(name))
         return self._events[name]
 
     def __contains__(self, name: object) -> bool:
@@ -64,16 +70,13 @@ class TriggeringEvents(Mapping[str, Sequence[Event]]):
         return f"events of {listing(self._names, last='and')} did" if self._names else "no event did"
 
 
-def local_events(events: Mapping[str, Sequence[Event]], zone: tzinfo) -> TriggeringEvents:
-    """The events with the instants of their source runs in a zone."""
-    return TriggeringEvents({name: [_local(event, zone) for event in found] for name, found in events.items()})
+def local_events(events: Mapping[str, Sequence[Mapping[str, Any]]], zone: tzinfo) -> TriggeringEvents:
+    """The events with their times in a zone."""
+    return TriggeringEvents({name: [_local(each, zone) for each in found] for name, found in events.items()})
 
 
-def _local(event: Event, zone: tzinfo) -> Event:
-    if not event["source_run"]:
-        return event
-    told = {
-        key: value.astimezone(zone) if isinstance(value, datetime) else value
-        for key, value in event["source_run"].items()
-    }
-    return {**event, "source_run": told}
+def _local(found: Mapping[str, Any], zone: tzinfo) -> Event:
+    at = found.get("at")
+    moment = for_author(datetime.fromisoformat(at), zone) if isinstance(at, str) else at
+    times = {"source_run": for_author(found["source_run"], zone), **({"at": moment} if at is not None else {})}
+    return event({**found, **times})

@@ -1,11 +1,13 @@
 """What a run knows of itself; no Spark."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from jinja2 import UndefinedError
 
+from sparkassets.core.events import CONTEXT
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.sandbox import render
 from sparkassets.core.spec.model import Schedule
@@ -70,7 +72,8 @@ def test_events_are_found_by_each_name_of_their_dataset_and_told_once():
     assert events.get("weather", ()) == ()
     assert repr(events) == f"TriggeringEvents({{'flights': [{FIRST}, {SECOND}], 'inbox': {BOTH['inbox']}}})"
     told = context(events=BOTH)
-    assert told.triggering_dataset_events is told.triggering_events
+    with pytest.warns(DeprecationWarning, match="Airflow's name: write context.triggering_events"):
+        assert told.triggering_dataset_events is told.triggering_events
 
 
 def test_the_source_run_has_its_interval_in_the_zone_of_the_asset():
@@ -84,7 +87,49 @@ def test_the_source_run_has_its_interval_in_the_zone_of_the_asset():
 
 
 def test_one_dataset_has_a_simple_form_the_newest_event():
-    assert context(events=FLIGHTS).triggering_event == SECOND
+    newest = context(events=FLIGHTS).triggering_event
+    assert newest == {**SECOND, "at": at("2025-03-21T06:00"), "dataset": "x-flights"}
+    assert newest.at.to_iso8601_string() == "2025-03-21T07:00:00+01:00"
+    assert (newest.extra.rows, newest["extra"]["rows"], newest.dataset, newest.source_run) == (7, 7, "x-flights", None)
+    assert json.loads(json.dumps({**newest, "at": None}))["extra"] == {"rows": 7}
+
+
+def test_an_event_has_the_run_that_it_comes_from():
+    interval = {"data_interval_start": at("2025-03-19T23:00"), "data_interval_end": at("2025-03-20T23:00")}
+    found = event(3, "x-a", asset="a", run="a-1", source_run={"run_id": "a-1", **interval})
+    (told,) = context(events={"a": [found]}).triggering_events.a
+    source = told.source_run
+    assert (told.dataset, source.run_id, source["run_id"]) == ("a", "a-1", "a-1")
+    assert source.data_interval.start == source.logical_date == source.data_interval_start == at("2025-03-19T23:00")
+    assert source["data_interval"]["end"].subtract(days=1).to_date_string() == "2025-03-20"
+    source = (
+        "{% set e = triggering_events.a[0] %}{{ e.source_run.data_interval.start.to_date_string() }} {{ e.dataset }}"
+    )
+    assert render(source, {"triggering_events": context(events={"a": [found]}).triggering_events}) == "2025-03-20 a"
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda c: c.execution_date, "the context of a run has no 'execution_date'; here it is 'logical_date'"),
+        (
+            lambda c: c.triggering_evnt,
+            "the context of a run has no 'triggering_evnt'; did you mean 'triggering_event'?",
+        ),
+        (lambda c: c.triggering_event.source_dag_run, "there is no 'source_dag_run'; here it is 'source_run'"),
+        (lambda c: c.triggering_event.extar, "there is no 'extar'; did you mean 'extra'?"),
+        (lambda c: c.triggering_event.extra.row, "there is no 'row'; did you mean 'rows'?"),
+        (lambda c: c.triggering_events.x, "no event of 'x' triggered this run; events of flights did"),
+    ],
+)
+def test_a_name_that_is_not_there_says_which_is(ask, message):
+    with pytest.raises(AttributeError) as error:
+        ask(context(events=FLIGHTS))
+    assert str(error.value) == message
+
+
+def test_the_attributes_of_a_context_are_those_that_validation_knows():
+    assert {name for name in {*dir(Context), *Context.__dataclass_fields__} if not name.startswith("_")} == CONTEXT
 
 
 @pytest.mark.parametrize(

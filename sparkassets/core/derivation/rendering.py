@@ -100,7 +100,7 @@ def _self(node: nodes.Node) -> Iterator[nodes.Name]:
 def _names(
     asset: AssetSpec, template: Template, params: Mapping[str, object], relations: dict[str, str]
 ) -> dict[str, object]:
-    moment = datetime(1907, 6, 5, 4, 3, 2, tzinfo=UTC)
+    moment = _moment(template)
     times = ("schedule_date", "data_interval_start", "data_interval_end", "logical_date")
     before = ("prev_data_interval_start_success", "prev_data_interval_end_success")
     texts = {
@@ -121,6 +121,15 @@ def _names(
         "watermark": SimpleNamespace(low=MARK, high=MARK),
         "params": params,
     }
+
+
+def _moment(template: Template) -> datetime:
+    """A time that stands for any; pendulum's where the template asks a value for more than its text."""
+    if not any(isinstance(each.node, nodes.Getattr) for each in template.tree.find_all(nodes.Call)):
+        return datetime(1907, 6, 5, 4, 3, 2, tzinfo=UTC)
+    from pendulum import DateTime
+
+    return DateTime(1907, 6, 5, 4, 3, 2, tzinfo=UTC)
 
 
 def _slot(asset: AssetSpec, moment: datetime) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import Final
 from yaml.nodes import ScalarNode
 
 from sparkassets.core.definitions import Definition
+from sparkassets.core.events import wrong_in_context
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
@@ -21,7 +22,8 @@ from sparkassets.core.writes import Write
 from sparkassets.errors import Location, Problem
 from sparkassets.frozen import frozen
 
-GIVEN_ARGUMENTS: Final = frozenset({"context", "spark"})
+CONTEXT: Final = "context"
+GIVEN_ARGUMENTS: Final = frozenset({CONTEXT, "spark"})
 """Arguments of a function that are no inlets."""
 
 
@@ -88,10 +90,24 @@ class Argument:
 
 
 @frozen
+class Member:
+    """What a function asks its ``context`` for; line and column count from 1.
+
+    Attributes:
+        path: From ``context`` on; None for an element by its number, or one that is not known.
+    """
+
+    path: tuple[str | None, ...]
+    line: int
+    column: int
+
+
+@frozen
 class Function:
     """A function of a module's top level.
 
     Attributes:
+        asks: What it asks its ``context`` for.
         parts: Digests of what it is made of, by name: of itself, and of what it calls in the project's packages.
         file: That it stands in; None is the module's that it is found by.
     """
@@ -99,6 +115,7 @@ class Function:
     line: int
     column: int
     arguments: tuple[Argument, ...]
+    asks: tuple[Member, ...] = ()
     is_async: bool = False
     parts: Mapping[str, str] = field(default_factory=dict)
     file: SourceFile | None = None
@@ -350,6 +367,12 @@ def _function(draft: AssetDraft, module_name: str, name: str, module: Module, fu
             draft.at.document.problems.append(mention.problem(message))
         elif argument.name not in GIVEN_ARGUMENTS:
             named[argument.name] = mention
+    for asked in function.asks:
+        wrong = wrong_in_context(asked.path)
+        if wrong and wrong[0] == len(asked.path) - 1:
+            at, message, hint = wrong
+            word = Mention(file, asked.line, asked.column, len(asked.path[at] or ""))
+            draft.at.document.problems.append(word.problem(message, hint=hint))
     compiled = PythonBody(
         module=module_name,
         function=name,

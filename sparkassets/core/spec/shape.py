@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from sparkassets.core.foreign_names import IN_YAML, called_here
 from sparkassets.core.partitions import FIXED
 from sparkassets.core.phrases import listing, shown
 from sparkassets.core.spec import case_files, files, rule_maps
@@ -200,7 +201,7 @@ def _unknown_key(path: Path, model: type[BaseModel], data: dict[str, Any]) -> _F
         message = f"unknown key {key!r} in {_owner(path, model, data)}"
         return _Finding(path, message, f"indent it: it belongs to {owner!r}", at_key=True, unreliable=owner)
     hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
-    hint = hint or did_you_mean(key, known)
+    hint = hint or (called_here(key, IN_YAML) if inner is files.AssetFile else None) or did_you_mean(key, known)
     meant = nearest(key, known) if len(path) == 1 else None
     return _Finding(path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant)
 

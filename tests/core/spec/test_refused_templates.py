@@ -95,6 +95,54 @@ c.yml:2:11: unknown asset 'manuel'
         ),
         pytest.param(
             {
+                "a.yml": """\
+asset: s
+source: true
+---
+asset: a
+start_date: 2025-01-01
+schedule: s
+sql: |
+  SELECT '{{ triggering_event.extar }} {{ triggering_events.s[0].source_dag_run.conf }}
+  {{ triggering_event.source_run.data_interval.begin }}
+  {{ execution_date }} {{ data_interval_start.subtrct(days=1) }}
+  {{ triggering_event.source_run.data_interval.start.day }} {{ triggering_event.extra.any }}' FROM {{ ref('s') }}
+""",
+            },
+            """\
+a.yml:5:1: unknown key 'start_date' in asset 'a'
+    start_date: 2025-01-01
+    ^^^^^^^^^^
+  hint: here it is 'start'
+a.yml:8:31: an event has no 'extar'
+      SELECT '{{ triggering_event.extar }} {{ triggering_events.s[0].source_dag_run.conf }}
+                                  ^^^^^
+  hint: did you mean 'extra'?
+a.yml:8:66: an event has no 'source_dag_run'
+      SELECT '{{ triggering_event.extar }} {{ triggering_events.s[0].source_dag_run.conf }}
+                                                                     ^^^^^^^^^^^^^^
+  hint: here it is 'source_run'
+a.yml:9:48: a data interval has no 'begin'
+      {{ triggering_event.source_run.data_interval.begin }}
+                                                   ^^^^^
+  hint: known are end, start
+a.yml:10:6: unknown name 'execution_date' in the template
+      {{ execution_date }} {{ data_interval_start.subtrct(days=1) }}
+         ^^^^^^^^^^^^^^
+  hint: here it is 'logical_date'
+a.yml:10:47: a time has no 'subtrct'
+      {{ execution_date }} {{ data_interval_start.subtrct(days=1) }}
+                                                  ^^^^^^^
+  hint: did you mean 'subtract'?
+a.yml:11:103: unknown name 'ref' in the template
+      {{ triggering_event.source_run.data_interval.start.day }} {{ triggering_event.extra.any }}' FROM {{ ref('s') }}
+                                                                                                          ^^^
+  hint: here it is {{ inlets.<asset> }}
+""",
+            id="names_of_others_and_of_nobody",
+        ),
+        pytest.param(
+            {
                 "flights.yml": """\
 asset: flights
 source: csv
