@@ -13,7 +13,7 @@ LOADED = (
     "print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)\n"
 )
 SPARK = {"pyspark", "py4j", "delta"}
-HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich", "detect_secrets", "requests"}
+HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich", "pendulum", "detect_secrets", "requests"}
 PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
 COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
 COMPILING |= {"sparkassets.core.spec.load", "sparkassets.core.selects"}

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from tests.integration.orders import computed, order, sql, table
+from sparkassets.core.partitions.segments import encoded
+from tests.integration.orders import computed, order, save, segmented, sql, table
 
 pytestmark = pytest.mark.spark
 
@@ -111,3 +112,29 @@ def test_literals_are_of_the_type_of_their_value(engine, tmp_path, settings):
     ((*found, moment, minus, listed),) = computed(engine, order(report))
     assert found == values[:-1]
     assert (moment, minus, listed) == (values[-1].replace(tzinfo=None), 8, True)
+
+
+@pytest.mark.parametrize("key", ["a'b", "a\\b", "'; x", '"', "${env:HOME}", "a' OR '1'='1", "-- a"])
+def test_a_key_reads_just_its_own_rows(engine, spark, tmp_path, settings, key):
+    source = table("landed", tmp_path)
+    rows = [(each, n) for n, each in enumerate([key, "a", "b", "ab", "x"])]
+    save(spark.createDataFrame(rows, "seg string, n int"), source)
+    query = "SELECT seg, n FROM {{ inlets.landed }} WHERE seg = "
+    for value in ("'{{ partition.seg }}'", "{{ partition.seg }}"):
+        asset = segmented(table("spend", tmp_path, **sql(query + value, "landed")), seg=[key, "other"])
+        assert computed(engine, order(asset, source, keys=[encoded(key)])) == [(key, 0)]
+
+
+def test_what_an_event_tells_is_never_part_of_the_query(engine, tmp_path, settings):
+    attacks = [
+        "' UNION ALL SELECT value FROM text.`/etc/hostname` --",
+        "1) UNION ALL SELECT reflect('java.lang.System', 'getenv', 'HOME') --",
+        "${env:HOME}",
+        "x\\' OR true --",
+    ]
+    query = "SELECT '{{ e.x }}' AS a, {{ e.x }} AS b -- {{ e.x }}"
+    query = "{% set e = triggering_event.extra %}" + query
+    for attack in attacks:
+        event = {"uri": "flights", "extra": {"x": attack}, "source_run": None}
+        run = order(table("report", tmp_path, **sql(query)), events={"flights": [event]})
+        assert computed(engine, run) == [(attack, attack)]
