@@ -119,7 +119,8 @@ def test_dimensions_of_segments_are_told_together_as_far_as_they_are_a_product()
     grid = Partitioning(None, (STORES, REGIONS))
     assert belongs(grid, "*,*") == "(`store` IN (1, 2, 3)) AND (`region` IN ('de', CAST(X'6E6C2773' AS STRING)))"
     assert belongs(grid, "1,*", "2,de", "3,de") == (
-        "((`store` IN (1)) AND (`region` IN ('de', CAST(X'6E6C2773' AS STRING)))) OR ((`store` IN (2, 3)) AND (`region` IN ('de')))"
+        "((`store` IN (1)) AND (`region` IN ('de', CAST(X'6E6C2773' AS STRING)))) OR "
+        "((`store` IN (2, 3)) AND (`region` IN ('de')))"
     )
 
 
