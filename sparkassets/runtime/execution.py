@@ -491,10 +491,6 @@ class Execution:
     def _fail(self, error: BaseException) -> Outcome:
         if self._superseded:
             return self._left()
-        if isinstance(error, RunSkipped) and self._may_skip:
-            if self._prepared:
-                self._tidy([self._work.run])
-            return Skipped(" ".join(str(error.args[0]).split()), self._attempts)
         cause = self._cause(error)
         failed = partial(
             Failed,
@@ -506,7 +502,7 @@ class Execution:
         if not self._begun:
             if self._prepared:
                 self._tidy([self._work.run])
-            return self._incomplete(failed(fenced=self._settled))
+            return self._skipped(error) or self._incomplete(failed(fenced=self._settled))
         try:
             self._fence(2 * self._order.token + 1)
             committed = self._look([self._work.run])
@@ -518,12 +514,13 @@ class Execution:
         if committed is not None:
             return Done(committed, self._attempts)
         outcome = failed(fenced=not any(self._found))
-        return outcome if outcome.fenced else self._incomplete(outcome)
+        return (self._skipped(error) or outcome) if outcome.fenced else self._incomplete(outcome)
 
-    @property
-    def _may_skip(self) -> bool:
-        """Whether nothing of the run, nor of an older one of its chain, is in an outlet or can land there any more."""
-        return self._settled and self._completes is None and not (self._begun or self._cancelled)
+    def _skipped(self, error: BaseException) -> Skipped | None:
+        """The end of a run that is skipped; None where it is not, or an older run of its chain is to be settled."""
+        if not isinstance(error, RunSkipped) or self._cancelled or not self._settled or self._completes is not None:
+            return None
+        return Skipped(" ".join(str(error.args[0]).split()), self._attempts)
 
     def _cause(self, error: BaseException) -> FailureCause:
         if self._cancelled:

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from sparkassets.app.driving import Driving
-from sparkassets.errors import InputError, RunError, said
+from sparkassets.errors import InputError, RunError, RunSkipped, said
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +35,7 @@ class Attending(Driving):
         """Makes the code of the ``with`` a run of an asset: claimed when it begins, recorded when it ends.
 
         What it changed in the asset's table by then is the run's event. No gate holds it back, and it is never retried.
+        Where it raises `RunSkipped` the run is skipped, and the ``with`` ends without an error.
 
         Args:
             asset: With ``write: self``.
@@ -59,11 +60,13 @@ class Attending(Driving):
             raise meeting.refusal(asset)
         try:
             yield context
+            meeting.end(None)
+        except RunSkipped as skipped:
+            meeting.end(skipped)
         except BaseException as error:
             meeting.end(error)
             driving.join()
             raise
-        meeting.end(None)
         driving.join()
         if meeting.failure is not None:
             raise meeting.failure
@@ -100,7 +103,7 @@ class _Meeting:
         self.begun: SimpleQueue[Context | None] = SimpleQueue()
         self.summary: Summary | None = None
         self.failure: BaseException | None = None
-        self._ended: SimpleQueue[RunError | None] = SimpleQueue()
+        self._ended: SimpleQueue[RunError | RunSkipped | None] = SimpleQueue()
 
     def drive(self, project: Attending, work: Work, spark: SparkSession | None) -> None:
         """For the driver's thread: all of the invocation."""
@@ -116,6 +119,7 @@ class _Meeting:
 
         Raises:
             RunError: It failed, or nobody waits for it any more.
+            RunSkipped: It had nothing to do.
         """
         self.begun.put(context)
         error = self._ended.get()
@@ -124,8 +128,8 @@ class _Meeting:
 
     def end(self, error: BaseException | None) -> None:
         """The code has ended, with what it raised."""
-        if error is None:
-            self._ended.put(None)
+        if error is None or isinstance(error, RunSkipped):
+            self._ended.put(error)
             return
         failed = RunError(said(error))
         failed.__cause__ = error

@@ -69,6 +69,19 @@ def test_what_it_raises_is_recorded_and_raised(made):
     assert events_of(project, "daily") == []
 
 
+def test_a_job_that_has_nothing_to_do_is_skipped(made):
+    project = made()
+    append(project, "raw", 1)
+    with project.run_of("daily") as run:
+        run.skip("no file came")
+    (recorded,) = project.runs(asset="daily")
+    assert (recorded.status, recorded.skipped) == ("skipped", "no file came")
+    assert events_of(project, "daily") == []
+    with project.run_of("daily"):
+        append(project, "daily", 1)
+    assert [each.status for each in project.runs(asset="daily")] == ["skipped", "success"]
+
+
 def test_one_run_at_a_time(made):
     project, other = made(), made()
     begun, go = threading.Event(), threading.Event()

@@ -72,6 +72,17 @@ def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():
     assert state(w, "a").skip is None
 
 
+@pytest.mark.parametrize("moment", ["prepare", "write"])
+def test_a_run_may_be_skipped_as_long_as_nothing_of_it_is_in_an_outlet(moment):
+    """What writes its target itself runs when it is to be written."""
+    w = world(*multi(asset("m", "s", by=None, retries=0), "x", "y"), by=None)
+    w.engine.hooks["x", moment] = raising(RunSkipped(REASON))
+    w.tell("s")
+    assert ended(run(w)) == [("m", "skipped", REASON)]
+    assert state(w, "m").chain == ()
+    assert run(w).runs == ()
+
+
 def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     w = world(asset("a", "s"), asset("b", "a"), asset("r", "a", by=None))
     skipping(w, "a")

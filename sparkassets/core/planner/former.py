@@ -21,10 +21,11 @@ def partly_appended(case: Case, course: Course) -> Course:
 
 
 def in_part(asset: AssetSpec, state: AssetState, missing: PartitionSet) -> PartitionSet:
-    """Those of the missing partitions of which a part was appended, so that computing them would append it twice."""
+    """Those of the partitions of which a part alone was appended, so that computing them would append it twice."""
     if not missing or not asset.partitioning.is_partitioned or asset.write is None or asset.write.recomputable:
         return NOTHING
-    return missing & asset.partitioning.cover(state.coverage)
+    lacking = missing - asset.partitioning.inside(state.coverage)  # what a tick has computed anew is there as a whole
+    return lacking & asset.partitioning.cover(state.coverage)
 
 
 def waits(asset: AssetSpec, blocks: PartitionSet) -> Waiting:
