@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import parse_instant, unix
-from sparkassets.core.partitions import EVERYTHING, PartitionError, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, PartitionError, Partitioning, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
@@ -175,8 +175,19 @@ def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
     return True
 
 
+def _parsed(partitioning: Partitioning, keys: str) -> PartitionSet:
+    """The keys, or several of them with the separator between that they are printed with.
+
+    Raises:
+        PartitionError: One of them is no key.
+    """
+    separator = ";" if len(partitioning.names) > 1 else ","
+    each = [text.strip() for text in keys.split(separator)]
+    return PartitionSet.union(map(partitioning.parse, each)) if len(each) > 1 else partitioning.parse(keys)
+
+
 def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
-    """The blocks of the keys ``A..B`` or ``A``, inclusive.
+    """The blocks of the keys ``A..B`` or ``A``, inclusive, or of several as they are printed: ``A, B..C``.
 
     Raises:
         InputError: The asset has no partitions, or no such keys.
@@ -184,7 +195,7 @@ def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
     if not asset.partitioning.is_partitioned:
         raise InputError(f"asset {asset.name!r} has no partitions")
     try:
-        return asset.partitioning.parse(keys)
+        return _parsed(asset.partitioning, keys)
     except PartitionError as error:
         if not asset.partitioning.is_open or not _lacks_a_segment(asset, keys):
             raise

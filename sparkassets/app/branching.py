@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.driving import Driving
 from sparkassets.app.history import History
+from sparkassets.app.selection import Selection
 from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError, StateError
 
@@ -42,7 +43,7 @@ class Branching(Driving):
         """
         return Beside(self._existing(name) if existing else self._branch(name), self)
 
-    def plan_promotion(self, name: str, *, select: Collection[str] | None = None) -> Plan:
+    def plan_promotion(self, name: str, *, select: Selection = None) -> Plan:
         """What `promote` would make the base's now, and why not the rest.
 
         Raises:
@@ -61,7 +62,7 @@ class Branching(Driving):
         name: str,
         spark: SparkSession | None = None,
         *,
-        select: Collection[str] | None = None,
+        select: Selection = None,
         progress: Progress | None = None,
         check: bool = True,
     ) -> Summary:
@@ -82,7 +83,7 @@ class Branching(Driving):
         name: str,
         spark: SparkSession | None = None,
         *,
-        select: Collection[str] | None = None,
+        select: Selection = None,
         samples: int = 5,
     ) -> list[Difference]:
         """How what a branch has computed differs from what the base has: in columns, partitions and rows.
@@ -209,7 +210,7 @@ class Beside(Driving, History):
         """The whole project, of which the branch computes and reads some."""
         return self._base.spec
 
-    def selected(self, select: Collection[str] | None) -> Collection[str] | None:
+    def selected(self, select: Selection) -> Collection[str] | None:
         """Those of the assets that the branch computes.
 
         Raises:
@@ -235,9 +236,7 @@ class Beside(Driving, History):
             raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
         return super().runnable(name, verb)
 
-    def plan(
-        self, *, at: datetime | str | None = None, select: Collection[str] | None = None, estimate: bool = False
-    ) -> Plan:
+    def plan(self, *, at: datetime | str | None = None, select: Selection = None, estimate: bool = False) -> Plan:
         """As of the project; and what is computed in the branch and what is reused, and why."""
         from sparkassets.app.keys import plan_with_keys
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.looking import Looking
+from sparkassets.app.selection import Selection
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 
@@ -69,7 +70,7 @@ class Driving(Looking):
         spark: SparkSession | None = None,
         *,
         at: datetime | str | None = None,
-        select: Collection[str] | None = None,
+        select: Selection = None,
         progress: Progress | None = None,
         check: bool = True,
         over_budget: bool = False,

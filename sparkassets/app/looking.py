@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.keys import plan_with_keys
 from sparkassets.app.opened import Opened
+from sparkassets.app.selection import Selection
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
@@ -39,7 +40,7 @@ class Looking(Opened):
         self,
         *,
         at: datetime | str | None = None,
-        select: Collection[str] | None = None,
+        select: Selection = None,
         estimate: bool = False,
     ) -> Plan:
         """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
@@ -210,7 +211,7 @@ class Looking(Opened):
         self,
         *,
         at: datetime | str | None = None,
-        select: Collection[str] | None = None,
+        select: Selection = None,
         begin: Callable[[PlanningContext], Sequence[Entry]] | None = None,
     ) -> PlanningContext:
         select = self.selected(select)

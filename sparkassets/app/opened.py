@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.adapters import Adapters
+from sparkassets.app.selection import Selection, selected
 from sparkassets.core.instants import parse_instant, zoned
 from sparkassets.core.journal.retention import Retention
 from sparkassets.core.journal.state import AssetState, State
@@ -64,16 +65,17 @@ class Opened:
         """The project whose assets can be named."""
         return self.spec
 
-    def selected(self, select: Collection[str] | None) -> Collection[str] | None:
+    def selected(self, select: Selection) -> Collection[str] | None:
         """The assets that may run; for an outlet the asset whose runs write it, too. None means all.
 
         Raises:
-            InputError: One of them is not in the project.
+            InputError: A name is not in the project, or no asset fits a pattern.
         """
         if select is None:
             return None
-        makers = (self.asset(name).maker for name in select)
-        return tuple(dict.fromkeys([*select, *filter(None, makers)]))
+        names = selected(self.spec, [select] if isinstance(select, str) else select)
+        makers = (self.asset(name).maker for name in names)
+        return tuple(dict.fromkeys([*names, *filter(None, makers)]))
 
     def moment(self, at: datetime | str | None = None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""

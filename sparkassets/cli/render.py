@@ -158,10 +158,10 @@ def print_waiting(
     ]
     if wanting:
         terminal.print("", "waits:")
-        print_table(terminal, columns, [_waiting(item, project, "", whole=whole) for item in wanting])
+        print_table(terminal, columns, _waiting_rows(wanting, project, "", whole=whole))
     if resting and quiet:
         terminal.print("", terminal.paint("nothing due:", "dim"))
-        print_table(terminal, columns, [_waiting(item, project, "dim", whole=whole) for item in resting])
+        print_table(terminal, columns, _waiting_rows(resting, project, "dim", whole=whole))
 
 
 def print_summary(
@@ -376,10 +376,19 @@ def _planned(run: PlannedRun, project: ProjectSpec, *, whole: bool) -> Row:
     return [Cell(run.asset, "green"), blocks_text(run.asset, run.blocks, project, whole=whole), run.reason]
 
 
-def _waiting(item: Waiting, project: ProjectSpec, style: str, *, whole: bool) -> Row:
-    until = clock(item.until, project)
-    texts = (item.asset, blocks_text(item.asset, item.blocks, project, whole=whole), item.reason, until)
-    return [Cell(text, style) for text in texts]
+def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *, whole: bool) -> list[Row]:
+    """A row for each reason: the assets that wait for it, and the partitions where these are of one asset."""
+    by_reason: dict[tuple[str, int | None], list[Waiting]] = {}
+    for item in items:
+        by_reason.setdefault((item.reason, item.until), []).append(item)
+    rows: list[Row] = []
+    for (reason, until), same in by_reason.items():
+        names = list(dict.fromkeys(item.asset for item in same))
+        blocks = PartitionSet.union(item.blocks for item in same)
+        which = blocks_text(names[0], blocks, project, whole=whole) if len(names) == 1 else ""
+        shown = ", ".join(names) if whole else few(names)
+        rows.append([Cell(text, style) for text in (shown, which, reason, clock(until, project))])
+    return rows
 
 
 def _ended(result: RunResult, project: ProjectSpec) -> Row:

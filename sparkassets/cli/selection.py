@@ -1,54 +1,21 @@
-"""``--select``: names or patterns of them, with ``+`` for what reads them and what they read."""
+"""``--select``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
+from sparkassets.app import selection
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 
 
 def selected(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | None:
-    """The assets that ``texts`` name, upstream first; None when nothing is said, which means all.
-
-    Args:
-        project: Whose assets.
-        texts: Each holds names separated by commas: ``a`` is itself, ``a+`` it and its descendants, ``+a`` it and its
-            ancestors, ``+a+`` all three. What only triggers an asset is upstream of it, too. A name may be a pattern as
-            a shell has them for files (``fl*``, ``raw_?``, ``[a-c]*``), of upper and lower case.
+    """The assets that the option's values name, upstream first; None without any, which means all.
 
     Raises:
         InputError: A name is not an asset of the project, or no asset fits a pattern.
     """
-    written = [name.strip() for text in texts for name in text.split(",")]
-    if not written:
-        return None
-    from sparkassets.core.spec.graph import ancestors, descendants
-
-    chosen: set[str] = set()
-    for text in written:
-        names = _fitting(project, text.removeprefix("+").removesuffix("+"))
-        chosen.update(names)
-        for name in names:
-            if text.startswith("+"):
-                chosen |= ancestors(project.assets, name)
-            if text.endswith("+"):
-                chosen |= descendants(project.assets, name)
-    return tuple(name for name in project.assets if name in chosen)
-
-
-def _fitting(project: ProjectSpec, name: str) -> list[str]:
-    """The asset of that name, or all that fit it as a pattern."""
-    if name in project.assets:
-        return [name]
-    if any(mark in name for mark in "*?["):
-        fitting = [each for each in project.assets if fnmatchcase(each, name)]
-        if fitting:
-            return fitting
-        raise InputError(
-            f"--select: no asset of project {project.name!r} fits {name!r}",
-            hint="`sparkassets status` lists them; put a pattern in quotes, or the shell may replace it",
-        )
-    error = project.no_asset(name)
-    raise InputError(f"--select: {error.args[0]}", hint=error.hint)
+    try:
+        return selection.selected(project, texts) if texts else None
+    except InputError as error:
+        raise InputError(f"--select: {error.args[0]}", hint=error.hint) from None

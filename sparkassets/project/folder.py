@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -144,7 +145,10 @@ class Reader:
         try:
             return self.trace.names(folder)
         except OSError as error:
-            self.problems.append(Problem(Location(_label(folder)), f"cannot be read: {error.strerror}"))
+            problem = Problem(Location(_label(folder)), f"cannot be read: {error.strerror}")
+            if error.errno == errno.E2BIG:  # each further folder would say so again
+                raise SpecError([problem]) from None
+            self.problems.append(problem)
             return []
 
     def exists(self, path: Path) -> bool:

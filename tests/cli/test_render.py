@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from sparkassets.cli.render import print_plan, print_summary
+from sparkassets.cli.render import print_plan, print_summary, print_waiting
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Waiting
@@ -142,3 +142,16 @@ def test_what_is_wrong_with_many_in_the_same_way_is_one_line():
     assert text.splitlines()[-2:] == [f"  delays, report  {away}", "  flights         vanished"]
     summary = Summary((), (), tuple((f"a{n}", away) for n in range(9)))
     assert summary.failures == (f"a0, a1, a2 and 6 more could not be looked at: {away}",)
+
+
+def test_assets_that_wait_for_the_same_share_a_row():
+    named = ("delays", "report", "manual", "flights")
+    items = [Waiting(name, "waits for raw: nothing is there yet") for name in named]
+    items += [Waiting("delays", "failed", None, days(day)) for day in ("2025-01-01", "2025-01-03")]
+    stream = io.StringIO()
+    print_waiting(items, SHOP, Terminal(stream, width=100), quiet=True)
+    rows = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
+    assert rows[3:] == [
+        "delays, report, manual and 1 more waits for raw: nothing is there yet",
+        "delays 2025-01-01, 2025-01-03 failed",
+    ]

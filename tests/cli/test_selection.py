@@ -66,3 +66,9 @@ def test_a_pattern_that_nothing_fits_is_refused(text):
         f"--select: no asset of project 'test' fits {pattern!r}\n"
         "  hint: `sparkassets status` lists them; put a pattern in quotes, or the shell may replace it"
     )
+
+
+def test_python_takes_what_the_command_line_takes():
+    from sparkassets.app.selection import selected as selected_names
+
+    assert selected_names(SHOP, ["clean+,shop?"]) == ("shops", "clean", "daily", "report", "mail")

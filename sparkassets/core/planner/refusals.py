@@ -34,7 +34,9 @@ def refusals(
     removed = needed.down(between) & (refused - loud - first)
     loss = context.state_of(asset).loss
     lost = removed & (loss.named if loss is not None else NOTHING)
-    begins = f", before the first partition of {inlet.name}; declare `start` where {inlet.name} begins"
+    begins = f", before the first partition of {inlet.name}"
+    if needed.inlet.time is None or needed.inlet.time.start is None:
+        begins += f"; declare `start` where {inlet.name} begins"
     without = f", which was removed; `sparkassets backfill {asset.name} --partition … --force` computes it without"
     parts = (
         (without_any, f"; nothing ever came of {_segments(nowhere, needed.inlet)}", False),

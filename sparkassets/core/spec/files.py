@@ -253,6 +253,13 @@ class ProfileMap(_Map):
     storage: _Storage = Field(default={}, description="Beside the project's, and instead of those of one bucket.")
 
 
+_Package = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$"),
+    Expected("the name of a package"),
+]
+
+
 class ProjectFile(_Map):
     """project.yml."""
 
@@ -271,7 +278,7 @@ class ProjectFile(_Map):
     assets: Annotated[list[Annotated[str, Expected("a folder of asset files")]], a_list("a list of folders")] = Field(
         default=["assets/"], description="Folders of asset files, from this file's folder."
     )
-    python: Annotated[list[Annotated[str, Expected("the name of a package")]], a_list("a list of packages")] = Field(
+    python: Annotated[list[_Package], a_list("a list of packages")] = Field(
         default=[], description="Packages that functions may come from; nothing else is ever imported."
     )
     spark: dict[str, Plain] = Field(default={}, description="Settings of a session that sparkassets itself creates.")

@@ -126,8 +126,8 @@ Text = Annotated[str, Expected("text")]
 ColumnType = Annotated[str, Expected("a Spark SQL type such as bigint or decimal(12,2)")]
 Name = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$"),
-    Expected("a name of letters, digits and '_' that does not begin with a digit"),
+    Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"),
+    Expected("at most 128 letters, digits and '_', not beginning with a digit"),
 ]
 DurationText = Annotated[
     str,

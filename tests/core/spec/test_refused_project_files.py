@@ -28,7 +28,7 @@ source: true
 """,
             },
             """\
-project.yml:1:10: 'project' is 'my shop'; expected a name of letters, digits and '_' that does not begin with a digit
+project.yml:1:10: 'project' is 'my shop'; expected at most 128 letters, digits and '_', not beginning with a digit
     project: my shop
              ^^^^^^^
 project.yml:2:8: 'state' holds a password; events and messages are clear text

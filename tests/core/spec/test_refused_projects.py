@@ -342,7 +342,7 @@ b.yml:4:16: unknown name 'y' in the template
     sql: SELECT {{ y }}
                    ^
   hint: there are inlets, outlets, partitions, params, watermark, run_id and the times of the run
-project.yml:1:10: 'project' is 1; expected a name of letters, digits and '_' that does not begin with a digit
+project.yml:1:10: 'project' is 1; expected at most 128 letters, digits and '_', not beginning with a digit
     project: 1
              ^
 project.yml:2:1: unknown key 'foo' in the project file

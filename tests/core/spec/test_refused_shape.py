@@ -243,7 +243,7 @@ a.yml:2:19: item 2 of 'inlets' is 3; expected the name of an asset
 asset: a-b
 """,
             """\
-a.yml:1:8: 'asset' is 'a-b'; expected a name of letters, digits and '_' that does not begin with a digit
+a.yml:1:8: 'asset' is 'a-b'; expected at most 128 letters, digits and '_', not beginning with a digit
     asset: a-b
            ^^^
 """,
