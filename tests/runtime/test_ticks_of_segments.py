@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from sparkassets.app.backfilling import BackfillRequest
 from sparkassets.app.looking import Looking
 from sparkassets.core.instants import instant
 from sparkassets.core.journal.codec import from_row, to_row
@@ -183,3 +184,15 @@ def test_what_exceeds_a_run_follows_also_where_nothing_ticks_again():
     for schedule in ("'@once'", "'@continuous'"):
         shop = Shop(schedule, "strategy: {segments: {max_partitions_per_run: 2}}\n")
         assert shop.at(2) == ["em 2", "s 2"]
+
+
+def test_a_backfill_appends_what_changed_and_nothing_that_did_not():
+    shop = Shop("sales", "inlets: [sales]\nstrategy: every_instance\nwrite: append\n", **BY_SEGMENT)
+    shop.tell("sales", "e", "m", "s")
+    shop.at(2)
+    shop.tell("sales", "m")
+    shop.driver().run([Tick(select=())])
+    looking = Looking(shop.project, shop.adapters())
+    (run,) = looking.plan_backfill(BackfillRequest("a", "m")).runs
+    assert run.blocks == shop.of["m"]
+    assert looking.plan_backfill(BackfillRequest("a", "e")).runs == ()

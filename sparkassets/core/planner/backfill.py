@@ -137,7 +137,7 @@ def _due(
     if current:
         waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
     due -= current
-    if appended := in_part(asset, state, due):
+    if appended := in_part(asset, state, due - stale):
         waiting.append(waits_in_part(asset, appended))
     return due - appended, waiting
 
