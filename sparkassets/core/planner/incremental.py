@@ -167,9 +167,10 @@ def _changes(context: PlanningContext, asset: AssetSpec, decision: Decision) -> 
         if slot is not None:
             yield unix(slot.run_after)
         yield from (bound for bound in (timetable.start, timetable.end) if bound is not None)
-    grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in asset.inlets.values())]
-    rollovers = (context.rollover(each) for each in grids) if asset.partitioning.is_partitioned else ()
-    yield from (at for at in rollovers if at is not None)
+    by_blocks, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
+    mapped = [inlet for inlet in inlets if by_blocks or inlet.mapping is not None]  # without, all of it counts at once
+    grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in mapped)]
+    yield from (at for at in map(context.rollover, grids) if at is not None)
     for inlet in asset.inlets.values():
         yield from _changes_of(context, asset, inlet)
     yield from (item.until for item in decision.waiting if item.until is not None)

@@ -1,5 +1,7 @@
 """Inlets of which all blocks, or an asset without partitions, read the newest partition or those that are named."""
 
+from datetime import timedelta
+
 import pytest
 
 from sparkassets.app.looking import Looking
@@ -98,3 +100,13 @@ def test_it_waits_for_no_more_than_it_reads_of_what_runs_first():
 def test_the_names_are_kept_in_the_journal():
     spec = fold_spec(Read("[2025-01-01]").spec.assets["a"], Read("[2025-01-01]").spec)
     assert spec_from(spec_to(spec)) == spec
+
+
+def test_a_named_partition_counts_once_it_is_over():
+    read = Read("[2025-02-01]")
+    driver = read.world.driver()
+    read.world.tell("s", "2025-02-01")
+    work = Tick()
+    assert driver.run([work]).runs == ()
+    read.world.clock.instant += timedelta(days=1)
+    assert [run.asset for run in read.world.driver().run([work]).runs] == ["a"]
