@@ -25,6 +25,7 @@ class RuleOptions(TypedDict, total=False):
     allow: int | str
     where: str
     per: str
+    samples: int
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class AssetValidation:
     """One rule: a check with what it needs, and what becomes of rows that fail.
 
     A rule on columns of an inlet, such as ``orders.amount``, is judged on what the run reads of it; any other on the
-    asset's own rows. The options of every rule are arguments: `severity`, `allow`, `where`, `name`.
+    asset's own rows. The options of every rule are arguments: `severity`, `allow`, `where`, `name`, `samples`.
 
     Attributes:
         check: Its name in YAML.

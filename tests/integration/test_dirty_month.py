@@ -50,7 +50,7 @@ columns:
   dep_delay: double
 validations:
   - {unique: [carrier, flight, origin, scheduled]}
-  - {not_null: dep_delay, allow: 20%}
+  - {not_null: dep_delay, allow: 20%, samples: 5}
   - {row_count: {min: 1, change: -40%..+40%, over: 7}}
   - {foreign_key: {carrier: carriers.code}}
   - {accepted: {origin: [EWR, JFK, LGA]}}
@@ -134,6 +134,7 @@ def test_three_days_are_withheld_and_the_rest_of_the_month_flows(spark, root):
     assert (nulls["failing"], nulls["checked"]) == (901, 901)
     (doubled,) = [each for each in by_day[DOUBLED] if each["rule"].startswith("unique")]
     assert doubled["failing"] == 2 * 902
+    assert doubled["samples"] == []  # nobody asked for any
     samples = nulls["samples"]
     assert len(samples) == 5
     assert all(sample["tail"] == "•••" and sample["dep_delay"] == "NULL" for sample in samples)

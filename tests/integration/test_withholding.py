@@ -256,7 +256,7 @@ def of_all_versions(asset: AssetSpec) -> Iterator[int]:
 # --------------------------------------------------------------------------- one by one
 
 
-NOT_NULL = Rule("not_null(n)", NotNull(("n",)))
+NOT_NULL = Rule("not_null(n)", NotNull(("n",)), samples=1)
 GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enumerate(blocks(DAYS), 1)]
 POISONED: list[Line] = [*GOOD[:2], ("2025-01-02", "nl", None, "a", 9), *GOOD[2:]]
 

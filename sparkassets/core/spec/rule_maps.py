@@ -24,6 +24,7 @@ from sparkassets.core.spec.kinds import (
     kind_of,
 )
 from sparkassets.core.suggestions import nearest
+from sparkassets.core.validations.figures import MOST_SAMPLES
 
 _Column = Annotated[str, Expected("the name of a column")]
 _ColumnList = Annotated[list[_Column], Field(json_schema_extra={"minItems": 1, "uniqueItems": True})]
@@ -97,6 +98,10 @@ class _Judged(StrictMap):
     )
     where: Maybe[Text] = Field(
         default=None, description="A condition in SQL: only rows for which it is true are looked at."
+    )
+    samples: Annotated[int, Field(ge=0, le=MOST_SAMPLES), Expected(f"a whole number from 0 to {MOST_SAMPLES}")] = Field(
+        default=0,
+        description="So many rows that fail are shown, and kept in the state; never values of columns with `pii`.",
     )
 
 
@@ -176,7 +181,7 @@ def rules_of_rows(keys: Any) -> dict[str, object]:  # noqa: ANN401  the keys of 
     for name, outlet in (keys.outlets or {}).items():
         lists[f"validations.{name}"] = outlet.validations if outlet else []
     return {
-        f"{path}.{number}": rule.model_dump(exclude_none=True)
+        f"{path}.{number}": rule.model_dump(exclude_none=True, exclude={"samples"})
         for path, rules in lists.items()
         for number, rule in enumerate(rules, start=1)
         if rule.severity in TAKING

@@ -148,6 +148,7 @@ def _rule(at: At, given: Given, check: Check) -> Rule:
         severity=given.severity,
         allow=_allowance(given.allow),
         where=(given.where or "").strip(),
+        samples=given.samples,
         place=at.location,
     )
 
@@ -190,6 +191,8 @@ def _check_options(at: At, given: Given, kind: str, scope: Scope, *, of_inlet: b
         (at / "allow").key_problem(f"'allow' is so many rows, but {kind!r} of a {scope} counts none that fail")
     if isinstance(given.allow, str) and Decimal(given.allow[:-1]) > 100:  # noqa: PLR2004  per cent
         (at / "allow").problem(f"'allow' is {given.allow!r}; expected at most 100%")
+    if given.samples and scope != "row" and kind != "unique":
+        (at / "samples").key_problem(f"'samples' are rows that fail, but {kind!r} of a {scope} tells none")
     if given.where is not None and kind == "has_columns":
         (at / "where").key_problem("'where' tells rows apart, and 'has_columns' looks at none")
     check_text(at / "where", given.where)

@@ -177,7 +177,7 @@ def _verdicts(found: Sequence[_Finding], accepted: PartitionSet) -> Iterator[Ver
             checked=sum(each.checked for each in tallies),
             failing=sum(each.failing for each in tallies),
             observed=short_text(told),
-            samples=few_samples(sample for each in tallies for sample in each.samples),
+            samples=few_samples(sample for each in tallies for sample in each.samples)[: some[0].rule.samples],
             by_block=few_tallies(tallies) if outcome == "withheld" else (),
         )
 

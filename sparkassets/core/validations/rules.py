@@ -59,6 +59,7 @@ class Rule:
         allow: Up to so many it passes, as ``warned`` if any failed; None is none, and any number where rows are taken
             away: with it, more than that withhold the block.
         where: A condition in SQL: only rows for which it is true are looked at. Empty for all.
+        samples: How many rows that fail are shown and kept, of a verdict and of a block; none unless somebody asks.
         place: Where it is written; two that differ by that alone are equal in what they do.
     """
 
@@ -67,6 +68,7 @@ class Rule:
     severity: Severity = "fail"
     allow: Allowance | None = None
     where: str = ""
+    samples: int = 0
     place: Location = NOWHERE
 
     @property
@@ -93,7 +95,7 @@ class Rule:
         return self.allow.holds(failing, checked)
 
     def written(self) -> dict[str, object]:
-        """It as in YAML, its name and place apart."""
+        """What it judges, as in YAML: without its name, its place, and how many rows it shows."""
         more = {
             "severity": self.severity if self.severity != "fail" else None,
             "allow": str(self.allow) if self.allow is not None else None,

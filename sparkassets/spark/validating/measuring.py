@@ -39,7 +39,6 @@ from sparkassets.spark.validating.failing import TAKEN, Asked, as_column, rule_e
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Row
 
-_SHOWN: Final = 5
 _MOST_SHOWN: Final = 20
 """Rules of which rows are shown."""
 _MOST_ROWS: Final = 2_000
@@ -50,14 +49,13 @@ _ROWS: Final = "rows"
 Figures = Mapping[str, Any]
 
 
-def measure(frame: DataFrame, asked: Asked, keys: BlockKeys, *, samples: bool = True) -> tuple[Tally, ...]:
+def measure(frame: DataFrame, asked: Asked, keys: BlockKeys) -> tuple[Tally, ...]:
     """What the rules of ``asked`` find in the rows, by block; of a rule over the whole run, in all together.
 
     Args:
         frame: All rows; where rules take rows away, with the column `TAKEN`.
         asked: The rules.
         keys: Tell the blocks.
-        samples: Whether some rows that fail are told.
 
     Raises:
         RunError: A rule cannot be asked of such rows, or Spark says something else.
@@ -65,8 +63,7 @@ def measure(frame: DataFrame, asked: Asked, keys: BlockKeys, *, samples: bool = 
     has_taken = TAKEN in frame.columns
     measuring = _Measuring(asked.with_others(frame), asked, keys, has_taken=has_taken)
     try:
-        tallies = list(measuring.tallies())
-        return tuple(measuring.sampled(tallies) if samples else tallies)
+        return tuple(measuring.sampled(list(measuring.tallies())))
     except SparkAssetsError:
         raise
     except Exception as error:
@@ -311,9 +308,9 @@ class _Measuring:
     # ------------------------------------------------------------------ rows that fail
 
     def sampled(self, tallies: Sequence[Tally]) -> list[Tally]:
-        """With some rows of what fails: those of a rule stand with the blocks that they are of."""
+        """With rows of what fails, where a rule asks for some: they stand with the blocks that they are of."""
         rules = {rule.name: rule for rule in self._asked.rules}
-        failing = dict.fromkeys(each.rule for each in tallies if each.failing)
+        failing = dict.fromkeys(each.rule for each in tallies if each.failing and rules[each.rule].samples)
         shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
         return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
 
@@ -330,7 +327,7 @@ class _Measuring:
         keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
         names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
         told = [f"k{number}" for number in range(len(keys))]
-        found = _few_of_each(rows.select(*keys, *map(self._shown, names)), told)
+        found = _few_of_each(rows.select(*keys, *map(self._shown, names)), told, most=rule.samples)
         return self._by_their_block(found, names)
 
     def _shared_values(self, rule: Rule, check: Unique) -> Mapping[PartitionSet, Sequence[Sample]]:
@@ -339,7 +336,7 @@ class _Measuring:
         names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]
         told = [f"k{number}" for number in range(len(keys))]
         values = [self._shown(name, of=f"v{number}") for number, name in enumerate(names)]
-        found = _few_of_each(self._repeated(rule, check, plan, keys).select(*told, *values), told)
+        found = _few_of_each(self._repeated(rule, check, plan, keys).select(*told, *values), told, most=rule.samples)
         if check.scope == "run":
             return {self._run: [dict(zip(names, map(str, row), strict=True)) for row in found]}
         return self._by_their_block(found, names)
@@ -411,15 +408,15 @@ def _told(answer: object) -> str:
     return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
 
 
-def _few_of_each(rows: DataFrame, keys: Sequence[str]) -> list[Row]:
+def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
     """The first few rows with each value of these columns: a block that is tolerated hides no bad one."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    few = rows.limit(_SHOWN)
+    few = rows.limit(most)
     if keys:
         place = sql.row_number().over(Window.partitionBy(*keys).orderBy(sql.lit(0)))
-        few = rows.withColumn(_PLACE, place).filter(sql.col(_PLACE) <= _SHOWN).drop(_PLACE).limit(_MOST_ROWS)
+        few = rows.withColumn(_PLACE, place).filter(sql.col(_PLACE) <= most).drop(_PLACE).limit(_MOST_ROWS)
     found: list[Row] = few.collect()
     return found
 

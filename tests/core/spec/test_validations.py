@@ -320,3 +320,28 @@ INSTANCES = "asset: a\nstrategy: every_instance\nwrite: append\nschedule: flight
 def test_instances_without_partitions_have_rules_too(text):
     (rule,) = one(f"{INSTANCES}  - {text}\n", sql=SQL, **SHOPS).rules
     assert rule.name == "not_null(id)"
+
+
+# --------------------------------------------------------------------------- rows that are shown
+
+
+def test_no_row_is_shown_unless_somebody_asks():
+    assert [rule.samples for rule in rules("{not_null: [id, shop]}")] == [0]
+    assert [rule.samples for rule in rules("{unique: [id], samples: 3}")] == [3]
+
+
+def test_how_many_are_shown_changes_neither_what_comes_out_nor_what_is_tried_again():
+    few, more = (one(f"{HEAD}  - {{not_null: id, severity: drop, samples: {n}}}\n", sql=SQL) for n in (1, 5))
+    assert few.definition == more.definition
+    assert few.judged_by == more.judged_by
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{not_null: id, samples: 6}", "expected a whole number from 0 to 5"),
+        ("{row_count: {min: 1}, samples: 1}", "'samples' are rows that fail, but 'row_count' of a block tells none"),
+    ],
+)
+def test_samples_are_few_and_of_rows(text, told):
+    assert told in refused(text)

@@ -33,7 +33,7 @@ def day(number: int) -> PartitionSet:
 
 
 DAYS = [day(number) for number in range(3)]
-HAS_A = Rule("not_null(a)", NotNull(("a",)))
+HAS_A = Rule("not_null(a)", NotNull(("a",)), samples=1)
 
 
 def outcomes(judgement: Judgement) -> list[tuple[str, str]]:
