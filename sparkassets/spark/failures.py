@@ -33,6 +33,11 @@ _HINTS = {
     "ASSET --rebuild` makes that anew",
 }
 """What to do where a file cannot be read, by what stands in the message or in that of a cause."""
+_NO_S3 = re.compile(r"S3AFileSystem not found|No FileSystem for scheme \"?s3")
+_S3_HINT = (
+    "Spark lacks the jar hadoop-aws, of the version of its Hadoop: say something of the bucket under `storage`, and a "
+    "session that sparkassets starts brings it; else spark.jars.packages: org.apache.hadoop:hadoop-aws:<version>"
+)
 _LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
@@ -77,6 +82,8 @@ def run_error(error: Exception, *, what: str = "", place: Location | None = None
 
 
 def _hint(message: str) -> str | None:
+    if _NO_S3.search(message):
+        return _S3_HINT
     if "[FAILED_READ_FILE" not in message:
         return None
     return next((hint for mark, hint in _HINTS.items() if mark in message), None)

@@ -68,15 +68,42 @@ def fetched_jars(spark_home: Path, java: Java) -> list[Path]:
     """
     wanted = coordinates()
     folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
-    jars = used_files(folder, "*.jar")
-    if not jars:
-        _fetch(wanted, folder=folder, spark_home=spark_home, java=java)
-        jars = sorted(folder.glob("*.jar"))
-    return jars
+    asked = Fetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
+    return asked.jars(spark_home, java)
 
 
-def _fetch(wanted: Coordinates, *, folder: Path, spark_home: Path, java: Java) -> None:
-    """Fills ``folder`` by one atomic rename; of two processes that try at once, the second one's work is dropped."""
+@frozen
+class Fetch:
+    """Jars that are fetched together.
+
+    Attributes:
+        what: They are, for messages.
+        main: The artifact without which nothing was fetched.
+        module: Of Ivy, that depends on them.
+        folder: Where they are kept.
+    """
+
+    what: str
+    main: str
+    module: str
+    folder: Path
+
+    def jars(self, spark_home: Path, java: Java) -> list[Path]:
+        """The jars, sorted by name; fetched when they are not there yet.
+
+        Raises:
+            SparkUnavailableError: They cannot be fetched.
+        """
+        found = used_files(self.folder, "*.jar")
+        if not found:
+            _fetch(self, spark_home=spark_home, java=java)
+            found = sorted(self.folder.glob("*.jar"))
+        return found
+
+
+def _fetch(asked: Fetch, *, spark_home: Path, java: Java) -> None:
+    """Fills the folder by one atomic rename; of two processes that try at once, the second one's work is dropped."""
+    folder = asked.folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -86,7 +113,7 @@ def _fetch(wanted: Coordinates, *, folder: Path, spark_home: Path, java: Java) -
         ) from error
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-", ignore_cleanup_errors=True) as work:
         jars = Path(work) / "jars"
-        _run_ivy(wanted, work=Path(work), into=jars, spark_home=spark_home, java=java)
+        _run_ivy(asked, work=Path(work), into=jars, spark_home=spark_home, java=java)
         try:
             jars.rename(folder)
         except OSError:
@@ -95,9 +122,9 @@ def _fetch(wanted: Coordinates, *, folder: Path, spark_home: Path, java: Java) -
             shutil.rmtree(jars, ignore_errors=True)
 
 
-def _run_ivy(wanted: Coordinates, *, work: Path, into: Path, spark_home: Path, java: Java) -> None:
+def _run_ivy(asked: Fetch, *, work: Path, into: Path, spark_home: Path, java: Java) -> None:
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
-    (work / "ivy.xml").write_text(_module(wanted), encoding="utf-8")
+    (work / "ivy.xml").write_text(asked.module, encoding="utf-8")
     (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")
     command: Sequence[str] = [
         *(str(java.command), "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main", "-warn"),
@@ -112,9 +139,9 @@ def _run_ivy(wanted: Coordinates, *, work: Path, into: Path, spark_home: Path, j
         said = done.stdout + done.stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         said = str(error)
-    if not any(jar.name.startswith(f"{wanted.name}-") for jar in into.glob("*.jar")):
+    if not any(jar.name.startswith(f"{asked.main}-") for jar in into.glob("*.jar")):
         raise SparkUnavailableError(
-            f"cannot fetch Delta's jars ({wanted}) from {repository}: {_reason(said)}",
+            f"cannot fetch {asked.what} from {repository}: {_reason(said)}",
             hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
         )
 

@@ -31,13 +31,11 @@ def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSessio
         SparkUnavailableError: No pyspark, Java or Delta.
     """
     _quiet_python_side()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning)  # pyspark on the version of pandas, at its import
-        active = active_session()
-        if active is not None:
-            check_session(active)
-            return active, False
-        session = _create(settings, name=name)
+    active = active_session()
+    if active is not None:
+        check_session(active)
+        return active, False
+    session = _create(settings, name=name)
     check_session(session)
     return session, True
 
@@ -102,7 +100,12 @@ def _know_s3(session: SparkSession) -> None:
 
 
 def _quiet_python_side() -> None:
-    """Keeps pyspark from printing every error as JSON with its Java stack trace: whoever catches it shows it."""
+    """Keeps pyspark from printing what no author of an asset can change.
+
+    Every error as JSON with its Java stack trace, which whoever catches it shows; and at each conversion that it has
+    not been tried enough with this version of pandas.
+    """
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
     keep_quiet()

@@ -12,6 +12,7 @@ from sparkassets.spark import archive, gateway
 from sparkassets.spark.archive import Archive, jars_in
 from sparkassets.spark.jars import coordinates, fetched_jars
 from sparkassets.spark.java import find_java
+from sparkassets.spark.s3_jars import hadoop_version, s3_jars
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -44,6 +45,7 @@ _SHUFFLE_PER_CORE = 4
 _LISTED = 1000
 """Files on a disk, which are listed in a tenth of a second; by a job of Spark's 168 of them took two."""
 _BRINGS_JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
+_OF_S3 = "spark.hadoop.fs.s3a."
 _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 """Spark puts these before ``spark.driver.extraJavaOptions``, which therefore stays whatever the user made it."""
 
@@ -114,9 +116,10 @@ def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Map
     given = {**installed, **conf}
     if not _brings_delta(given, home):
         if settings.get("sparkassets.fast_start", "true").lower() == "false":
-            _append(conf, installed, "spark.jars.packages", [str(coordinates())])
+            aws = [f"org.apache.hadoop:hadoop-aws:{hadoop_version(home)}"] if _lacks_s3(given, home) else []
+            _append(conf, installed, "spark.jars.packages", [str(coordinates()), *aws])
         else:
-            jars = fetched_jars(home, java)
+            jars = [*fetched_jars(home, java), *(s3_jars(home, java) if _lacks_s3(given, home) else ())]
             _append(conf, installed, "spark.driver.extraClassPath", map(str, jars), separator=os.pathsep)
             _give_to_executors(conf, installed, jars)
             if not _has_configuration_folder(home):
@@ -143,6 +146,13 @@ def _append(
 def _brings_delta(given: Mapping[str, str], home: Path) -> bool:
     named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
     return bool(re.search(r"delta-(spark|core)_", named)) or any((home / "jars").glob("delta-spark_*.jar"))
+
+
+def _lacks_s3(given: Mapping[str, str], home: Path) -> bool:
+    """Whether buckets of S3 are told of, as `storage` of a project does, and nothing brings what reaches them."""
+    is_told = any(key.startswith(_OF_S3) for key in given)
+    named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return is_told and "hadoop-aws" not in named and not any((home / "jars").glob("hadoop-aws-*.jar"))
 
 
 def _installed() -> dict[str, str]:

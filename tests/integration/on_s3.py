@@ -1,6 +1,6 @@
-"""A program: runs against an S3 API on loopback, in a Spark session with Hadoop's committer for S3; prints what is so.
+"""A program: runs against an S3 API on loopback, in a session that brings Hadoop's committer for S3; prints what is so.
 
-Usage: ``python -m tests.integration.on_s3 FOLDER JAR…``
+Usage: ``python -m tests.integration.on_s3 FOLDER``
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -78,11 +78,10 @@ def serving() -> Iterator[str]:
             server.terminate()
 
 
-def settings(address: str, jars: Sequence[str]) -> dict[str, str]:
+def settings(address: str) -> dict[str, str]:
     return {
         "sparkassets.small_data": "true",
         "spark.master": "local[2,2]",  # a task may be tried twice
-        "spark.jars": ",".join(jars),
         "spark.hadoop.fs.s3a.endpoint": address,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
@@ -141,10 +140,10 @@ def fences(engine: SparkEngine, asset: AssetSpec) -> list[str]:
     return told
 
 
-def main(address: str, folder: str, *jars: str) -> dict[str, Any]:
+def main(address: str, folder: str) -> dict[str, Any]:
     import boto3
 
-    session, _ = open_session(settings(address, jars), name="on-s3")
+    session, _ = open_session(settings(address), name="on-s3")
     engine = SparkEngine(project(python=("tasks",)), session)
     engine.start()
     work = Path(folder) / "tasks" / "work.py"

@@ -168,3 +168,16 @@ def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spa
         ),
     ):
         write(work, marker=stamped)
+
+
+def test_pandas_in_a_run_is_no_warning(tmp_path):
+    """Pyspark says at each conversion that it has not been tried enough with a newer pandas."""
+    code = """
+from sparkassets.spark.session import open_session
+session, _ = open_session({"sparkassets.small_data": "true"}, name="pandas")
+session.createDataFrame(session.range(2).toPandas()).count()
+session.stop()
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=200)
+    assert "Warning" not in done.stderr

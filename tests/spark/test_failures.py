@@ -87,6 +87,15 @@ def test_what_a_second_attempt_would_meet_again(message, final):
     assert run_error(Exception(message), what="x").retryable is not final
 
 
+def test_a_session_that_cannot_reach_s3_names_the_jar_and_the_setting():
+    lacking = "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
+    error = run_error(
+        RuntimeError(f"An error occurred while calling o1.load.\n: java.lang.RuntimeException: {lacking}")
+    )
+    assert "`storage`" in (error.hint or "")
+    assert "spark.jars.packages: org.apache.hadoop:hadoop-aws" in (error.hint or "")
+
+
 def test_the_line_of_the_file_is_counted_from_where_the_sql_begins():
     error = Exception("[PARSE_SYNTAX_ERROR] Syntax error. SQLSTATE: 42601 (line 4, pos 3)\n\n== SQL ==")
     assert str(run_error(error, place=Location("a.sql", 1, 1))) == "a.sql:3: [PARSE_SYNTAX_ERROR] Syntax error."

@@ -19,7 +19,9 @@ def _alone(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(settings, "fetched_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
-    (tmp_path / "delta-spark_2.13-1.jar").touch()
+    monkeypatch.setattr(settings, "s3_jars", lambda *_: [tmp_path / "hadoop-aws-1.jar"])
+    for name in ("delta-spark_2.13-1.jar", "hadoop-aws-1.jar"):
+        (tmp_path / name).touch()
 
 
 def configured(**given):
@@ -43,6 +45,14 @@ def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
     assert archive.dump is not None
     assert "-XX:TieredStopAtLevel=1" in conf["spark.driver.defaultJavaOptions"]
     assert "spark.jars" not in conf
+
+
+def test_buckets_that_the_project_tells_of_bring_the_jar_that_reaches_them(tmp_path):
+    bucket = {"spark__hadoop__fs__s3a__bucket__lake__endpoint": "http://127.0.0.1:9000"}
+    conf, _ = configured(**bucket)
+    assert conf["spark.driver.extraClassPath"] == f"{tmp_path}/delta-spark_2.13-1.jar:{tmp_path}/hadoop-aws-1.jar"
+    conf, _ = configured(**bucket, spark__jars__packages="org.apache.hadoop:hadoop-aws:3.4.1")
+    assert conf["spark.driver.extraClassPath"] == f"{tmp_path}/delta-spark_2.13-1.jar"
 
 
 def test_a_fast_start_can_be_turned_off():
