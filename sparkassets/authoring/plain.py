@@ -81,6 +81,8 @@ def _key(key: object) -> str:
 
 def _duration(value: timedelta) -> str:
     """Whole seconds, as elapsed time."""
+    if not hasattr(value, "start") and (getattr(value, "months", 0) or getattr(value, "years", 0)):  # pendulum's
+        raise ValueError(f"{value} cannot stand in the declaration of an asset: months have no fixed length; say days")
     if value.microseconds:
         raise ValueError(f"{value} cannot stand in the declaration of an asset; expected whole seconds")
     return f"{value.days * 86_400 + value.seconds}s"

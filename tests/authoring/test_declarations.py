@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+import pendulum
 import pytest
 
 import sparkassets
@@ -106,6 +107,11 @@ def test_values_as_yaml_has_them():
     assert plain(PartitionAtRuntime(name="active", column="customer")) == {"segments": "runtime", "column": "customer"}
     with pytest.raises(ValueError, match="expected whole seconds"):
         plain(timedelta(milliseconds=1))
+    with pytest.raises(ValueError, match="months have no fixed length; say days"):
+        plain(pendulum.duration(months=1))
+    assert plain(pendulum.duration(weeks=1, hours=2)) == "612000s"
+    assert plain(pendulum.datetime(2025, 1, 1, tz="Europe/Berlin")) == "2025-01-01T00:00:00+01:00"
+    assert plain(pendulum.date(2025, 1, 1)) == "2025-01-01"
 
 
 def test_a_partition_at_runtime_adds_segments_while_a_run_calls_the_function():

@@ -26,6 +26,7 @@ NAMES = {
     [
         ("'{{ ds }}' DATE '{{ ds }}' {{ ds }}", "'2025-01-01' DATE '2025-01-01' '2025-01-01'"),
         ("'{{ partition.region }}'", AS_BYTES),
+        ("'${{ '{env:HOME}' }}'", "concat('$', CAST(X'7B656E763A484F4D457D' AS STRING))"),
         ("r'{{ partition.region }}' R\"{{ ds }}\"", f'{AS_BYTES} R"2025-01-01"'),
         ("'in {{ partition.region }}: {{ ds }}'", f"concat('in ', {AS_BYTES}, ': ', '2025-01-01')"),
         ("'it''s {{ partition.region }}'", f"concat('it''s ', {AS_BYTES})"),
@@ -96,6 +97,7 @@ def test_literals_have_the_type_of_their_value(value, expected):
         ("{{ params.t }}.x", "the value 'sales' is a literal, and a name is expected here"),
         ("a JOIN {{ params.t }}", "the value 'sales' is a literal, and a name is expected here"),
         ("'\\{{ ds }}'", "a backslash before a value would escape its first character; write two of them"),
+        ("`${{ '{env:HOME}' }}`", "'`${env:HOME}`' cannot be a name in SQL: Spark would put a variable in it"),
         ("{{ params }}", "a mapping cannot stand in SQL"),
         ("IN ({{ [] }})", "the list is empty, and SQL has no empty list"),
         ("{{ [ds] | map('raw') | list }}", "'raw' is for SQL, and can only be written as {{ … | raw }}"),

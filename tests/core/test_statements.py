@@ -1,6 +1,6 @@
 import pytest
 
-from sparkassets.core.statements import Misfit, refuse_unless_select
+from sparkassets.core.statements import Misfit, refuse_unless_select, statements
 
 WRITES = "write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
 
@@ -44,3 +44,11 @@ def test_one_select(sql):
 )
 def test_what_is_not_one_select(sql, refused):
     assert refuse_unless_select(sql) == refused
+
+
+def test_a_raw_literal_ends_at_its_quote():
+    sql = r"INSERT INTO t VALUES (r'c:\'); DELETE FROM t WHERE a = R'\' OR b = ';'"
+    assert [text for _, text in statements(sql)] == [
+        r"INSERT INTO t VALUES (r'c:\')",
+        r" DELETE FROM t WHERE a = R'\' OR b = ';'",
+    ]

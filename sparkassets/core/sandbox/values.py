@@ -150,7 +150,10 @@ class Values:
     def _in_name(self, token: str) -> str:
         pieces = _MARK.split(token)
         pieces[1::2] = [identifier(self._shown(number), quote=token[0])[1:-1] for number in pieces[1::2]]
-        return "".join(pieces)
+        found = "".join(pieces)
+        if found.count("${") != "\n".join(pieces[::2]).count("${"):
+            raise ValueInSqlError(f"{found!r} cannot be a name in SQL: Spark would put a variable in it")
+        return found
 
     def _shown(self, number: str) -> str:
         """A value as a part of a text."""
