@@ -81,7 +81,8 @@ def _key(key: object) -> str:
 
 def _duration(value: timedelta) -> str:
     """Whole seconds, as elapsed time."""
-    if not hasattr(value, "start") and (getattr(value, "months", 0) or getattr(value, "years", 0)):  # pendulum's
+    of_calendar = not hasattr(value, "start") and any(getattr(value, unit, 0) for unit in ("years", "months"))
+    if of_calendar:  # only pendulum's durations have these, and its intervals, whose length is exact
         raise ValueError(f"{value} cannot stand in the declaration of an asset: months have no fixed length; say days")
     if value.microseconds:
         raise ValueError(f"{value} cannot stand in the declaration of an asset; expected whole seconds")
