@@ -200,6 +200,11 @@ class Template:
         """The same of ``outlets.<name>``."""
         return self._members_of("outlets")
 
+    @cached_property
+    def joins_partitions(self) -> bool:
+        """Whether it names the relation of the run's partitions."""
+        return any(node.name == "partitions" for node in self.tree.find_all(nodes.Name))
+
     def _members_of(self, owner: str) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
         for node in self.members:

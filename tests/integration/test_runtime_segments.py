@@ -206,6 +206,8 @@ def test_segments_of_an_inlet_by_values_of_time_become_known(spark, folder):
     assert project.run(spark).ok
     expected = sorted((day, key, kwh) for key, day, kwh in [*first, ("d", days[0], 4.0)])
     assert sorted(rows(folder, "energy_model")) == expected
+    of_rows = [(f"{day},{key}", "current") for key, day, _ in [*first, ("d", days[0], 4.0)]]
+    assert sorted(project.partitions("energy_model")) == sorted(of_rows)  # and none without rows
     assert project.run(spark).runs == ()
 
 

@@ -37,6 +37,7 @@ from sparkassets.core.spec.properties import compile_properties
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.secrets import secrets_of
+from sparkassets.core.spec.segments import warn_of_left_out
 from sparkassets.core.spec.self_written import check_self_written, schedule_elsewhere
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state import is_by_spark, state_place, state_shown
@@ -328,6 +329,8 @@ def _check_template(
     )
     faults += bare_names(body.sql.template.text, asset=draft.name, assets=files.names)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+    if body.sql.template.joins_partitions and draft.sure("partition", "inlets"):
+        warn_of_left_out(draft, inlets, files)
 
 
 def _check_write(draft: AssetDraft, body: Body, write: Write | None) -> None:

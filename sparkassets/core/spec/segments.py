@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sparkassets.core.partitions import holds_segments, segment_of, segment_value
+from sparkassets.core.partitions import Dependency, holds_segments, segment_of, segment_value
+from sparkassets.core.phrases import listing
 from sparkassets.core.spec.document import At
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
+from sparkassets.core.spec.model import InletSpec
 
 _DECIMAL: Final = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
 _TEXT: Final = re.compile(r"varchar\(\d+\)")
@@ -62,3 +65,22 @@ def _kind(declared: str) -> str:
     if found := _DECIMAL.fullmatch(plain):
         return f"decimal({found[1] or 10},{found[2] or 0})"
     return "string" if _TEXT.fullmatch(plain) else plain
+
+
+def warn_of_left_out(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
+    """Warns of a query that leaves out, unseen, rows of segments that nobody knows: it joins those of the run alone."""
+    own = draft.partitioning
+    needs = [
+        Dependency(each.mapping, own, each.view or files.drafts[each.name].partitioning, each.matches)
+        for each in inlets.values()
+    ]
+    told = {ours.column for need in needs for ours, _ in need.telling}
+    untold = [column for column in own.open_columns if column not in told]
+    if not untold or not inlets or draft.keys.strategy == "every_instance":
+        return
+    (draft.at / "partition").warning(
+        f"no inlet tells the segments by {listing(untold)}, and the query joins {{{{ partitions }}}}: once some are "
+        "known, rows of others are left out",
+        hint="leave the join out, and new segments become known by their rows; or let an inlet tell them, such as by "
+        "partitions: {from: <column>}",
+    )

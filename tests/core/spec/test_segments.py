@@ -107,6 +107,23 @@ def test_segments_that_are_named_unlike_are_probably_not_meant():
     )
 
 
+@pytest.mark.parametrize(
+    ("inlet", "more", "warns"),
+    [
+        ("{}", "", True),
+        ("{}", "\nstrategy: every_instance", False),
+        ("{partitions: {from: carrier}}", "", False),
+    ],
+)
+def test_a_join_of_partitions_leaves_out_what_no_inlet_tells(inlet, more, warns):
+    raw = "asset: raw\nsource: delta\npath: raw\n"
+    sql = "SELECT p.carrier FROM {{ inlets.raw }} r JOIN {{ partitions }} p ON p.carrier = r.carrier"
+    text = f"partition: {{segments: runtime, column: carrier}}\ninlets: {{raw: {inlet}}}{more}"
+    found = project(text, **{"raw.yml": raw, "a.sql": sql}).warnings
+    told = "no inlet tells the segments by carrier, and the query joins {{ partitions }}: once some are known, rows of"
+    assert [told in str(each) for each in found] == [True] * warns
+
+
 def test_a_template_knows_the_columns_of_all_dimensions():
     sql = "SELECT day, '{{ partition.region }}' AS region FROM {{ inlets.flights }}"
     assert project(f"partition: {BOTH}", **{"a.sql": sql}).assets["a"].inlets["flights"].mapping == Overlap()
