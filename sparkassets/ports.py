@@ -406,6 +406,7 @@ class RunOrder:
         found: Those of ``blocks`` that it may compute although nobody claimed them: of segments that its function adds,
             or that its rows hold, and that nobody knew (``segments: runtime``).
         removed: Column, in lower case, to the segments that somebody removed: rows of them are left out.
+        computed: The partitions that earlier runs of the asset have computed.
     """
 
     asset: AssetSpec
@@ -430,6 +431,7 @@ class RunOrder:
     promotes: Promotion | None = None
     found: PartitionSet = NOTHING
     removed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    computed: PartitionSet = NOTHING
     outlets: tuple[RunOrder, ...] = ()
 
     @property

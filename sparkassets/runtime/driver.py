@@ -417,6 +417,7 @@ class Driver:
             past=past_of(self.ledger, asset),
             accepted=request.accepted,
             promotes=request.promotes,
+            computed=state.assets[asset.name].coverage if asset.partitioning.is_partitioned else NOTHING,
             removed={column: own.removed for column, own in state.assets[asset.name].keys.items() if own.removed},
             files=files,
             gone=others(files, request.pins),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -67,6 +67,40 @@ class Outlet:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+class Partitions(tuple[Block, ...]):  # noqa: SLOT001  with attributes of its own
+    """The partitions of the run, oldest first, with what they belong to; attributes are items, too.
+
+    Attributes:
+        definition: How the asset is partitioned, such as ``day in UTC``; empty without partitions.
+    """
+
+    definition: str
+    _past: Callable[[], tuple[Block, ...]]
+
+    @classmethod
+    def of(cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo) -> Partitions:
+        """Those of a run, with times in a zone; ``past`` were computed before it."""
+        found = cls(_blocks(partitioning, current, local))
+        found.definition = partitioning.described if partitioning.is_partitioned else ""
+        found._past = lambda: tuple(_blocks(partitioning, past, local))
+        return found
+
+    @property
+    def current(self) -> tuple[Block, ...]:
+        """Those of the run."""
+        return tuple(self)
+
+    @property
+    def past(self) -> tuple[Block, ...]:
+        """Those that earlier runs have computed, oldest first."""
+        return self._past()
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  a name, a place or a slice
+        if index in ("definition", "current", "past"):
+            return getattr(self, index)
+        return super().__getitem__(index)
+
+
 class Outlets(dict[str, Outlet]):
     """The tables that a run writes, by name: ``outlets.train`` is ``outlets["train"]``."""
 
@@ -88,7 +122,8 @@ class Context:
             run, if it began earlier; None without one.
         ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: Texts of ``data_interval_start``; None without an interval.
         watermark: Of the inlet that is read above one; None where none is, or several are.
-        partitions: The blocks of the run, oldest first; empty for an asset without partitions.
+        partitions: Those of the run, oldest first; empty for an asset without partitions. ``partitions.past`` are those
+            that earlier runs have computed, ``partitions.definition`` says how the asset is partitioned.
         triggering_events: Asset or URI to the events that caused the run, oldest first.
         extra: Free for a function to fill; it becomes the extra of the run's event.
     """
@@ -117,6 +152,13 @@ class Context:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  only of what is not there
         _, message, hint = wrong_in_context(["context", name]) or (0, f"no {name!r}", None)
         raise AttributeError(f"{message}; {hint}" if hint else message)
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  as the attribute
+        """An attribute by its name, as Airflow's context has them: ``context["partitions"]``."""
+        try:
+            return getattr(self, name)
+        except AttributeError as error:
+            raise KeyError(str(error)) from None
 
     def emit(self, target: str, partition: str | None = None, extra: Mapping[str, Any] | None = None) -> None:
         """Announces that the run has updated ``target``, an asset's name or a dataset URI, besides its own asset.
@@ -219,7 +261,7 @@ def context_of(
         ts=start.isoformat() if start else None,
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
-        partitions=blocks_of_parts(asset.partitioning, order.blocks, local),
+        partitions=Partitions.of(asset.partitioning, order.blocks, order.computed, local),
         params=for_author(asset.params_of(order.blocks), local),
         watermark=watermark,
         triggering_events=local_events(order.events, local),

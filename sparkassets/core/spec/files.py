@@ -551,7 +551,13 @@ class SegmentsMap(_Map):
         ],
         by_kind("a list of keys such as [de, nl], or runtime", _kind_of_segments),
     ] = Field(description="The keys that are wanted, as texts; or runtime: those that come to be known.")
-    column: Text = Field(description="Column that holds them, by which the segments of two assets match.")
+    column: Maybe[Text] = Field(
+        default=None,
+        description=(
+            "Column that holds them, by which the segments of two assets match. Where no rows are replaced by segment "
+            "it may be left out: the dimension is then called `segment`."
+        ),
+    )
 
 
 class DateRangeMap(_Map):

@@ -25,6 +25,8 @@ _SHORT: Final = {
     "@quarterly": "quarter",
     "@yearly": "year",
 }
+_WITHOUT_COLUMN: Final = "segment"
+"""What a dimension of segments is called that no column holds."""
 _TIMES: Final = frozenset({"start", "end"})
 """Columns of `partitions` that tell the time of a block."""
 
@@ -93,13 +95,22 @@ def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -
 def _dimension(
     at: At, written: PartitionMap | SegmentsMap, keys: AssetFile, *, within: Bounds, field: str | None
 ) -> _Dimension:
-    if isinstance(written, SegmentsMap) and isinstance(written.segments, str):
-        return _Dimension(at, SegmentPartition(written.column, (), is_open=True))
     if isinstance(written, SegmentsMap):
-        check_keys(at / "segments", written.segments)
-        known = SegmentPartition(written.column, tuple(sorted(set(written.segments))))
-        return _Dimension(at, known, tuple(written.segments))
+        return _segments(at, written, keys)
     return _Dimension(at, time_dimension(at, written, keys, within=within, field=field))
+
+
+def _segments(at: At, written: SegmentsMap, keys: AssetFile) -> _Dimension:
+    """Segments by their column; without one by a name that no rows have, where none are told by it."""
+    if written.column is None and not needs_no_column(keys):
+        keys_text = written.segments if isinstance(written.segments, str) else "[…]"
+        at.problem(_no_column(keys), hint=f"write partition: {{segments: {keys_text}, column: <column>}}")
+    column, in_rows = written.column or _WITHOUT_COLUMN, written.column is not None
+    if isinstance(written.segments, str):
+        return _Dimension(at, SegmentPartition(column, (), is_open=True, in_rows=in_rows))
+    check_keys(at / "segments", written.segments)
+    known = SegmentPartition(column, tuple(sorted(set(written.segments))), in_rows=in_rows)
+    return _Dimension(at, known, tuple(written.segments))
 
 
 def _product(dimensions: Sequence[_Dimension]) -> Partitioning:
@@ -149,12 +160,16 @@ def _check_time(at: At, partition: TimePartition, keys: AssetFile, source: Sourc
         )
     if partition.column is not None or (needs_no_column(keys) if source is None else source.kind != "delta"):
         return
+    by = AUTO if at.document.data.get("partition") == AUTO else partition.grain
+    at.problem(_no_column(keys), hint=f"write partition: {{by: {by}, column: <column>}}")
+
+
+def _no_column(keys: AssetFile) -> str:
+    """Why a partition without a column is refused."""
     upserts = isinstance(keys.write, WriteMap) and keys.write.upsert is not None
     works = f"'{'upsert' if upserts else 'replace'}' works by block and"
-    why = "reading a partition of a Delta table" if source else works
-    message = f"the partition has no column: {why} needs the column that holds it"
-    by = AUTO if at.document.data.get("partition") == AUTO else partition.grain
-    at.problem(message, hint=f"write partition: {{by: {by}, column: <column>}}")
+    why = "reading a partition of a Delta table" if keys.source is not None else works
+    return f"the partition has no column: {why} needs the column that holds it"
 
 
 def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> None:

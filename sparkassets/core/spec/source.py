@@ -76,7 +76,7 @@ def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
 
 def _segment_columns(keys: AssetFile) -> list[str]:
     written = keys.partition if isinstance(keys.partition, list) else [keys.partition]
-    return [each.column for each in written if isinstance(each, SegmentsMap)]
+    return [each.column for each in written if isinstance(each, SegmentsMap) and each.column is not None]
 
 
 def _kind(keys: AssetFile) -> SourceKind:

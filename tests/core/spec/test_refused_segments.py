@@ -169,9 +169,10 @@ a.yml:2:23: 'segments' in 'partition' is 'de'; expected a list of keys such as [
 partition: {segments: runtime}
 """,
             """\
-a.yml:2:12: the key 'column' is missing in 'partition'
+a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
     partition: {segments: runtime}
                ^^^^^^^^^^^^^^^^^^^
+  hint: write partition: {segments: runtime, column: <column>}
 """,
             id="runtime_without_a_column",
         ),
@@ -180,9 +181,10 @@ a.yml:2:12: the key 'column' is missing in 'partition'
 partition: {segments: [de]}
 """,
             """\
-a.yml:2:12: the key 'column' is missing in 'partition'
+a.yml:2:12: the partition has no column: 'replace' works by block and needs the column that holds it
     partition: {segments: [de]}
                ^^^^^^^^^^^^^^^^
+  hint: write partition: {segments: […], column: <column>}
 """,
             id="no_column",
         ),
@@ -191,9 +193,10 @@ a.yml:2:12: the key 'column' is missing in 'partition'
 partition: [{segments: [de]}]
 """,
             """\
-a.yml:2:13: the key 'column' is missing in item 1 of 'partition'
+a.yml:2:13: the partition has no column: 'replace' works by block and needs the column that holds it
     partition: [{segments: [de]}]
                 ^^^^^^^^^^^^^^^^
+  hint: write partition: {segments: […], column: <column>}
 """,
             id="no_column_in_a_product",
         ),
