@@ -196,3 +196,48 @@ def test_a_backfill_appends_what_changed_and_nothing_that_did_not():
     (run,) = looking.plan_backfill(BackfillRequest("a", "m")).runs
     assert run.blocks == shop.of["m"]
     assert looking.plan_backfill(BackfillRequest("a", "e")).runs == ()
+
+
+@pytest.mark.parametrize("schedule", ["", 'schedule: "@daily"\n', "schedule: sales\n"])
+def test_a_day_that_fails_holds_back_no_other_of_a_full_refresh(schedule):
+    text = f"asset: a\npartition: {{by: day, column: day}}\nstrategy: full_refresh\n{schedule}"
+    files = {"sales.yml": SALES + "partition: {by: day, column: day}\nstart: 2025-01-01\n"}
+    world = World(compiled({"a.yml": text, "a.sql": "SELECT day FROM {{ inlets.sales }}", **files}), MemoryStore())
+    days = world.project.assets["a"].partitioning
+    bad = [""]
+
+    def fail(order):
+        if bad[0] and order.blocks.overlaps(days.parse(bad[0])):
+            error = RunError("it is bad")
+            error.of_data = True
+            raise error
+
+    def at(day, hour=0, *, came=False):
+        world.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
+        if came:
+            world.tell("sales", f"2025-01-0{day - 1}")
+        runs = world.driver().run([Tick()]).runs
+        return [label for run in runs if not run.error for label in days.labels(run.blocks)]
+
+    world.engine.hooks["a", "compute"] = fail
+    assert at(2, came=True) == ["2025-01-01"]
+    assert at(3, came=True) == ["2025-01-01..2025-01-02"]
+    bad[0] = "2025-01-01"
+    assert sorted(at(4, came=True)) == ["2025-01-02", "2025-01-03"]
+    assert at(4, 6) == []
+    bad[0] = ""
+    assert [at(4, 12), at(4, 13)] == [["2025-01-01"], []]
+    assert at(5, came=True) == ["2025-01-01..2025-01-04"]
+
+
+def test_a_plan_tells_of_a_tick_for_which_nothing_came():
+    text = "asset: a\npartition: {by: day, column: day}\nschedule: '@daily'\n"
+    files = {"sales.yml": SALES + "partition: {by: day, column: day}\nstart: 2025-01-01\n"}
+    world = World(compiled({"a.yml": text, "a.sql": "SELECT day FROM {{ inlets.sales }}", **files}), MemoryStore())
+    world.tell("sales", "2025-01-01")
+    for day in (2, 3):
+        world.clock.instant = datetime(2025, 1, day, tzinfo=UTC)
+        world.driver().run([Tick()])
+    (waits,) = Looking(world.project, world.adapters()).plan().waiting
+    then = "nothing to do yet for @daily at 2025-01-03T00:00Z, next at 2025-01-04T00:00Z"
+    assert waits.reason == f"up to date since a-1; {then}"

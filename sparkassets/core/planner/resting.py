@@ -7,7 +7,7 @@ from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.kept import kept, without
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.skipped import skipped
-from sparkassets.core.planner.timing import next_tick_of
+from sparkassets.core.planner.timing import due_ticks, next_tick_of
 from sparkassets.core.planner.wanted import lacks_the_newest, left_out, mapped_inlets
 from sparkassets.core.planner.wording import listing
 
@@ -43,9 +43,21 @@ def _up_to_date(case: Case) -> Waiting:
     since = f" since {state.last.run}" if state.last else ""
     if not state.coverage:
         return Waiting(case.asset.name, _nothing(case) + since)
-    until = next_tick_of(case.context, case.asset)
-    then = f"; {case.asset.schedule.text} next at {case.context.when(until)}" if until is not None else ""
-    return Waiting(case.asset.name, f"up to date{since}{then}", until, quiet=True)
+    return Waiting(
+        case.asset.name, f"up to date{since}{_of_tick(case)}", next_tick_of(case.context, case.asset), quiet=True
+    )
+
+
+def _of_tick(case: Case) -> str:
+    """Of an asset by a timetable: the tick that has come and finds nothing to do, and the next one."""
+    until, timetable = next_tick_of(case.context, case.asset), case.asset.schedule.timetable
+    if until is None or timetable is None:
+        return ""
+    ticks, then = due_ticks(case.context, case.asset, timetable, case.state), case.context.when(until)
+    if isinstance(ticks, Waiting):
+        return f"; {case.asset.schedule.text} next at {then}"
+    at = case.context.when(ticks[-1].run_after)
+    return f"; nothing to do yet for {case.asset.schedule.text} at {at}, next at {then}"
 
 
 def _nothing(case: Case) -> str:
