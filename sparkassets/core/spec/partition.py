@@ -102,7 +102,7 @@ def _dimension(
 
 def _segments(at: At, written: SegmentsMap, keys: AssetFile) -> _Dimension:
     """Segments by their column; without one by a name that no rows have, where none are told by it."""
-    if written.column is None and not needs_no_column(keys):
+    if written.column is None and not needs_no_column(keys) and "partition" not in at.document.failed:
         keys_text = written.segments if isinstance(written.segments, str) else "[…]"
         at.problem(_no_column(keys), hint=f"write partition: {{segments: {keys_text}, column: <column>}}")
     column, in_rows = written.column or _WITHOUT_COLUMN, written.column is not None

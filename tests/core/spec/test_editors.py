@@ -92,7 +92,6 @@ def test_editors_take_what_is_right(document):
         {"asset": "a", "partition": {"segments": [], "column": "region"}},
         {"asset": "a", "partition": {"segments": ["de", "de"], "column": "region"}},
         {"asset": "a", "partition": {"segments": [1], "column": "region"}},
-        {"asset": "a", "partition": {"segments": ["de"]}},
         {"asset": "a", "partition": [{"by": "day", "segments": ["de"], "column": "region"}]},
         {"asset": "a", "source": False},
         {"asset": "a", "partition": {"column": "day"}},
