@@ -1,4 +1,4 @@
-# `make demo` and `make test` need make, Python 3.11+ and Java 17 or 21; they fetch the rest from PyPI into .venv.
+# `make demo` and `make test` need make, Python 3.11+ and Java 17, 21 or 25; they fetch the rest from PyPI into .venv.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

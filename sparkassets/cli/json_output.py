@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
+from sparkassets.core.phrases import visible
+
 
 def print_json(document: object) -> None:
     """Prints one document and a line end on stdout."""
@@ -13,4 +15,4 @@ def print_json(document: object) -> None:
 
 def json_text(document: object) -> str:
     """One document and a line end."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return visible(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

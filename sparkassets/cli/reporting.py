@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from sparkassets.cli.render import STATUS_STYLES, blocks_text, came_out_text
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.instants import zoned
+from sparkassets.core.phrases import visible
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
@@ -139,7 +140,7 @@ class Bars:
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """A run began."""
-        name = named(run, self._project)
+        name = visible(named(run, self._project))
         self._running[run_id] = self._progress.add_task(f"  {name}", total=None, count="")
         self._count()
 
@@ -152,7 +153,7 @@ class Bars:
             self._progress.remove_task(task)
         self._done += 1
         self._count()
-        line = Text.from_ansi(ended_line(result, self._project, self._terminal))
+        line = Text.from_ansi(visible(ended_line(result, self._project, self._terminal)))
         self._progress.console.print(line, no_wrap=True, overflow="ellipsis")
 
     def stopping(self, text: str) -> None:

@@ -17,7 +17,7 @@ from sparkassets.cli.reporting import named
 from sparkassets.core.documents.summary import result_document
 from sparkassets.core.documents.values import partitions_document
 from sparkassets.core.instants import format_instant
-from sparkassets.core.phrases import few
+from sparkassets.core.phrases import few, visible
 from sparkassets.core.redaction import redact
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ class _Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        return redact(super().format(record), variables=self._variables)
+        return visible(redact(super().format(record), variables=self._variables))
 
 
 def _line(told: Mapping[str, Any]) -> str:
-    return json.dumps(told, ensure_ascii=False, default=str)
+    return visible(json.dumps(told, ensure_ascii=False, default=str))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
+from sparkassets.core.phrases import visible
 from sparkassets.frozen import frozen
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -49,9 +50,9 @@ class Terminal:
         )
 
     def print(self, *lines: str) -> None:
-        """Writes each line, without the blanks at its end."""
+        """Writes each line, without the blanks at its end, and with escapes for what nobody would see."""
         for line in lines:
-            self.stream.write(line.rstrip() + "\n")
+            self.stream.write(visible(line.rstrip()) + "\n")
 
     def paint(self, text: str, *styles: str) -> str:
         """The text in these styles, or as it is where there is no colour."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 SHOWN_CHARACTERS = 60
 FEW = 3
@@ -86,3 +88,16 @@ def writable(text: str) -> str:
     'caf\\udce9'
     """
     return text.encode(errors="backslashreplace").decode()
+
+
+_UNSEEN: Final = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+"""Characters without a width, and those that turn the direction of what follows."""
+
+
+def visible(text: str) -> str:
+    r"""The text with escapes for what nobody sees: a name with one of these looks like another name.
+
+    >>> visible("inv\u202eoices\u200b")
+    'inv\\u202eoices\\u200b'
+    """
+    return text if text.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -6,6 +6,7 @@ A run computes in threads that have its name; what threads do that its function 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -201,9 +202,22 @@ class _Log:
 
             self._stream = Stream(self._variables)
         with suppress(OSError):  # a disk that is full is no reason to fail
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(self._stream.redact(text))
+            append(self._path, self._stream.redact(text))
+
+
+def append(path: Path, text: str) -> None:
+    """Adds text to a log, which neither it nor its folder lets others than the owner and the group read.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
+    with open(path, "a", encoding="utf-8", errors="backslashreplace", opener=_private) as file:
+        file.write(text)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o640)
 
 
 def make_room(folder: Path) -> None:

@@ -6,12 +6,17 @@ import os
 import re
 import shutil
 import subprocess
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as package_version
 from pathlib import Path
 
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.frozen import frozen
+from sparkassets.spark.versions import numbers
 
-SUPPORTED = (17, 21)
+SUPPORTED = (17, 21, 25)
+"""25 with Spark 4.2."""
+_FOR_25 = (4, 2)
 _HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
 
 
@@ -39,14 +44,25 @@ def find_java() -> Java:
     found = shutil.which(wanted)
     if found is None:
         where = f"at JAVA_HOME={home}" if home else "on the PATH"
-        raise SparkUnavailableError(f"Spark needs Java 17 or 21, but there is no Java {where}", hint=_HINT)
+        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but there is no Java {where}", hint=_HINT)
     command = Path(found).resolve()
     build = _build(command)
     version = _major(build)
     if version not in SUPPORTED:
         named = f"Java {version}" if version else "of an unknown version"
-        raise SparkUnavailableError(f"Spark needs Java 17 or 21, but {found} is {named}", hint=_HINT)
+        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but {found} is {named}", hint=_HINT)
+    if version == SUPPORTED[-1] and (spark := _spark()) and numbers(spark)[:2] < _FOR_25:
+        message = f"{found} is Java {version}, which Spark takes from 4.2 on, and pyspark is {spark}"
+        raise SparkUnavailableError(message, hint="install Java 17 or 21, or a newer Spark")
     return Java(command, build)
+
+
+def _spark() -> str:
+    """The version of the package of Spark; empty where it is none."""
+    try:
+        return package_version("pyspark")
+    except PackageNotFoundError:
+        return ""
 
 
 def _build(command: Path) -> str:

@@ -13,6 +13,7 @@ from sparkassets.spark.gateway import jvm_pid
 from sparkassets.spark.loss import keep_quiet
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.settings import CATALOG, EXTENSION, start_settings
+from sparkassets.spark.versions import check_installed, check_spark
 from sparkassets.spark.warming import warm_up
 
 if TYPE_CHECKING:
@@ -56,11 +57,12 @@ def active_session() -> SparkSession | None:
 
 
 def check_session(session: SparkSession) -> None:
-    """Refuses a session that does not know Delta.
+    """Refuses a session that is too old, or does not know Delta.
 
     Raises:
         SparkUnavailableError: With what to do about it.
     """
+    check_spark(session.version)
     if is_remote(session):
         return  # Spark Connect: what the server was started with is not this client's to judge
     extensions = session.conf.get("spark.sql.extensions", "") or ""
@@ -76,6 +78,7 @@ def check_session(session: SparkSession) -> None:
 def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    check_installed()
     conf, archive = start_settings(settings, name=name)
     builder = SparkSession.builder
     for key, value in conf.items():

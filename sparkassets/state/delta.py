@@ -53,6 +53,7 @@ class DeltaStore:
             for table in (self._journal, self._watermarks.table, self._base.table):
                 table.mend()
         if not self.exists():
+            self._location.make()
             self._journal.create({refusals.PROJECT_PROPERTY: project})
         refusals.check_project(self._location.uri, self._journal.properties, project=project)
         self._watermarks.make()

@@ -36,6 +36,18 @@ class StateLocation:
         """The URI or the absolute path of one of the state's tables."""
         return f"{self.uri}/{name}" if self.folder is None else str((self.folder / name).absolute())
 
+    def make(self) -> None:
+        """Makes a local folder that others than its owner and its group cannot read, where none is there yet.
+
+        Raises:
+            StateError: It cannot be made.
+        """
+        try:
+            if self.folder is not None:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+        except OSError as error:
+            raise unreachable(self.uri, error) from error
+
     def holds(self, name: str) -> bool:
         """Whether a local folder holds the Delta table ``name``; a half-created one does not count.
 

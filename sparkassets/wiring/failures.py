@@ -7,7 +7,7 @@ import traceback
 from sparkassets.core.phrases import writable
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.emit.run_logs import LOG_CHARACTERS
+from sparkassets.emit.run_logs import LOG_CHARACTERS, append
 from sparkassets.errors import SparkAssetsError, said
 from sparkassets.runtime.progress import Explained
 from sparkassets.wiring.logs import log_folder
@@ -26,9 +26,7 @@ def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> Exp
     told, hint = (writable(redact(each, variables=variables)) for each in (told, hint))
     file = log_folder(project) / f"{run}.log"
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", encoding="utf-8", errors="backslashreplace") as log:
-            log.write(redact(_story(error), variables=variables))
+        append(file, redact(_story(error), variables=variables))
     except OSError:
         return Explained(told, hint)
     return Explained(told, hint, str(file))

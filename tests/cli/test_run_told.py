@@ -1,6 +1,8 @@
 """What `run` tells besides: its log, events, figures, and people; whole commands on a project on disk."""
 
 import json
+import os
+import stat
 
 import pytest
 
@@ -98,3 +100,17 @@ def test_people_are_told_once_and_the_exit_code_is_that_of_the_runs(shop, engine
     assert (title, len(lines)) == ("shop: 1 asset recovered", 1)
     kept = b"".join(each.read_bytes() for each in (shop / "state").rglob("*") if each.is_file())
     assert all(b"T0KEN" not in each for each in (kept, out.encode(), err.encode(), str(warned[0].message).encode()))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no modes there")
+def test_nobody_else_on_the_host_reads_state_and_logs(shop, engine, said):
+    before = os.umask(0o022)
+    try:
+        engine.hooks["daily_revenue", "compute"] = speaks
+        assert said("run")[0] == 0
+    finally:
+        os.umask(before)
+    state = shop / "state"
+    assert stat.S_IMODE(state.stat().st_mode) == stat.S_IMODE((state / "logs").stat().st_mode) == 0o750
+    (log,) = (state / "logs").iterdir()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o640

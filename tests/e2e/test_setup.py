@@ -49,28 +49,28 @@ def make(clone, target="demo", **environment):
 @pytest.mark.parametrize("target", ["demo", "test", "crash", "bench"])
 def test_no_java(clone, target):
     assert make(clone, target) == (
-        "no Java: install Java 17 or 21, or let JAVA_HOME point to it (the java on the PATH is not there)"
+        "no Java: install Java 17, 21 or 25, or let JAVA_HOME point to it (the java on the PATH is not there)"
     )
 
 
 def test_no_java_where_java_home_points(clone):
     put(clone, "java", java("17.0.9"))
     assert make(clone, JAVA_HOME="/nowhere") == (
-        "no Java: install Java 17 or 21, or let JAVA_HOME point to it (JAVA_HOME=/nowhere is not there)"
+        "no Java: install Java 17, 21 or 25, or let JAVA_HOME point to it (JAVA_HOME=/nowhere is not there)"
     )
 
 
 def test_a_java_that_only_says_where_to_get_one(clone):
     put(clone, "java", "echo 'Unable to locate a Java Runtime.' >&2; exit 1")
     assert make(clone) == (
-        "no Java: install Java 17 or 21, or let JAVA_HOME point to it (the java on the PATH does not run)"
+        "no Java: install Java 17, 21 or 25, or let JAVA_HOME point to it (the java on the PATH does not run)"
     )
 
 
 @pytest.mark.parametrize("version", ["1.8.0_392", "11.0.21", "18.0.2", "23", "170.1"])
 def test_wrong_java(clone, version):
     put(clone, "java", java(version))
-    assert make(clone) == f"wrong Java: Spark needs 17 or 21, the java on the PATH is {version}"
+    assert make(clone) == f"wrong Java: Spark needs 17, 21 or 25, the java on the PATH is {version}"
 
 
 @pytest.mark.parametrize("version", ["17", "17.0.9", "21.0.2", "21-ea"])

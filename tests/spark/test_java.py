@@ -35,9 +35,10 @@ def fake(tmp_path, monkeypatch):
         {"release": 'JAVA_VERSION="21"\n'},
         {"said": 'openjdk version "17.0.15" 2025-04-15'},
         {"said": 'java version "21.0.1" 2023-10-17 LTS'},
+        {"said": 'openjdk version "25.0.3" 2026-04-21 LTS'},
     ],
 )
-def test_a_java_of_17_or_21_is_taken(fake, saying):
+def test_a_java_of_17_21_or_25_is_taken(fake, saying):
     home = fake(**saying)
     found = find_java()
     assert found.command == home / "bin" / "java"
@@ -49,7 +50,7 @@ def test_a_java_of_17_or_21_is_taken(fake, saying):
     [
         ({"release": 'JAVA_VERSION="1.8.0_402"'}, "Java 8"),
         ({"release": 'JAVA_VERSION="11.0.2"'}, "Java 11"),
-        ({"said": 'openjdk version "25" 2025-09-16'}, "Java 25"),
+        ({"said": 'openjdk version "26" 2026-03-17'}, "Java 26"),
         ({"said": "command not recognised"}, "of an unknown version"),
     ],
 )
@@ -58,7 +59,7 @@ def test_another_java_is_refused_in_one_line(fake, saying, named):
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
     assert str(error.value) == (
-        f"Spark needs Java 17 or 21, but {home}/bin/java is {named}\n"
+        f"Spark needs Java 17, 21 or 25, but {home}/bin/java is {named}\n"
         "  hint: install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
     )
 
@@ -68,12 +69,12 @@ def test_no_java_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
-    assert str(error.value) == f"Spark needs Java 17 or 21, but there is no Java at JAVA_HOME={tmp_path}\n{hint}"
+    assert str(error.value) == f"Spark needs Java 17, 21 or 25, but there is no Java at JAVA_HOME={tmp_path}\n{hint}"
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SparkUnavailableError) as error:
         find_java()
-    assert str(error.value) == f"Spark needs Java 17 or 21, but there is no Java on the PATH\n{hint}"
+    assert str(error.value) == f"Spark needs Java 17, 21 or 25, but there is no Java on the PATH\n{hint}"
 
 
 def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
@@ -84,3 +85,10 @@ def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(links))
     assert find_java().command == home / "bin" / "java"
+
+
+def test_java_25_is_for_spark_4_2(fake, monkeypatch):
+    fake(said='openjdk version "25.0.3" 2026-04-21 LTS')
+    monkeypatch.setattr("sparkassets.spark.java.package_version", lambda _: "4.1.1")
+    with pytest.raises(SparkUnavailableError, match=r"is Java 25, which Spark takes from 4.2 on, and pyspark is 4.1.1"):
+        find_java()

@@ -1,0 +1,71 @@
+"""A Spark or a Delta of another age is named at the start, with what is supported."""
+
+import tomllib
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from sparkassets.errors import SparkUnavailableError
+from sparkassets.spark import versions
+from sparkassets.spark.versions import check_installed, check_spark
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Makes these versions the installed ones."""
+
+    def make(spark, delta="4.4.0", wanted="pyspark<=4.2.0,>=4.0.1"):
+        def version(name):
+            if (found := {"pyspark": spark, "delta-spark": delta}[name]) is None:
+                raise PackageNotFoundError(name)
+            return found
+
+        monkeypatch.setattr(versions, "version", version)
+        monkeypatch.setattr(versions, "requires", lambda _: ["importlib_metadata>=1", wanted])
+
+    return make
+
+
+def test_a_session_that_is_too_old_is_refused():
+    with pytest.raises(SparkUnavailableError, match=r"^Spark 3\.5\.1 is too old: sparkassets works with Spark 4\.0 to"):
+        check_spark("3.5.1")
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.2", "4.2.0.dev1", "client"])
+def test_one_that_is_supported_or_says_nothing_is_taken(version):
+    check_spark(version)
+
+
+def test_one_that_is_newer_is_taken_with_a_warning():
+    with pytest.warns(RuntimeWarning, match=r"Spark 4\.3\.0 is newer than what was tried: sparkassets works with"):
+        check_spark("4.3.0")
+
+
+@pytest.mark.parametrize(
+    ("spark", "delta", "wanted", "told"),
+    [
+        ("3.5.3", "3.2.0", "pyspark<3.6.0,>=3.5.3", "pyspark 3.5.3 is too old: sparkassets works with"),
+        ("5.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "pyspark 5.0.0 is too new"),
+        ("4.2.0", "4.0.0", "pyspark (<4.1.0,>=4.0.0)", "delta-spark 4.0.0 does not go with pyspark 4.2.0"),
+        ("4.0.0", "4.4.0", "pyspark<=4.2.0,>=4.0.1", "it is made for pyspark <=4.2.0,>=4.0.1"),
+    ],
+)  # fmt: skip
+def test_packages_that_do_not_belong_together_are_refused(installed, spark, delta, wanted, told):
+    installed(spark, delta, wanted)
+    with pytest.raises(SparkUnavailableError) as error:
+        check_installed()
+    assert told in str(error.value)
+    assert "pip install 'sparkassets[spark]'" in error.value.hint
+
+
+@pytest.mark.parametrize("given", [("4.2.0",), ("4.0.1", "4.4.0"), (None,), ("4.2.0", None)])
+def test_others_are_taken(installed, given):
+    installed(*given)
+    check_installed()
+
+
+def test_what_is_said_is_what_is_installed_by_the_extra():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["spark"][0] == "pyspark>=4.0.1,<4.3"
+    assert (versions.OLDEST, versions.NEWEST) == ((4, 0), (4, 2))
