@@ -35,6 +35,7 @@ from sparkassets.core.planner.context import PlanningContext, Told, Weigh
 from sparkassets.core.planner.idle_ticks import idle_ticks, may_be_idle
 from sparkassets.core.planner.lateness import Lateness
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.unread import unread_by
 from sparkassets.core.planner.withheld import judge_of
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
@@ -381,9 +382,14 @@ class Driver:
 
     def _entry(self, run: PlannedRun, state: State) -> ClaimEntry:
         asset = self.project.assets[run.asset]
-        request = with_files(knowing(self.project, state), state, run.request)
+        context = PlanningContext(self.project, state, unix(self._now()), unix(self.clock.now()))
+        request = replace(
+            with_files(context.project, state, run.request),
+            judge=judge_of(self.project, asset) if asset.rules or asset.outlets else "",
+            unread_by=unread_by(context, context.asset(asset.name), run.blocks),
+        )
         return ClaimEntry(
-            request=replace(request, judge=judge_of(self.project, asset) if asset.rules or asset.outlets else ""),
+            request=request,
             run=self.ids.run_id(run.asset, self.clock.now()),
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,

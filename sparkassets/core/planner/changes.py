@@ -15,6 +15,7 @@ from sparkassets.core.planner.batch import limit_of
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.impact import impact
 from sparkassets.core.planner.redefined import others, own_id, there_of
+from sparkassets.core.planner.unread import unread_by
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.runs import forecast
 from sparkassets.core.spec.model import AssetSpec, OnCodeChange, ProjectSpec, SqlBody
@@ -95,7 +96,7 @@ def _change(context: PlanningContext, asset: AssetSpec, state: AssetState, other
         readers=readers,
         runs=runs,
         seconds=costs.seconds if costs is not None else None,
-        downstream=impact(context, {asset.name: blocks}),
+        downstream=impact(context, {asset.name: blocks}, unread_by=unread_by(context, asset, blocks)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
@@ -49,12 +49,14 @@ class Impact:
     reaches: tuple[Reach, ...]
 
 
-def impact(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> Reached:
+def impact(
+    context: PlanningContext, updated: Mapping[str, PartitionSet], *, unread_by: Collection[str] = ()
+) -> Reached:
     """What is computed again after an update of these partitions, upstream first; without themselves.
 
-    What an outlet gets is computed by the asset whose runs write it.
+    What an outlet gets is computed by the asset whose runs write it. Those of ``unread_by`` read nothing of the update.
     """
-    found = (reach for reach in reaches(context, updated) if not reach.stays)
+    found = (reach for reach in reaches(context, updated, unread_by=unread_by) if not reach.stays)
     return {reach.asset: reach.blocks for reach in found if not context.asset(reach.asset).maker}
 
 
@@ -68,7 +70,9 @@ def impact_of(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) 
     return Impact(asset.name, blocks, tuple(reaches(context, {asset.name: blocks})))
 
 
-def reaches(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> list[Reach]:
+def reaches(
+    context: PlanningContext, updated: Mapping[str, PartitionSet], *, unread_by: Collection[str] = ()
+) -> list[Reach]:
     """What comes after an update of these partitions, upstream first; without themselves.
 
     An inlet with ``on_update: ignore`` ends the way, and so does a timetable of an asset without partitions. Only
@@ -78,7 +82,9 @@ def reaches(context: PlanningContext, updated: Mapping[str, PartitionSet]) -> li
     found: list[Reach] = []
     for asset in context.project.assets.values():
         if asset.name not in updated and asset.source is None:
-            for reach in _of_outlet(context, asset, reached) if asset.maker else _of_asset(context, asset, reached):
+            spared = updated if asset.name in unread_by else {}
+            read = {name: parts for name, parts in reached.items() if name not in spared}
+            for reach in _of_outlet(context, asset, read) if asset.maker else _of_asset(context, asset, read):
                 found.append(reach)
                 if not reach.stays:
                     reached[reach.asset] = reach.blocks

@@ -39,6 +39,7 @@ class RunRequest:
         apart: It is one instance of an asset without partitions, each of which has a run of its own.
         again: The run of such an instance that was withheld, and is done again.
         promotes: The rows of a branch that it takes over, instead of computing any.
+        unread_by: Assets that read nothing of what it changes, so that they stay current.
     """
 
     asset: str
@@ -62,6 +63,7 @@ class RunRequest:
     promotes: Promotion | None = None
     apart: bool = False
     again: str = ""
+    unread_by: tuple[str, ...] = ()
 
 
 @frozen

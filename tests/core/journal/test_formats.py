@@ -118,6 +118,7 @@ LATER = {
     "promotes": None,
     "apart": False,
     "again": "",
+    "unread_by": [],
 }
 """What a request says besides, of which nobody knew then."""
 

@@ -46,18 +46,27 @@ def claim_to(entry: ClaimEntry) -> dict[str, Any]:
         "rebuilds": request.rebuilds,
         "owes": parts_to(request.owes),
         "gaps": parts_to(request.gaps),
-        **({"slot": request.slot} if request.slot else {}),
-        **({"restores": request.restores} if request.restores else {}),
-        **({"judge": request.judge} if request.judge else {}),
-        **({"accepted": parts_to(request.accepted)} if request.accepted else {}),
-        **({"apart": True} if request.apart else {}),
-        **({"again": request.again} if request.again else {}),
-        **({"promotes": _promotion_to(request.promotes)} if request.promotes else {}),
+        **_rarely_to(request),
         "reason": request.reason,
         "definition": request.definition,
         **segments_to(request.blocks),
     }
     return {"kind": "claim", "asset": entry.asset, "run": entry.run, **columns_to(entry.blocks), "body": body}
+
+
+def _rarely_to(request: RunRequest) -> dict[str, Any]:
+    """What few requests have; it is not there in the others."""
+    found = {
+        "slot": request.slot,
+        "restores": request.restores,
+        "judge": request.judge,
+        "accepted": parts_to(request.accepted) if request.accepted else None,
+        "apart": request.apart,
+        "again": request.again,
+        "promotes": _promotion_to(request.promotes) if request.promotes else None,
+        "unread_by": list(request.unread_by),
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
@@ -90,6 +99,7 @@ def claim_from(row: JournalRow, body: Mapping[str, Any]) -> ClaimEntry:
         apart=body.get("apart", False),
         again=body.get("again", ""),
         promotes=_promotion_from(body["promotes"]) if "promotes" in body else None,
+        unread_by=tuple(body.get("unread_by", ())),
     )
     return ClaimEntry(
         request=request,

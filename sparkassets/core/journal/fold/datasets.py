@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sparkassets.core.instants import unix
@@ -97,22 +98,30 @@ class _Update:
     gone: PartitionSet
 
 
-def publish(work: Workspace, numbered: Numbered, *, removed: PartitionSet = NOTHING) -> None:
+def publish(
+    work: Workspace, numbered: Numbered, *, removed: PartitionSet = NOTHING, unread_by: Collection[str] = ()
+) -> None:
     """The event of an entry, if it tells of one, reaches its dataset and all that reads it.
 
     Args:
         work: What the fold works on.
         numbered: The entry.
         removed: Of what it is about, what is not there any more.
+        unread_by: Assets that read nothing of what changed: for them it is no news.
     """
     ref = EventRef.of(numbered)
     if ref is not None:
-        _publish(work, ref, removed=removed, at=unix(numbered.at))
+        _publish(work, ref, removed=removed, at=unix(numbered.at), unread_by=unread_by)
 
 
-def _publish(work: Workspace, ref: EventRef, *, removed: PartitionSet, at: int) -> None:
+def _publish(
+    work: Workspace, ref: EventRef, *, removed: PartitionSet, at: int, unread_by: Collection[str] = ()
+) -> None:
     keys.named(work, ref)
-    readers = [(name, inlet, work.seeing(inlet)) for name, inlet in work.readers(ref.uri)]
+    for name in unread_by:
+        _use_up(work, name, ref)
+    others = ((name, inlet) for name, inlet in work.readers(ref.uri) if name not in unread_by)
+    readers = [(name, inlet, work.seeing(inlet)) for name, inlet in others]
     update = _updated(work, ref, removed, at=at)
     keepers = work.keeping(ref.uri)
     work.remember(ref, alone=not keepers)
@@ -121,6 +130,13 @@ def _publish(work: Workspace, ref: EventRef, *, removed: PartitionSet, at: int) 
     for name, inlet, before in readers:
         _reach(work, name, inlet, before, update)
     withheld.announced(work, ref.uri)
+
+
+def _use_up(work: Workspace, name: str, ref: EventRef) -> None:
+    """Has the asset have used the event, where it has used all of the dataset before it."""
+    asset = work.assets.get(name)
+    if asset is not None and asset.consumed.get(ref.uri, 0) >= work.newest(ref.uri):
+        work.assets[name] = replace(asset, consumed={**asset.consumed, ref.uri: ref.seq})
 
 
 def _updated(work: Workspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _Update:

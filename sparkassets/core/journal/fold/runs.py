@@ -139,8 +139,9 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
     if (replaced := replaced_under(asset, entry)) is not None:
         datasets.found(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
+    claim = asset.claim(entry.token)
     after = work.assets[entry.asset] = _settled(work, asset, entry, numbered)
-    datasets.publish(work, numbered)
+    datasets.publish(work, numbered, unread_by=claim.request.unread_by if claim is not None else ())
     _told_apart(work, entry, numbered)
     for gone in _gone(asset, entry):
         datasets.withdraw(work, entry.asset, entry.uri, gone)
