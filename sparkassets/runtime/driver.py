@@ -614,38 +614,8 @@ class Driver:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
         match end.outcome:
-            case Done(attempts=attempts):
-                committed = end.outcome.committed
-                chain = state.assets[asset.name].chain
-                found = next((link for link in chain if link.entry.run == committed.run), claim)
-                extra = {**rows_of(end.outcome.commits), **committed.measures.get("extra", {})}
-                blocks = with_found(asset, end.outcome, found.entry.blocks)
-                keys = learned(asset, end.outcome, blocks)
-                entry = SuccessEntry(
-                    asset=asset.name,
-                    uri=asset.uri,
-                    run=found.entry.run,
-                    token=found.token,
-                    recorder=claim.token,
-                    blocks=came_out(asset, committed, blocks, keys),
-                    table_id=None if asset.outlets else committed.table_id,
-                    version=None if asset.outlets else committed.version,
-                    interval=found.entry.interval,
-                    pins=found.entry.request.pins,
-                    events=found.entry.request.events,
-                    watermarks=committed.measures.get("watermarks", {}),
-                    extra=extra,
-                    attempt=committed.attempt or attempts,
-                    seconds=seconds,
-                    definition=found.entry.request.definition,
-                    keys=keys,
-                    unchanged=unchanged(state, asset, end.outcome, blocks - committed.withheld),
-                    mark="" if asset.outlets else committed.mark,
-                    besides=committed.besides,
-                    outlets=asset.outlets,
-                    **judged(committed, blocks),
-                )
-                return with_iteration(entry, asset, state, found.entry.request, committed)
+            case Done():
+                return self._success_entry(end.active, end.outcome, state, seconds)
             case Failed(cause, _, fenced, attempts, parts, asks, watermarks):
                 return FailureEntry(
                     asset=asset.name,
@@ -677,6 +647,38 @@ class Driver:
                 )
             case Superseded():
                 return None
+
+    def _success_entry(self, active: _Active, done: Done, state: State, seconds: float) -> SuccessEntry:
+        claim, asset = active.claim, self.project.assets[active.run.asset]
+        committed, chain = done.committed, state.assets[asset.name].chain
+        found = next((link for link in chain if link.entry.run == committed.run), claim)
+        request, blocks = found.entry.request, with_found(asset, done, found.entry.blocks)
+        keys = learned(asset, done, blocks)
+        entry = SuccessEntry(
+            asset=asset.name,
+            uri=asset.uri,
+            run=found.entry.run,
+            token=found.token,
+            recorder=claim.token,
+            blocks=came_out(asset, committed, blocks, keys),
+            table_id=None if asset.outlets else committed.table_id,
+            version=None if asset.outlets else committed.version,
+            interval=found.entry.interval,
+            pins=request.pins,
+            events=request.events,
+            watermarks=committed.measures.get("watermarks", {}),
+            extra={**rows_of(done.commits), **committed.measures.get("extra", {})},
+            attempt=committed.attempt or done.attempts,
+            seconds=seconds,
+            definition=request.definition,
+            keys=keys,
+            unchanged=unchanged(state, asset, done, blocks - committed.withheld),
+            mark="" if asset.outlets else committed.mark,
+            besides=committed.besides,
+            outlets=asset.outlets,
+            **judged(committed, blocks),
+        )
+        return with_iteration(entry, asset, state, request, committed)
 
     def _is_anew(self, end: _Ended, state: State) -> bool:
         """Whether the run has tried nothing, as its source was another one by then."""

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from sparkassets import InputError, Project, RunError, RunFailedError
+from sparkassets import BackfillRequest, InputError, Project, RunError, RunFailedError
 
 HEAD = "project: adopted\nstate: ./state\nwarehouse: ./warehouse\nassets: [assets/]\n"
 JOB = """
@@ -140,3 +140,22 @@ def test_what_sparkassets_writes_is_not_attended(made):
     project = made("asset: a\nsql: SELECT 1 AS one\n")
     with pytest.raises(InputError, match="is written by sparkassets"), project.run_of("a"):
         raise AssertionError
+
+
+def test_explain_says_what_is_not_promised_and_no_backfill_runs_what_has_no_code(made):
+    project = made()
+    found = repr(project.explain("daily"))
+    assert "write: self, and no code here: its job records each run by `project.run_of`, at least once" in found
+    with pytest.raises(InputError, match="has no code here: its own job runs it"):
+        project.backfill(BackfillRequest("daily"))
+    with pytest.raises(InputError, match="writes its table itself"):
+        project.backfill(BackfillRequest("daily", rebuild=True))
+
+
+def test_a_branch_reads_what_writes_itself_and_never_runs_it(made):
+    project = made()
+    append(project, "raw", 1)
+    with project.run_of("daily"):
+        append(project, "daily", 1)
+    changed = made(f"{JOB}extra: {{a: 1}}\n---\nasset: shown\nsql: 'SELECT id FROM {{{{ inlets.daily }}}}'\n")
+    assert [run.asset for run in changed.branch("b").plan().runs] == ["shown"]

@@ -158,9 +158,16 @@ def test_all_of_an_inlet_has_no_condition_and_its_partitions_have():
 
 def test_files_are_told_by_where_they_are():
     assert text(read(FILES, pin(days("2025-01-01..2025-01-02")))) == (
-        "/data/landing/20250101/*.csv /data/landing/20250102/*.csv"
+        "file:///data/landing/20250101 file:///data/landing/20250102"
     )
     assert named(FILES, namespace="x") == DatasetName("file", "/data/landing")
+    for path, told in {
+        "s3://lake/in/{day:%Y-%m-%d}.csv": "s3://lake/in/2025-01-01.csv",
+        "/data/my files/{day:%Y/%m/%d}/part-*.csv": "file:///data/my%20files/2025/01/01",
+        "/data/*/{day}.csv": "2025-01-01",  # no folder is of that day alone
+    }.items():
+        files = replace(FILES, storage=StorageLocation(path, "landing"))
+        assert text(read(files, pin(days("2025-01-01")))) == told
 
 
 def test_rows_above_a_watermark_are_told_by_its_bounds():
@@ -183,8 +190,8 @@ def test_changes_are_told_by_the_versions_that_were_read():
 
 def test_an_iteration_is_told_by_its_folder():
     found = was_written(asset("m", by=None), EVERYTHING, iteration="m-1.7.1")
-    assert text(found) == "/data/m/_iterations/m-1.7.1"
-    assert text(read(TABLE, pin(iteration="t-1.7.1"))) == "/data/t/_iterations/t-1.7.1"
+    assert text(found) == "file:///data/m/_iterations/m-1.7.1"
+    assert text(read(TABLE, pin(iteration="t-1.7.1"))) == "file:///data/t/_iterations/t-1.7.1"
     assert was_written(asset("m", by=None), EVERYTHING) is None
 
 

@@ -11,6 +11,9 @@ import pytest
 from sparkassets.app.driving import Driving
 from sparkassets.core.openlineage.identity import RunName, run_id
 from sparkassets.core.openlineage.telling import Telling
+from sparkassets.core.spec.model import NOWHERE, ReadAfter, SqlBody
+from sparkassets.core.strategies import LatestOnly
+from sparkassets.core.writes import Append
 from sparkassets.emit.openlineage import OpenLineage, parent_of
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory import MemoryStore
@@ -90,6 +93,36 @@ def test_a_run_is_told_from_start_to_completion_with_what_it_read_and_wrote():
     assert (statistics["rowCount"], statistics["fileCount"], statistics["size"]) == (5, 2, 700)
     assert written["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == "CREATE"
     assert start["outputs"][0]["outputFacets"] == {}
+
+
+def test_what_a_query_compares_with_literals_is_told_of_what_it_reads_and_adds():
+    sql = (
+        "SELECT first_name AS name, last_name, n FROM {{ inlets.s }}"
+        " WHERE first_name = 'John' AND last_name = 'Smith' AND n > 1"
+    )
+    reading = replace(asset("a", "s", by=None), strategy=LatestOnly(), write=Append(), body=SqlBody(sql, NOWHERE))
+    reading = replace(reading, inlets={"s": replace(reading.inlets["s"], read=ReadAfter("n"))}, retries=0)
+    w, sink = world(source("s", by=None), reading)
+    w.tell("s", table_id="t", version=7)
+    drive(w)
+    (start,), (end,) = sink.of("START"), sink.of("COMPLETE")
+    for event in (start, end):
+        told = compared_in(event["inputs"][0]["inputFacets"]["subset"]["inputCondition"])
+        assert [each for each in told if "high" not in each] == [
+            "first_name EQUAL John",
+            "last_name EQUAL Smith",
+            "n GREATER_THAN 1",
+        ]
+    added = end["outputs"][0]["outputFacets"]["subset"]["outputCondition"]
+    assert compared_in(added) == ["name EQUAL John", "last_name EQUAL Smith", "n GREATER_THAN 1"]
+
+
+def compared_in(condition):
+    """The comparisons of a condition that joins them by AND."""
+    if condition["type"] == "binary":
+        assert condition["operator"] == "AND"
+        return [*compared_in(condition["left"]), *compared_in(condition["right"])]
+    return [f"{condition['left']['field']} {condition['comparison']} {condition['right']['value']}"]
 
 
 def test_the_invocation_is_the_parent_of_its_runs_and_ends_as_they_did():

@@ -128,7 +128,7 @@ def test_what_is_told_is_what_was_read_and_written(spark, folder):
 
     (files,) = ended["daily"]["inputs"]
     assert shape(subset(files)) == shape(VECTORS["location"])
-    assert subset(files)["locations"] == [str(folder / f"landing/2025030{day}/*.csv") for day in (1, 2)]
+    assert subset(files)["locations"] == [(folder / f"landing/2025030{day}").as_uri() for day in (1, 2)]
     assert files["name"] == str(folder / "landing")
     assert fields(ended["daily"])["text"] == {("amount", "TRANSFORMATION")}
 

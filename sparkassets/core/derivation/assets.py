@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.derivation.rendering import MARK, MARKS, Rendered, rendered
-from sparkassets.core.derivation.uses import Derived, Use
+from sparkassets.core.derivation.uses import Derived, Filter, Use
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.writes import Upsert
 from sparkassets.core.writes.upsert import is_hidden
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from sparkassets.core.derivation.query import Relation
 
 MOST_PARAMS: Final = 20
 """Sets of params by segment whose queries are compared: all of them must tell the same."""
@@ -103,8 +106,40 @@ def derive(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> 
     return _as_written(found, asset) if found is not None else None
 
 
+def filters_of(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> Mapping[str, Filter]:
+    """By inlet, what holds of all of its rows that a run of the asset can use; nothing of one where that is not told.
+
+    Args:
+        asset: Whose runs.
+        columns: As of `derive`.
+    """
+    from sparkassets.core.derivation.filters import filters  # with sqlglot
+
+    if not isinstance(asset.body, SqlBody) or asset.outlets:
+        return {}
+    sets = [asset.params] if asset.fan is None else [*asset.fan.params.values()]
+    found: Mapping[str, Filter] | None = None
+    for params in sets if len(sets) <= MOST_PARAMS else ():
+        query = rendered(asset, asset.body.template, params)
+        told = filters(query.sql, _relations(asset, query, columns), unknown=MARKS) if query is not None else {}
+        if not told or (found is not None and told != found):
+            return {}
+        found = told
+    return found or {}
+
+
 def _read(asset: AssetSpec, query: Rendered, columns: Callable[[str], Sequence[str] | None]) -> Derived | None:
-    from sparkassets.core.derivation.query import Relation, derived  # with sqlglot
+    from sparkassets.core.derivation.query import derived  # with sqlglot
+
+    found = derived(query.sql, _relations(asset, query, columns), value=MARK)
+    return None if found is None or _holds_mark(found) else found
+
+
+def _relations(
+    asset: AssetSpec, query: Rendered, columns: Callable[[str], Sequence[str] | None]
+) -> dict[str, Relation]:
+    """What a query reads, by the names that it has for them."""
+    from sparkassets.core.derivation.query import Relation  # with sqlglot
 
     relations = {}
     for name, read in query.relations.items():
@@ -114,8 +149,7 @@ def _read(asset: AssetSpec, query: Rendered, columns: Callable[[str], Sequence[s
         else:
             known = None if read == asset.name or _is_fed(asset, read) else columns(read)
             relations[name] = Relation(read, None if known is None else (*known,))
-    found = derived(query.sql, relations, value=MARK)
-    return None if found is None or _holds_mark(found) else found
+    return relations
 
 
 def _is_fed(asset: AssetSpec, inlet: str) -> bool:

@@ -84,3 +84,41 @@ def union(each: Iterable[Uses | None]) -> Uses | None:
     """All uses together; None where one is not sure."""
     found = list(each)
     return None if None in found else frozenset[Use]().union(*(uses for uses in found if uses is not None))
+
+
+Sign = Literal["=", "<", "<=", ">", ">="]
+
+
+@frozen
+class Compared:
+    """A column against a literal, as text."""
+
+    column: str
+    sign: Sign
+    value: str
+
+
+@frozen
+class Filter:
+    """Comparisons, all or any of which hold."""
+
+    operator: Literal["AND", "OR"]
+    terms: tuple[Compared | Filter, ...]
+
+    def renamed(self, names: Mapping[str, str]) -> Filter | None:
+        """The same, or what is wider, of columns by other names; None where none of them has one.
+
+        Args:
+            names: By the names in lower case.
+        """
+        terms = [_renamed(each, names) for each in self.terms]
+        kept = [each for each in terms if each is not None]
+        whole = self.operator == "AND" or len(kept) == len(terms)
+        return Filter(self.operator, tuple(kept)) if kept and whole else None
+
+
+def _renamed(term: Compared | Filter, names: Mapping[str, str]) -> Compared | Filter | None:
+    if isinstance(term, Filter):
+        return term.renamed(names)
+    name = names.get(term.column.casefold())
+    return None if name is None else Compared(name, term.sign, term.value)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
+from urllib.parse import quote
 
+from sparkassets.core.derivation.uses import Compared, Filter
 from sparkassets.core.openlineage.naming import folder
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.dimensions import Stretch, stretches, telling, values
@@ -18,13 +20,24 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadCha
 Condition = Mapping[str, Any]
 Comparison = Literal["EQUAL", "GREATER_THAN", "GREATER_EQUAL_THAN", "LESS_THAN", "LESS_EQUAL_THAN"]
 
+_GLOBS: Final = "*?["
+_COMPARISONS: Final[Mapping[str, Comparison]] = {
+    "=": "EQUAL",
+    ">": "GREATER_THAN",
+    ">=": "GREATER_EQUAL_THAN",
+    "<": "LESS_THAN",
+    "<=": "LESS_EQUAL_THAN",
+}
+
 MOST_LISTED: Final = 400
 """Partitions, or files' locations, that are listed one by one."""
 MOST_STRETCHES: Final = 100
 """Stretches of neighbouring partitions that are told by their bounds."""
 
 
-def was_read(inlet: InletSpec, source: AssetSpec, pin: Pin, *, high: str | None) -> Condition | None:
+def was_read(
+    inlet: InletSpec, source: AssetSpec, pin: Pin, *, high: str | None, used: Filter | None = None
+) -> Condition | None:
     """What a run read of an inlet; None where it read all of it, or it cannot be told.
 
     Args:
@@ -32,15 +45,17 @@ def was_read(inlet: InletSpec, source: AssetSpec, pin: Pin, *, high: str | None)
         source: The inlet's asset, with the partitions that it is mapped by.
         pin: What the run was pinned to.
         high: The watermark up to which it read, once it has; None before, and without one.
+        used: What holds of all rows that its query can use.
     """
+    own = [] if used is None else [of_filter(used)]
     if pin.iteration:
-        return _iteration(source, pin.iteration)
+        return joined("AND", [each for each in (_iteration(source, pin.iteration), *own) if each is not None])
     told = [] if pin.parts.is_everything else [_partitions_read(source, pin.parts)]
     if None in told:
-        return None  # a part of what is pinned is no column's: all was read
+        return joined("AND", own)  # a part of what is pinned is no column's
     match inlet.read:
         case ReadAfter(overlap=overlap) if overlap is not None and pin.low is not None:
-            return None
+            pass
         case ReadAfter(column=column):
             told += _between(column, pin.low, high)
         case ReadChanges():
@@ -48,20 +63,39 @@ def was_read(inlet: InletSpec, source: AssetSpec, pin: Pin, *, high: str | None)
             low = str(since.version) if since is not None and since.table_id == pin.table_id else None
             upto = str(pin.version) if low is not None and pin.version is not None else None
             told += _between("_commit_version", low, upto)
-    return joined("AND", [each for each in told if each is not None])
+    return joined("AND", [each for each in (*told, *own) if each is not None])
 
 
-def was_written(asset: AssetSpec, blocks: PartitionSet, *, iteration: str = "") -> Condition | None:
+def was_written(
+    asset: AssetSpec, blocks: PartitionSet, *, iteration: str = "", added: Filter | None = None
+) -> Condition | None:
     """What a run wrote of an asset; None where it wrote the whole of it, or it cannot be told.
 
     Args:
         asset: The asset, or the outlet.
         blocks: Those that it wrote.
         iteration: The name of what it published, where the asset keeps iterations.
+        added: What holds of all rows that it added, where it left those that were there.
     """
     if iteration:
         return _iteration(asset, iteration)
-    return of_parts(blocks, asset.partitioning) if blocks else {"type": "partition", "partitions": []}
+    if not blocks:
+        return {"type": "partition", "partitions": []}
+    told = [of_parts(blocks, asset.partitioning), None if added is None else of_filter(added)]
+    return joined("AND", [each for each in told if each is not None])
+
+
+def of_filter(told: Filter) -> Condition | None:
+    """Comparisons of a query as a condition.
+
+    >>> of_filter(Filter("AND", (Compared("age", ">", "5"),)))["comparison"]
+    'GREATER_THAN'
+    """
+    terms = [
+        compared(each.column, _COMPARISONS[each.sign], each.value) if isinstance(each, Compared) else of_filter(each)
+        for each in told.terms
+    ]
+    return joined(told.operator, [each for each in terms if each is not None])
 
 
 def of_parts(parts: PartitionSet, partitioning: Partitioning) -> Condition | None:
@@ -141,11 +175,33 @@ def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None
     starts = sorted({start for start, _, _ in source.partitioning.knowing(parts).slots(parts)})
     if len(starts) > MOST_LISTED or pattern.segments:
         return of_parts(parts, source.partitioning)
-    found = dict.fromkeys(pattern.render(start, time) for start in starts)
-    return {"type": "location", "locations": [*found]}
+    found = dict.fromkeys(_bare(pattern.render(start, time)) for start in starts)
+    if any(_bare(pattern.render(time.stop(start), time)) in found for start in starts[-1:]):
+        return of_parts(parts, source.partitioning)  # what tells the time stands below a glob
+    return {"type": "location", "locations": [*map(location, found)]}
+
+
+def _bare(path: str) -> str:
+    """A file, or the innermost folder of a path that has no glob in it.
+
+    >>> _bare("/data/20250102/*.csv"), _bare("/data/2025-01-02.csv")
+    ('/data/20250102', '/data/2025-01-02.csv')
+    """
+    steps = path.split("/")
+    globs = [number for number, step in enumerate(steps) if any(mark in step for mark in _GLOBS)]
+    return "/".join(steps[: globs[0]] if globs else steps)
+
+
+def location(path: str) -> str:
+    """A path as a URI with a scheme.
+
+    >>> location("/data/a b"), location("s3://lake/a")
+    ('file:///data/a%20b', 's3://lake/a')
+    """
+    return path if "://" in path else f"file://{quote(path, safe='/=:@!$&()*+,;~')}"
 
 
 def _iteration(asset: AssetSpec, name: str) -> Condition | None:
     if asset.storage is None:
         return None
-    return {"type": "location", "locations": [f"{folder(asset).rstrip('/')}/{iteration_folder(name)}"]}
+    return {"type": "location", "locations": [location(f"{folder(asset).rstrip('/')}/{iteration_folder(name)}")]}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from sparkassets.core.derivation.assets import derive
+from sparkassets.core.derivation.assets import derive, filters_of
+from sparkassets.core.derivation.uses import Compared, Derived, Filter, Use
 from sparkassets.core.instants import format_instant, instant
 from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
@@ -73,6 +74,7 @@ class Telling:
     code: Callable[[AssetSpec], str] = _no_code
     _known: dict[tuple[str, str], Facets] = field(default_factory=dict)
     _derived: dict[tuple[object, ...], Facets] = field(default_factory=dict)
+    _filtered: dict[tuple[object, ...], Mapping[str, Filter]] = field(default_factory=dict)
     _names: dict[str, DatasetName] = field(default_factory=dict)
 
     # ----------------------------------------------------------------- runs and jobs
@@ -167,17 +169,18 @@ class Telling:
                 these are told, too.
             verdicts: What rules found then.
         """
-        found = []
+        found, filters = [], self._filters(asset, self._columns_read(pins, known=checked))
         for name, pin in pins.items():
             inlet, source = asset.inlets.get(name), self.project.assets.get(name)
             if inlet is None or source is None or inlet.waits_only:
                 continue
-            condition = was_read(inlet, self.project.as_read(asset, name), pin, high=(highs or {}).get(name))
+            own = filters.get(name)
+            condition = was_read(inlet, self.project.as_read(asset, name), pin, high=(highs or {}).get(name), used=own)
             facets = {**self._dataset_facets(source), **_version(pin.version)}
             facets |= self._schema(source, pin.version) if checked else {}
             more = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
-            own = [each for each in verdicts if each.inlet == name]
-            if checked and (held := assertions_facet(inlet.rules, own)) is not None:
+            about = [each for each in verdicts if each.inlet == name]
+            if checked and (held := assertions_facet(inlet.rules, about)) is not None:
                 more["dataQualityAssertions"] = held
             found.append(self._dataset(source, facets, inputFacets=more))
         return found
@@ -206,7 +209,8 @@ class Telling:
             facets["lifecycleStateChange"] = lifecycle_facet(change)
         if isinstance(entry, SuccessEntry) and (metrics := metrics_facet(asset.rules, entry.verdicts)) is not None:
             facets["dataQualityMetrics"] = metrics
-        condition = was_written(asset, entry.published - entry.unchanged, iteration=made_by.iteration)
+        added, blocks = self._added(asset, made_by.pins), entry.published - entry.unchanged
+        condition = was_written(asset, blocks, iteration=made_by.iteration, added=added)
         more = _subset("OutputSubsetOutputDatasetFacet", "outputCondition", condition)
         if (statistics := statistics_facet(entry.extra)) is not None:
             more["outputStatistics"] = statistics
@@ -246,11 +250,7 @@ class Telling:
         """What the columns are made of, by the query and the columns of what it read; each is looked into once."""
         if not isinstance(asset.body, SqlBody):
             return {}
-        read: dict[str, tuple[str, ...] | None] = {}
-        for name, pin in pins.items():
-            source = self.project.assets.get(name)
-            columns = self.schemas(source, pin.version) if source is not None else None
-            read[name] = None if source is None or columns is None else _with_partition(columns, source)
+        read = self._columns_read(pins)
         key = (asset.name, *read.items())
         if key not in self._derived:
             found = derive(asset, read.get)
@@ -260,6 +260,39 @@ class Telling:
             self._derived[key] = {"columnLineage": told} if told is not None else {}
         return self._derived[key]
 
+    def _columns_read(self, pins: Mapping[str, Pin], *, known: bool = True) -> dict[str, tuple[str, ...] | None]:
+        """By inlet its columns, those of its table where they are ``known``, else those that it declares."""
+        read: dict[str, tuple[str, ...] | None] = {}
+        for name, pin in pins.items():
+            source = self.project.assets.get(name)
+            schema = self.schemas if known else _no_schema
+            columns = schema(source, pin.version) if source is not None else None
+            read[name] = None if source is None or columns is None else _with_partition(columns, source)
+        return read
+
+    def _filters(self, asset: AssetSpec, read: Mapping[str, tuple[str, ...] | None]) -> Mapping[str, Filter]:
+        """By inlet what its query asks of the rows that it uses; each query is looked into once."""
+        key = (asset.name, *read.items())
+        if key not in self._filtered:
+            self._filtered[key] = filters_of(asset, read.get)
+        return self._filtered[key]
+
+    def _added(self, asset: AssetSpec, pins: Mapping[str, Pin]) -> Filter | None:
+        """What holds of all rows that a run adds: what it asks of columns that it takes over as they are."""
+        if asset.write is None or not asset.write.only_adds:
+            return None
+        read = self._columns_read(pins)
+        filters = self._filters(asset, read)
+        found = derive(asset, read.get) if filters else None
+        if found is None:
+            return None
+        terms: list[Compared | Filter] = []
+        for inlet, each in filters.items():
+            names = {use.column.casefold(): name for name, use in _taken_over(found, inlet)}
+            own = each.renamed(names)
+            terms += own.terms if own is not None else ()
+        return Filter("AND", tuple(terms)) if terms else None
+
     # ----------------------------------------------------------------- what is told again and again
 
     def _once(self, what: str, asset: AssetSpec, make: Callable[[AssetSpec], Facets]) -> Facets:
@@ -267,6 +300,15 @@ class Telling:
         if key not in self._known:
             self._known[key] = make(asset)
         return self._known[key]
+
+
+def _taken_over(found: Derived, inlet: str) -> Iterator[tuple[str, Use]]:
+    """The columns that are those of an inlet, as they are."""
+    for name, uses in found.columns.items():
+        if uses is not None and len(uses) == 1:
+            (use,) = uses
+            if use.asset == inlet and use.how == "IDENTITY" and not use.masked:
+                yield name, use
 
 
 def _version(version: int | None) -> Facets:
