@@ -157,5 +157,6 @@ def test_a_branch_reads_what_writes_itself_and_never_runs_it(made):
     append(project, "raw", 1)
     with project.run_of("daily"):
         append(project, "daily", 1)
-    changed = made(f"{JOB}extra: {{a: 1}}\n---\nasset: shown\nsql: 'SELECT id FROM {{{{ inlets.daily }}}}'\n")
+    shown = "---\nasset: shown\nsql: SELECT id FROM {{ inlets.daily }}\n"
+    changed = made(f"{JOB}extra: {{a: 1}}\n{shown}")
     assert [run.asset for run in changed.branch("b").plan().runs] == ["shown"]

@@ -47,12 +47,12 @@ def was_read(
         high: The watermark up to which it read, once it has; None before, and without one.
         used: What holds of all rows that its query can use.
     """
-    own = [] if used is None else [of_filter(used)]
+    own = None if used is None else of_filter(used)
     if pin.iteration:
-        return joined("AND", [each for each in (_iteration(source, pin.iteration), *own) if each is not None])
+        return _all_of(_iteration(source, pin.iteration), own)
     told = [] if pin.parts.is_everything else [_partitions_read(source, pin.parts)]
     if None in told:
-        return joined("AND", own)  # a part of what is pinned is no column's
+        return own  # a part of what is pinned is no column's
     match inlet.read:
         case ReadAfter(overlap=overlap) if overlap is not None and pin.low is not None:
             pass
@@ -63,7 +63,7 @@ def was_read(
             low = str(since.version) if since is not None and since.table_id == pin.table_id else None
             upto = str(pin.version) if low is not None and pin.version is not None else None
             told += _between("_commit_version", low, upto)
-    return joined("AND", [each for each in (*told, *own) if each is not None])
+    return _all_of(*told, own)
 
 
 def was_written(
@@ -81,8 +81,7 @@ def was_written(
         return _iteration(asset, iteration)
     if not blocks:
         return {"type": "partition", "partitions": []}
-    told = [of_parts(blocks, asset.partitioning), None if added is None else of_filter(added)]
-    return joined("AND", [each for each in told if each is not None])
+    return _all_of(of_parts(blocks, asset.partitioning), None if added is None else of_filter(added))
 
 
 def of_filter(told: Filter) -> Condition | None:
@@ -96,6 +95,11 @@ def of_filter(told: Filter) -> Condition | None:
         for each in told.terms
     ]
     return joined(told.operator, [each for each in terms if each is not None])
+
+
+def _all_of(*terms: Condition | None) -> Condition | None:
+    """Those of these that tell something."""
+    return joined("AND", [each for each in terms if each is not None])
 
 
 def of_parts(parts: PartitionSet, partitioning: Partitioning) -> Condition | None:
