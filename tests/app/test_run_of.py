@@ -1,5 +1,7 @@
 """Jobs that exist already, annotated as runs of assets; they write as they always did, here without Spark."""
 
+import subprocess
+import sys
 import threading
 
 import pyarrow as pa
@@ -160,3 +162,31 @@ def test_a_branch_reads_what_writes_itself_and_never_runs_it(made):
     shown = "---\nasset: shown\nsql: SELECT id FROM {{ inlets.daily }}\n"
     changed = made(f"{JOB}extra: {{a: 1}}\n{shown}")
     assert [run.asset for run in changed.branch("b").plan().runs] == ["shown"]
+
+
+def test_a_job_that_is_killed_is_settled_by_the_next_and_its_commit_is_told_once(made, tmp_path):
+    project = made()
+    append(project, "raw", 1)
+    with project.run_of("daily"):
+        append(project, "daily", 1)
+    code = """
+import os, sys
+import pyarrow as pa
+from deltalake import write_deltalake
+from sparkassets import Project
+
+project = Project.load(sys.argv[1])
+with project.run_of("daily"):
+    rows = pa.table({"day": ["2026-09-01"], "id": [2]})
+    write_deltalake(project.spec.assets["daily"].storage.path, rows, mode="append", partition_by=["day"])
+    os._exit(9)
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path / "conf")], check=False, timeout=60)  # noqa: S603
+    assert killed.returncode == 9
+    with project.run_of("daily"):
+        append(project, "daily", 3)
+    assert [each.status for each in project.runs(asset="daily")] == ["success", "lost", "success"]
+    versions = [each["extra"].get("versions") for each in events_of(project, "daily")]
+    assert versions == [None, [1], None]
+    assert project.run().runs == ()
+    assert len(events_of(project, "daily")) == 3
