@@ -181,7 +181,7 @@ with project.run_of("daily"):
     write_deltalake(project.spec.assets["daily"].storage.path, rows, mode="append", partition_by=["day"])
     os._exit(9)
 """
-    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path / "conf")], check=False, timeout=60)  # noqa: S603
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path / "conf")], check=False, timeout=60)
     assert killed.returncode == 9
     with project.run_of("daily"):
         append(project, "daily", 3)
