@@ -143,7 +143,7 @@ class SuccessEntry:
         verdicts: What the validations did, of all outlets.
         counts: By the names of the rules that compare with the past: the rows of what was published.
         watermarks: Inlet to high value.
-        seconds: From claim to record, by the recorder's clock.
+        seconds: From the start of its work to its record, by the recorder's clock.
         definition: What computed it; empty where nobody said.
         keys: Segments of open dimensions that it came to know, by column: it added them, or they came out of a run of
             all segments.
@@ -289,7 +289,7 @@ class SkippedEntry:
     Attributes:
         blocks: Everything for an asset without partitions.
         reason: What the code said.
-        seconds: From claim to record, by the driver's clock.
+        seconds: From the start of its work to its record, by the driver's clock.
     """
 
     asset: str

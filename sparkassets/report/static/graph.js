@@ -163,7 +163,7 @@ function graphView(graph, { focus, depth, tall = 560 }) {
       view.x = wide() / 2 - middle.x * view.zoom;
       view.y = high() / 2 - middle.y * view.zoom;
     }
-    const least = wide() < 600 ? 0.62 : 0.3;
+    const least = 0.7; // names can be read; what does not fit is a drag away
     if (!all && !middle && view.zoom < least) [view.zoom, view.x, view.y] = [least, 0, Math.max(0, (high() - made.height * least) / 2)];
     if (!all && made.nodes.length > CAREFULLY) [view.zoom, view.x, view.y] = [0.75, 0, 0];
     place();

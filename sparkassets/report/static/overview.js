@@ -5,7 +5,7 @@ const FIRST = { first: 12 };
 
 /** The word for how an asset stands. */
 function assetState(asset) {
-  if (asset.source) return asset.error ? "failed" : "source";
+  if (asset.source) return asset.error ? "failed" : isLate(asset) ? "late" : "source";
   if (isLate(asset) && !["failed", "withheld", "running"].includes(asset.state)) return "late";
   return asset.state;
 }
@@ -24,7 +24,7 @@ function overviewPage() {
   const assets = index.assets.filter((asset) => !asset.source);
   const failed = index.assets.filter((asset) => asset.error || asset.counts?.failed);
   const withheld = assets.filter((asset) => asset.withheld);
-  const late = assets.filter(isLate);
+  const late = index.assets.filter(isLate);
   const running = assets.filter((asset) => asset.running);
   const waiting = index.waiting;
   const waits = new Set(waiting.map((item) => item.asset));

@@ -5,9 +5,13 @@ const SPANS = [["all", "All"], [604800, "7 d"], [86400, "24 h"], [21600, "6 h"],
 
 const endOf = (run) => run.ended ?? (run.status === "running" ? site.at : run.started);
 
-/** How many runs were under way, as steps: [[from, how many]]. */
+/** When work on a run began: it is claimed before that, and waits for a free slot. */
+const beginOf = (run) => (run.ended !== undefined && run.seconds !== undefined ? Math.max(run.started, run.ended - run.seconds) : run.started);
+
+/** How many runs were under way, as steps: [[from, how many]]; ends are whole seconds, so half a second of each side is left out. */
 function parallel(runs) {
-  const moves = runs.flatMap((run) => [[run.started, 1], [Math.max(endOf(run), run.started + 1), -1]]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  const spans = runs.map((run) => [beginOf(run) + 0.5, endOf(run) - 0.5]).filter(([begin, end]) => begin < end);
+  const moves = spans.flatMap(([begin, end]) => [[begin, 1], [end, -1]]).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const steps = [];
   let now = 0;
   for (const [at, by] of moves) {
@@ -61,7 +65,7 @@ function timeline(runs, from, to, open) {
     for (const run of runs) {
       const row = lane.get(run.asset);
       if (row < first || row > last) continue;
-      const start = Math.max(left, x(run.started));
+      const start = Math.max(left, x(beginOf(run)));
       const width = Math.max(2.5, x(endOf(run)) - start);
       const tone = statusOf(run.status).tone;
       pen.fillStyle = colour(`--fill-${tone}`);
@@ -108,7 +112,7 @@ function timeline(runs, from, to, open) {
     const [px, py] = [event.clientX - bounds.left, event.clientY - bounds.top];
     const row = Math.floor((py - top + box.scrollTop) / LANE);
     if (py < top) return null;
-    return runs.find((run) => lane.get(run.asset) === row && px >= x(run.started) - 3 && px <= Math.max(x(endOf(run)), x(run.started) + 3) + 3) || null;
+    return runs.find((run) => lane.get(run.asset) === row && px >= x(beginOf(run)) - 3 && px <= Math.max(x(endOf(run)), x(beginOf(run)) + 3) + 3) || null;
   };
   box.addEventListener("pointermove", (event) => {
     const run = runAt(event);
@@ -134,7 +138,7 @@ function timeSpent(runs) {
   const spent = new Map();
   for (const run of runs) {
     const known = spent.get(run.asset) || { asset: run.asset, seconds: 0, runs: 0, failed: 0, longest: 0 };
-    const seconds = Math.max(0, run.seconds ?? endOf(run) - run.started);
+    const seconds = Math.max(0, run.seconds ?? endOf(run) - beginOf(run));
     spent.set(run.asset, { ...known, seconds: known.seconds + seconds, runs: known.runs + 1, failed: known.failed + (run.status === "failed"), longest: Math.max(known.longest, seconds) });
   }
   const rows = [...spent.values()].sort((a, b) => b.seconds - a.seconds);
