@@ -97,15 +97,11 @@ class FileObserver:
         del table_id, version, coverage  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        partitioning = asset.partitioning
+        partitioning, skipped = asset.partitioning, Skipped()
         pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
-        skipped = Skipped()
         files = list_files(pattern, skipped=skipped)
         if files is None:
-            from sparkassets.sources.missing import missing_root
-
-            note = missing_root(asset.name, pattern, seen=bool(cursor))
-            return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
+            return _without_folder(asset, pattern, seen=bool(cursor))
         own = {key: value for key, value in cursor.items() if not is_of_file(key)}
         slots, ignored = _group(pattern, partitioning, files)
         ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
@@ -117,15 +113,13 @@ class FileObserver:
         unlisted = _unlisted(partitioning, [key for key in own if key not in slots])
         left = {key: "" for key in unlisted if own[key]}
         gone = [key for key in own if key not in slots and key not in unlisted]
-        held = {key: (slot.segment, slot.files) for key, slot in slots.items()}
-        values = look(asset, held, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
-        extra = {"files": sum(len(slots[key].files) for key in news), "files_read": values.read}
-        extra["unsettled"] = len(unsettled)
-        notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
+        of_slots = {key: (slot.segment, slot.files) for key, slot in slots.items()}
+        values = look(asset, of_slots, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
+        counts = {"files_read": values.read, "unsettled": len(unsettled)}
+        files_seen = {"files": sum(len(slots[key].files) for key in news)}
         unseen = f"{_count(values.unread, 'new file')} not read yet" if values.unread else ""
-        notes = (
-            (*notes, f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)") if unseen else notes
-        )
+        notes = (*_notes(asset, empty=empty, ignored=ignored, unsettled=len(unsettled)), *values.notes)
+        notes += (f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unseen else ()
         if not (news or gone or left or notes or values.views or values.cursor):
             return None
         present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
@@ -137,11 +131,18 @@ class FileObserver:
             removed=partitioning.admits(were) - present,
             whole=not partitioning.is_partitioned and bool(news or gone),
             cursor={**news, **left, **dict.fromkeys(gone), **values.cursor},
-            extra={**{key: count for key, count in extra.items() if count or key == "files"}, **_skipped(ignored)},
+            extra={**files_seen, **{key: count for key, count in counts.items() if count}, **_skipped(ignored)},
             notes=notes,
             views=values.views,
             unseen=unseen,
         )
+
+
+def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
+    """What is noted of a source whose folder is not there; ``seen`` where it was."""
+    from sparkassets.sources.missing import missing_root
+
+    return Observation(asset=asset.name, changed=NOTHING, notes=(missing_root(asset.name, pattern, seen=seen),))
 
 
 def _skipped(ignored: _Ignored) -> dict[str, Any]:

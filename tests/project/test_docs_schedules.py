@@ -41,7 +41,7 @@ def loaded(home, schedule):
 
 
 def test_the_tables_are_found():
-    assert (len(WRITTEN), len(COMPARED)) == (20, 12)
+    assert (len(WRITTEN), len(COMPARED)) == (21, 12)
 
 
 @pytest.mark.parametrize("schedule", [*WRITTEN, *COMPARED])

@@ -9,7 +9,8 @@ from sparkassets.errors import SpecError
 from sparkassets.project import load
 from tests.documents import blocks
 
-MODULES = [each.text for each in blocks("docs/assets-in-python.md", "python")]
+READINGS = "from sparkassets import asset\n\nreadings = asset('readings', source='delta', path='readings')\n"
+MODULES = [*(each.text for each in blocks("docs/assets-in-python.md", "python")), READINGS]
 PIECES = [
     *("(", ")", "[", "]", "{", "}", ",", "=", ":", "*", "**", "|", "&", "-", "@", "\n", "    ", '"', "'", "f'{", '"""'),
     *(

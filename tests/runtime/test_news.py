@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from threading import Barrier, current_thread
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from sparkassets.runtime.pinned import _files
 from sparkassets.sources import observer
 from tests.builders import Story, asset, days, project, source
 from tests.sources.looks import write
+from tests.sources.texts import PlainTexts
 
 
 def add(path, *days):
@@ -30,7 +32,7 @@ def at(path, item):
 
 
 def look(story):
-    news = observe(story.project, story.state, observer, now=datetime.now(UTC))
+    news = observe(story.project, story.state, partial(observer, texts=PlainTexts()), now=datetime.now(UTC))
     assert news.faults == {}
     if news.entries:
         story.add(*news.entries)

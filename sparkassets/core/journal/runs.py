@@ -89,15 +89,10 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
                 if success.recorder != success.token:
                     adopted[success.recorder] = success.run
                     endings[success.recorder] = success, numbered
-            case FailureEntry() as failure:
-                endings[failure.token] = failure, numbered
-                if failure.fenced or failure.asks:
-                    settled[failure.asset, slots.get(failure.token, 0)] = failure.token
-            case SkippedEntry() as skipped:
-                endings[skipped.token] = skipped, numbered
-                settled[skipped.asset, slots.get(skipped.token, 0)] = skipped.token
-            case _:
-                continue
+            case FailureEntry() | SkippedEntry() as ended:
+                endings[ended.token] = ended, numbered
+                if _is_settled(ended):
+                    settled[ended.asset, slots.get(ended.token, 0)] = ended.token
     return [
         _record(
             claim,
@@ -108,6 +103,11 @@ def of_entries(entries: Iterable[Numbered], gone: Collection[int] = ()) -> list[
         )
         for claim, numbered in claims
     ]
+
+
+def _is_settled(ended: FailureEntry | SkippedEntry) -> bool:
+    """Whether nothing of the run can land any more."""
+    return isinstance(ended, SkippedEntry) or ended.fenced or bool(ended.asks)
 
 
 def _record(

@@ -134,7 +134,7 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
     allowed = context.allowed(asset)
     for inlet in asset.inlets.values():
         before = context.decided.get(inlet.name)
-        if before is None or inlet.on_update == "ignore" or not (before.coming or before.barriers):
+        if before is None or not _holds_up(inlet, before):
             continue
         behind = NOTHING
         for barrier in before.barriers if inlet.view is None else ():  # of values it is not known which would have come
@@ -153,6 +153,11 @@ def upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Partition
             waiting.append(Waiting(asset.name, f"waits for {_first(context, inlet, before.coming)}", None, able))
         later = later | _begun((behind | after) - over, asset, before)
     return UpstreamWaits(coming, tuple(barriers), tuple(waiting), later)
+
+
+def _holds_up(inlet: InletSpec, before: Decision) -> bool:
+    """Whether what is decided for an inlet can make blocks wait."""
+    return inlet.on_update != "ignore" and bool(before.coming or before.barriers)
 
 
 def _behind(asset: AssetSpec, inlet: InletSpec, barrier: Barrier, blocks: PartitionSet) -> Waiting:

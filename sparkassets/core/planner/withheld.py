@@ -87,18 +87,22 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
 
 def _of_blocks(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     own, definition, accepted = _own(context, asset), judge_of(context.project, asset), state.accepted
-    resting = [told for each in state.withheld for told in _by_rules(each, own(each.resting(definition) - accepted))]
-    judged = PartitionSet.union(each.resting(definition) for each in state.withheld)
-    caused = PartitionSet.union(each.caused for each in state.withheld)
-    there = PartitionSet.union(each.blocks for each in state.withheld)
+    judged, caused, there, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
+    resting: list[tuple[Withheld, PartitionSet]] = []
+    for each in state.withheld:
+        rests = each.resting(definition)
+        judged, caused, there = judged | rests, caused | each.caused, there | each.blocks
+        resting += [(record, parts) for record, parts in _by_rules(each, own(rests - accepted)) if parts]
+        if each.skipped:
+            unskipped = unskipped | (each.blocks - rests)
     return Held(
         resting=PartitionSet.union(parts for _, parts in resting),
         accepted=own(judged & accepted),
         caused=own(caused),
         rejudged=own(there - judged - caused),
-        records=tuple((each, parts) for each, parts in resting if parts and not each.skipped),
-        skips=tuple((each, parts) for each, parts in resting if parts and each.skipped),
-        unskipped=PartitionSet.union(each.blocks - each.resting(definition) for each in state.withheld if each.skipped),
+        records=tuple(found for found in resting if not found[0].skipped),
+        skips=tuple(found for found in resting if found[0].skipped),
+        unskipped=unskipped,
     )
 
 
