@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 LOG = "_delta_log"
+LAST_CHECKPOINT = "_last_checkpoint"
 _ENTRY = r"(\d{20})\.json"
 _CHECKPOINT = r"(\d{20})\.checkpoint\.parquet"
 _PARQUET = b"PAR1"
@@ -52,7 +53,7 @@ def settle(table: Path, names: Iterable[str]) -> None:
 
 
 def torn(table: Path) -> list[Path]:
-    """The newest files of a table's log that are not whole: its last entries, its last checkpoint."""
+    """The newest files of a table's log that are not whole: its last entries, its last checkpoint, a hint at none."""
     entries = sorted(_found(table, _ENTRY), reverse=True)
     broken = []
     for each in entries[: _MOST_TORN + 1]:
@@ -62,7 +63,8 @@ def torn(table: Path) -> list[Path]:
     if len(broken) > _MOST_TORN:
         return []
     checkpoints = sorted(_found(table, _CHECKPOINT))
-    return [*broken, *(each for each in checkpoints[-1:] if not _is_whole_parquet(each))]
+    torn_checkpoint = [each for each in checkpoints[-1:] if not _is_whole_parquet(each)]
+    return [*broken, *torn_checkpoint, *([] if checkpoints else _hint_at_no_checkpoint(table))]
 
 
 def put_aside_torn(table: Path) -> None:
@@ -77,7 +79,7 @@ def put_aside_torn(table: Path) -> None:
         for each in torn(table):
             each.replace(each.with_name(f".{each.name}.torn"))
             if re.fullmatch(_CHECKPOINT, each.name):
-                (table / LOG / "_last_checkpoint").unlink(missing_ok=True)
+                (table / LOG / LAST_CHECKPOINT).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -97,6 +99,13 @@ def _found(table: Path, pattern: str) -> Iterator[Path]:
             yield from (Path(each.path) for each in there if re.fullmatch(pattern, each.name))
     except (FileNotFoundError, NotADirectoryError):
         return
+
+
+def _hint_at_no_checkpoint(table: Path) -> Iterator[Path]:
+    """What names the last checkpoint, where there is no checkpoint and the log can be read without one."""
+    hint = table / LOG / LAST_CHECKPOINT
+    if hint.exists() and (table / entry(0)).exists() and not any((table / LOG).glob("*.checkpoint.*")):
+        yield hint
 
 
 def _is_whole_entry(path: Path) -> bool:

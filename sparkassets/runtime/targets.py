@@ -51,7 +51,7 @@ def look_at_targets(
         knows: Whether the journal as it is by now knows of the run of a table's commit.
         select: Assets that may run; None means all.
         lost_before: Assets of which this invocation has recorded a loss: what is lost again after they ran would be
-            lost for ever, so these are left with a fault.
+            lost for ever, so these are left with a fault. An asset that waits for a person did not run since.
 
     Raises:
         StateError: A table holds a run that the journal knows nothing of: its state is older, or a copy.
@@ -74,7 +74,7 @@ def look_at_targets(
                 raise StateError(message, hint=_OLDER)
         elif isinstance(each, SourceError):
             faults[asset.name] = line_of(each)
-        elif each is not None and asset.name in lost_before and each.is_loss:
+        elif each is not None and each.is_loss and asset.name in lost_before and state.assets[asset.name].stuck is None:
             faults[asset.name] = f"{each.reason}, again, after it was computed anew; look who removes it"
         elif table.known is not None and (entry := entry_of(asset, state.assets[asset.name], each)) is not None:
             entries.append(entry)

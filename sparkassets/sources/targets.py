@@ -161,12 +161,14 @@ class DeltaTargets:
 
 def _torn(path: str) -> SourceError | None:
     """What a power failure did to a table on a disk; None where its log ends with what is whole."""
-    from sparkassets.delta.durable import torn
+    from sparkassets.delta.durable import LAST_CHECKPOINT, torn
 
     local = local_path(path)
     broken = [] if local is None else torn(Path(local))
     if not broken:
         return None
+    if broken[0].name == LAST_CHECKPOINT:
+        return SourceError(f"{broken[0]} names a checkpoint that is not there: move that file away")
     return SourceError(
         f"{broken[0]} is not whole, as a power failure leaves it: move that file away, and what the table has lost "
         "is computed anew"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.state.files import DataFile
 from sparkassets.state.numbered import NumberedTable
-from sparkassets.state.replacing import replace_files
+from sparkassets.state.replacing import check_files, replace_files
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,7 @@ def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
     """Merges until no level has ``least`` files; returns how many merged files were committed."""
     done = 0
     journal.refresh()
+    check_files(journal)
     while (full := _full_level(journal.live_files(), least)) is not None:
         level, inputs = full
         if not _merge(journal, inputs, level=level):

@@ -236,7 +236,9 @@ class DeltaStore:
         return SnapshotTable(uri, app_id=app_id, journal=self._journal, options=self._options, repair=repair)
 
     def _open_journal(self) -> NumberedTable:
-        if not self._journal.is_open and not self.exists():
+        if self._journal.is_open:
+            self._journal.check_there(self._location.uri)  # writing creates folders, and a state that nobody can open
+        elif not self.exists():
             raise refusals.absent(self._location.uri)
         return self._journal
 

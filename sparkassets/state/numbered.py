@@ -19,6 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.delta import durable
 from sparkassets.delta.log import transactions
+from sparkassets.delta.log_faults import fault_of
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
 from sparkassets.state.columns import Columns, delta_schema
@@ -117,6 +118,15 @@ class NumberedTable:
                     return
             if not self.open():
                 raise refusals.absent(self.uri)
+
+    def check_there(self, state: str) -> None:
+        """Looks whether a local table that was opened is still there.
+
+        Raises:
+            StateError: It was removed; the message names the ``state``.
+        """
+        if self._folder is not None and not (self._folder / durable.LOG).is_dir():
+            raise refusals.removed(state)
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -361,8 +371,10 @@ class NumberedTable:
         except TableNotFoundError:
             return None
         except (DeltaError, OSError, ValueError) as error:
-            if self._folder is not None and durable.torn(self._folder):
-                raise refusals.torn(self.uri, durable.torn(self._folder)[0].name) from error
+            if self._folder is not None and (broken := durable.torn(self._folder)):
+                raise refusals.torn(self.uri, broken[0].name) from error
+            if self._folder is not None and (why := fault_of(self._folder)) is not None:
+                raise refusals.damaged(self.uri, why, repair=self._repair) from error
             raise refusals.unreadable(self.uri, error, repair=self._repair) from error
         refusals.check_format(self.uri, table.metadata().configuration)
         refusals.check_columns(self.uri, (field.name for field in table.schema().fields), self.columns)

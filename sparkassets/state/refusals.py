@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.delta.durable import LAST_CHECKPOINT
 from sparkassets.delta.errors import reason
 from sparkassets.errors import StateError
 
@@ -60,6 +61,14 @@ def absent(uri: str) -> StateError:
     return StateError(f"there is no state in {uri}", hint="`sparkassets run` creates it")
 
 
+def removed(uri: str) -> StateError:
+    """The state was there when this process opened it."""
+    return StateError(
+        f"the state {uri} was removed while this process used it",
+        hint="restore it from a backup and start again; without one, `sparkassets run` creates a new state",
+    )
+
+
 def damaged(table: str, why: str, *, repair: str | None = None) -> StateError:
     """Files of a table are missing or broken; ``repair`` says what to do if not to restore a backup."""
     return StateError(
@@ -68,9 +77,14 @@ def damaged(table: str, why: str, *, repair: str | None = None) -> StateError:
 
 
 def torn(table: str, name: str) -> StateError:
-    """The newest entry of a log is not whole: power failed before anybody had acted upon it."""
+    """The end of a log is not whole and can be put aside: power failed before anybody had acted upon it."""
+    why = (
+        f"its {name} names a checkpoint that is not there"
+        if name == LAST_CHECKPOINT
+        else f"its newest entry {name} is not whole, as a power failure leaves it"
+    )
     return StateError(
-        f"the table {table} is damaged: its newest entry {name} is not whole, as a power failure leaves it",
+        f"the table {table} is damaged: {why}",
         hint=f"the next `sparkassets run` puts it aside and goes on; {_UNTOUCHED}",
     )
 

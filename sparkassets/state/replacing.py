@@ -46,7 +46,8 @@ def replace_files(
     try:
         rows = make([read(journal, file.path) for file in inputs])
     except FileNotFoundError:
-        return False  # another driver replaced it an hour ago; damage is for readers to find
+        check_files(journal)
+        return False  # another driver replaced it an hour ago
     except (OSError, ValueError) as error:
         raise refusals.unreadable(journal.uri, error) from error
     begun, written = time.time(), list[AddAction]()
@@ -58,6 +59,26 @@ def replace_files(
         return True
     journal.files.delete([each.path for each in written])
     return False
+
+
+def check_files(journal: NumberedTable) -> None:
+    """Looks whether every live file is there, by one listing.
+
+    Raises:
+        StateError: A file is missing.
+    """
+    for look in range(2):  # what another driver replaced is missing at the first look only
+        try:
+            there = set(journal.files.names(""))
+        except OSError as error:
+            raise refusals.unreadable(journal.uri, error) from error
+        missing = [file.path for file in journal.live_files() if file.path not in there]
+        if not missing:
+            return
+        if not look:
+            journal.refresh()
+    repair = "restore it from a backup; `sparkassets state verify` lists all that is missing"
+    raise refusals.damaged(journal.uri, f"its file {missing[0]} is missing", repair=repair)
 
 
 def read(journal: NumberedTable, path: str) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from sparkassets.core.journal.found import ForeignCommit, Found
 from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.writes import Append
 from sparkassets.errors import SourceError
 from sparkassets.runtime.targets import look_at_targets
 from sparkassets.runtime.work import Tick
@@ -102,6 +103,14 @@ def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever
     assert summary.faults == (
         ("a", "its table at /data/a is gone, again, after it was computed anew; look who removes it"),
     )
+
+
+def test_an_appended_table_that_went_back_once_waits_for_a_person_and_was_not_computed_since():
+    world = used(asset("a", "s", by=None, write=Append()))
+    world.targets.news["a"] = Found("restored", "its table went back to version 1", EVERYTHING)
+    driver = world.driver()
+    for _ in range(3):
+        assert driver.run([Tick()]).faults == ()
 
 
 AWAY = (

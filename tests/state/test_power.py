@@ -95,6 +95,20 @@ def test_a_hint_at_a_checkpoint_that_is_torn(state, tear):
     assert seqs(store) == list(range(1, NEWEST + 1))
 
 
+def test_a_hint_at_a_checkpoint_that_is_missing(state):
+    for path in (state / "journal" / "_delta_log").glob("*.checkpoint.parquet"):
+        path.unlink()
+    with pytest.raises(StateError) as error:
+        DeltaStore(str(state)).read(project="p")
+    assert str(error.value) == (
+        f"the table {state}/journal is damaged: its _last_checkpoint names a checkpoint that is not there\n"
+        "  hint: the next `sparkassets run` puts it aside and goes on; nothing was changed"
+    )
+    store = DeltaStore(str(state))
+    store.create(project="p")
+    assert seqs(store) == list(range(1, NEWEST + 1))
+
+
 @pytest.mark.parametrize("tear", TEARS.values(), ids=TEARS)
 def test_a_snapshot_that_is_torn(state, tear):
     tear(entry(state, 1, "watermarks"))

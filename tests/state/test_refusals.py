@@ -163,16 +163,49 @@ def insert_again(state: Path) -> None:
     write_deltalake(table, table.scan(predicate="seq = 30"), mode="append")
 
 
+def scribble_over_checkpoint(state: Path) -> None:
+    """Leaves its size and its ends: it is whole by what a power failure leaves."""
+    path = checkpoint(state)
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + bytes(range(1, 201)) + content[204:-8] + content[-8:])
+
+
+def remove_checkpoint_and_first_entry(state: Path) -> None:
+    checkpoint(state).unlink()
+    entry(state, 0).unlink()
+
+
+def test_a_state_that_is_removed_while_it_is_used(state):
+    store = DeltaStore(str(state))
+    store.create(project="p")
+    commit = store.read(project="p").commit
+    shutil.rmtree(state)
+    for ask in (
+        lambda store: store.read_after(30),
+        lambda store: append(store, 31, 31, commit=commit),
+        lambda store: store.save_snapshot([], seq=30),
+        lambda store: store.maintain(),
+    ):
+        with pytest.raises(StateError) as raised:
+            ask(store)
+        assert str(raised.value) == (
+            f"the state {state} was removed while this process used it\n  hint: restore it from a backup and start "
+            "again; without one, `sparkassets run` creates a new state"
+        )
+    assert not state.exists()
+
+
 class TestDamage:
     @pytest.mark.parametrize(
         ("harm", "why"),
         [
-            (lambda state: entry(state, 25).unlink(), "gap"),
-            (lambda state: entry(state, 29).write_text("no json"), "Json error"),
+            (lambda state: entry(state, 25).unlink(), f"the entry {25:020d}.json of its log is missing"),
+            (lambda state: entry(state, 29).write_text("no json"), f"the entry {29:020d}.json of its log is not JSON"),
+            (scribble_over_checkpoint, f"its checkpoint {20:020d}.checkpoint.parquet cannot be read"),
             (lambda state: data_file(state, 29).unlink(), "No such file or directory"),
             (lambda state: os.truncate(data_file(state, 29), 100), "Requested range"),
             (lambda state: os.truncate(data_file(state, 29), 0), "error"),
-            (lambda state: checkpoint(state).unlink(), "checkpoint"),
+            (remove_checkpoint_and_first_entry, f"the entry {0:020d}.json of its log is missing"),
             (lambda state: DeltaTable(str(state / "journal")).delete("seq = 29"), "entry 29 is missing"),
             (lambda state: DeltaTable(str(state / "journal")).delete("seq = 26"), "entry 26 is missing"),
             (insert_again, "entry 30 is there twice"),
@@ -185,6 +218,15 @@ class TestDamage:
         assert why in str(error)
         assert str(error).endswith("\n  hint: restore it from a backup; nothing was changed")
         assert len(str(error).splitlines()) == 2
+
+    def test_a_missing_file_behind_the_snapshot_is_found_by_maintenance(self, state):
+        missing = data_file(state, 5)
+        missing.unlink()
+        error = refusal(state, lambda store: store.maintain())
+        assert str(error) == (
+            f"the table {state}/journal is damaged: its file {missing.name} is missing\n  hint: restore it from a "
+            "backup; `sparkassets state verify` lists all that is missing; nothing was changed"
+        )
 
     @pytest.mark.parametrize("length", [0, 100])
     def test_found_by_a_merge(self, state, length):
