@@ -271,3 +271,32 @@ def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
     assert rows(folder, "weekly_orders") == [week()]
     assert week()[-1] == 0
     assert rows(folder, "partner_calls") == [(date(2025, 3, 9), 7)]
+
+
+def test_existing_jobs_are_assets_as_they_are(spark, tmp_path, monkeypatch):
+    folder = example("18_existing_jobs", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    landing = folder / "landing" / "orders"
+    landing.mkdir(parents=True)
+    for day in range(3, 10):
+        (landing / f"2025-03-{day:02}.csv").write_text(f"shop,amount\noslo,{day}\nrome,1\n")
+    project = Project.load(folder, env={})
+    at = "2025-03-10T06:00Z"
+    assert ran(project.run(spark, at=at)) == [
+        ("daily_sales", "success"),
+        ("exported", "success"),
+        ("weekly_sales", "success"),
+    ]
+    assert project.run(spark, at=at).runs == ()  # its own commits are no news
+    (landing / "2025-03-05.csv").write_text("shop,amount\noslo,100\n")
+    assert ran(project.run(spark, at=at)) == [
+        ("daily_sales", "success"),
+        ("exported", "success"),
+        ("weekly_sales", "success"),
+    ]
+    table = pa.table(DeltaTable(folder / "lake" / "daily_sales").scan()).to_pylist()
+    assert len(table) == 13
+    assert sum(row["amount"] for row in table) == 3 + 4 + 6 + 7 + 8 + 9 + 100 + 6
+    assert rows(folder, "weekly_sales") == [(date(2025, 3, 3), Decimal("143.00"))]
+    sent = [json.loads(line) for line in (tmp_path / "outbox.jsonl").read_text().splitlines()]
+    assert sent == [*([f"2025-03-{day:02}", f"{day + 1}.00"] for day in range(3, 10)), ["2025-03-05", "100.00"]]
