@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-core test-spark deep crash model lint bench schema lock clean java always
+.PHONY: help demo test test-core test-spark deep crash model lint bench measure schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -27,6 +27,7 @@ help:
 	@echo 'make model    the protocol of a run, its right rules and its wrong ones, in every state it can come to'
 	@echo 'make lint     ruff, mypy, import-linter, drift of what is generated: JSON Schema, docs'
 	@echo 'make bench    the budgets, measured'
+	@echo 'make measure  sizes, names and circles of the source'
 	@echo 'make schema   write conf/schema.json, docs/reference.md and docs/cli.md anew'
 	@echo 'make clean    remove everything that these commands made'
 
@@ -66,6 +67,9 @@ lint: .venv/.ready
 		|| { echo 'docs/reference.md is not what `sparkassets schema --markdown` prints: make schema' >&2; exit 1; }
 	@.venv/bin/python -m sparkassets.cli.manual | diff docs/cli.md - \
 		|| { echo 'docs/cli.md is not what the commands say of themselves: make schema' >&2; exit 1; }
+
+measure: .venv/.ready
+	@.venv/bin/python -m tests.architecture.measures
 
 bench: java .venv/.ready
 	@for bench in tests/benchmark/bench_*.py; do echo "== $$bench"; .venv/bin/python -m $$(echo $${bench%.py} | tr / .) || exit 1; done

@@ -1,0 +1,144 @@
+"""Measures of the source that a redesign is judged by: ``python -m tests.architecture.measures [PACKAGE_FOLDER]``.
+
+Prints one figure a line: sizes, names, circles of imports (also of those for types alone), and what a command loads.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from radon.complexity import cc_visit
+from radon.visitors import Function
+
+IRREGULAR = frozenset(
+    {
+        *("told", "said", "made", "kept", "found", "known", "gone", "left", "shown", "drawn", "given", "held", "run"),
+        *("read", "written", "meant", "split", "cut", "come", "came"),
+    }
+)
+MOST_COMPLEX = 10
+
+
+def names(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Every function and class of a module, as (kind, name)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("__"):
+            yield "function", node.name.strip("_")
+        elif isinstance(node, ast.ClassDef):
+            yield "class", node.name.strip("_")
+
+
+def is_bare_participle(name: str) -> bool:
+    """Whether a function's whole name is one participle, such as ``told`` or ``planned``."""
+    words = [word for word in name.lower().split("_") if word]
+    return len(words) == 1 and (words[0].endswith("ed") or words[0] in IRREGULAR)
+
+
+def is_one_word(name: str) -> bool:
+    """Whether the name of a class is one word."""
+    return len(re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+", name)) == 1
+
+
+def imports(package: Path, files: Mapping[str, str]) -> dict[str, set[str]]:
+    """The modules of the package that each module imports at its top level, also for types alone, by dotted names."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, text in files.items():
+        body = ast.parse(text).body
+        top = [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]
+        for node in top:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package.name):
+                targets = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                found[name] |= {each for each in targets if each in files and each != name}
+    return found
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
+    """Modules that import each other, directly or not, in groups: strongly connected parts, by Kosaraju."""
+    reverse: dict[str, set[str]] = defaultdict(set)
+    for name, others in graph.items():
+        for each in others:
+            reverse[each].add(name)
+    order = [name for group in walked(graph, list(graph)) for name in group]
+    groups = walked(reverse, order[::-1])
+    return [set(group) for group in groups if len(group) > 1]
+
+
+def walked(edges: Mapping[str, set[str]], starts: Sequence[str]) -> list[list[str]]:
+    """From each start what is reached for the first time, in the order in which it was left."""
+    seen: set[str] = set()
+    groups = []
+    for start in starts:
+        group: list[str] = []
+        stack = [(start, iter(edges.get(start, ())))] if start not in seen else []
+        seen.add(start)
+        while stack:
+            found = next((each for each in stack[-1][1] if each not in seen), None)
+            if found is None:
+                group.append(stack.pop()[0])
+            else:
+                seen.add(found)
+                stack.append((found, iter(edges.get(found, ()))))
+        groups.append(group)
+    return groups
+
+
+def loaded_by(command: str) -> int:
+    """How many modules of the package a command loads, in a process of its own, once the project is compiled."""
+    code = (
+        "import sys\nfrom sparkassets.cli import main\n"
+        f"try:\n    main({command.split()!r})\nexcept SystemExit:\n    pass\n"
+        "print(sum(name.startswith('sparkassets') for name in sys.modules), file=sys.stderr)"
+    )
+    for _ in range(2):
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(ended.stderr.split()[-1])
+
+
+def measures(package: Path) -> Iterator[tuple[str, float]]:
+    """The figures of a package, by name."""
+    paths = sorted(package.rglob("*.py"))
+    dotted = {path: ".".join(path.relative_to(package.parent).with_suffix("").parts) for path in paths}
+    files = {name.removesuffix(".__init__"): path.read_text() for path, name in dotted.items()}
+    lines = [text.count("\n") for text in files.values()]
+    found = [(kind, name, module) for module, text in files.items() for kind, name in names(ast.parse(text))]
+    functions = [name for kind, name, _ in found if kind == "function"]
+    classes: dict[str, set[str]] = defaultdict(set)
+    for kind, name, module in found:
+        if kind == "class":
+            classes[name].add(module)
+    blocks = [block for text in files.values() for block in cc_visit(text)]
+    every = [each for block in blocks for each in (block, *getattr(block, "methods", ())) if isinstance(each, Function)]
+    yield "modules", len(files)
+    yield "lines", sum(lines)
+    yield "longest module", max(lines)
+    yield "functions", len(functions)
+    yield "functions above complexity 10, %", share(sum(each.complexity > MOST_COMPLEX for each in every), len(every))
+    yield "bare participles, %", share(sum(map(is_bare_participle, functions)), len(functions))
+    yield "one-word classes, %", share(sum(map(is_one_word, classes)), len(classes))
+    yield "class names in two modules", sum(len(modules) > 1 for modules in classes.values())
+    groups = circles(imports(package, files))
+    yield "circles of imports", len(groups)
+    yield "modules in circles", sum(map(len, groups))
+
+
+def share(part: int, whole: int) -> float:
+    """Percent, to a tenth."""
+    return round(100 * part / max(1, whole), 1)
+
+
+def main() -> None:
+    package = Path(sys.argv[1] if len(sys.argv) > 1 else "sparkassets").resolve()
+    for name, figure in measures(package):
+        print(f"{name:36} {figure:>10}")
+    if package.name == "sparkassets":
+        print(f"{'modules loaded by plan':36} {loaded_by('plan'):>10}")
+
+
+if __name__ == "__main__":
+    main()
