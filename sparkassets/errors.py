@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sparkassets.frozen import frozen
 
@@ -102,11 +103,21 @@ class Problem:
         return "\n".join(lines)
 
 
+MOST_PROBLEMS: Final = 1_000
+"""Problems that are listed."""
+
+
 class SpecError(InputError):
-    """The author of the project's files must act; holds every problem that was found, in order of place."""
+    """The author of the project's files must act; holds the problems that were found, in order of place.
+
+    Of more than `MOST_PROBLEMS` the last one counts the rest.
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(problems[:MOST_PROBLEMS])
+        if more := problems[MOST_PROBLEMS:]:
+            count = f"{len(more):,} more problem{'' if len(more) == 1 else 's'}, the first of them here"
+            self.problems = (*self.problems, Problem(more[0].location, count))
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 

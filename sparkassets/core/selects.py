@@ -21,6 +21,8 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 """What is not closed reaches to the end, so that no character is looked at again from a later beginning."""
+MOST_NESTED: Final = 1_000
+"""Brackets inside each other in a query: no parser takes many more, and reading them takes memory."""
 _COLUMN: Final = re.compile(r"\{\{-?\s*inlets\.\w+\.([A-Za-z_]\w*)\s*-?\}\}")
 _QUERY: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
 _SETS: Final = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS"})
@@ -91,6 +93,22 @@ def columns_of(sql: str) -> tuple[str, ...] | None:
         return None
     names = [_name(item) for item in _items(tokens[begin + 1 :])]
     return tuple(name for name in names if name) if names and all(names) else None
+
+
+def too_deep(sql: str) -> int | None:
+    """Where more than `MOST_NESTED` brackets are open; None where that is nowhere.
+
+    >>> too_deep("SELECT (1)") is None, too_deep("(" * 1_001)
+    (True, 1000)
+    """
+    if sum(map(sql.count, _OPENING)) <= MOST_NESTED:
+        return None
+    depth = 0
+    for match in _TOKEN.finditer(sql):
+        depth += (match[0] in _OPENING) - (match[0] in _CLOSING)
+        if depth > MOST_NESTED:
+            return match.start()
+    return None
 
 
 def _tokens(sql: str) -> Iterator[_Token]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from yaml.nodes import MappingNode, Node
 
@@ -12,7 +13,7 @@ from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.credentials import secret_in_text, secrets_in
 from sparkassets.core.extras import json_of
 from sparkassets.core.spec import values
-from sparkassets.core.spec.document import At, Document, SourceFile
+from sparkassets.core.spec.document import At, Document, SourceFile, in_order
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.files import AssetFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
@@ -26,7 +27,7 @@ from sparkassets.core.spec.stores import check_scheme, without_store_name
 from sparkassets.core.spec.tables import check_table, named_table
 from sparkassets.core.spec.times import Bounds, bounds, seconds
 from sparkassets.core.spec.yaml_text import compose
-from sparkassets.errors import InputError, Problem
+from sparkassets.errors import MOST_PROBLEMS, InputError, Problem, SpecError
 
 _ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
@@ -50,22 +51,15 @@ def read_asset_files(
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
     problems: list[Problem] = []
-    documents: list[Document] = []
-    for file in files:
-        composed = compose(file.text)
-        if broken := composed.broken:
-            unreadable.update(_ASSET_LINE.findall(file.text))
-            problems.append(
-                file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
-            )
-        found = (_document(file, root, problems) for root in composed.roots)
-        documents += [document for document in found if document is not None]
-    for document in [*documents, *declared]:
+    bound = _Bound()
+    for document in chain(_documents(files, unreadable, problems), declared):
+        bound.check(document, problems)
         draft = _draft(document, project)
         if not draft.sure("asset") or not _kept(draft, drafts):
             problems += document.problems
             unreadable |= _perhaps_meant(draft)
             continue
+        bound.add(document)
         for outlet in _outlets(draft, project):
             _kept(outlet, drafts)
     for document in references:
@@ -76,6 +70,47 @@ def read_asset_files(
             (draft.at / "uri").problem(message, hint=f"Asset({draft.name!r}) names it without a uri")
             problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
+
+
+class _Bound:
+    """Stops reading at `MOST_PROBLEMS`: of a file that a program has spoilt, more problems tell nothing."""
+
+    def __init__(self) -> None:
+        self._drafts: list[Document] = []
+        self._count = 0
+
+    def add(self, document: Document) -> None:
+        """Counts the problems of a draft."""
+        if document.problems:
+            self._drafts.append(document)
+            self._count += len(document.problems)
+
+    def check(self, document: Document, others: Sequence[Problem]) -> None:
+        """Raises where the problems of the drafts before this document, and others, are too many.
+
+        Raises:
+            SpecError: With these problems, and the place where reading stopped.
+        """
+        if self._count + len(others) < MOST_PROBLEMS:
+            return
+        found = [*others, *(problem for each in self._drafts for problem in each.problems)]
+        message = f"reading stops here after {MOST_PROBLEMS:,} problems; what follows is not checked"
+        mark = document.root.start_mark
+        stop = document.file.problem(mark.line + 1, mark.column + 1, message)
+        raise SpecError([*in_order(found)[: MOST_PROBLEMS - 1], stop])
+
+
+def _documents(files: Sequence[SourceFile], unreadable: set[str], problems: list[Problem]) -> Iterator[Document]:
+    """The documents of the files, each read when it is asked for; what cannot be read becomes a problem."""
+    for file in files:
+        composed = compose(file.text)
+        if broken := composed.broken:
+            unreadable.update(_ASSET_LINE.findall(file.text))
+            problems.append(
+                file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
+            )
+        found = (_document(file, root, problems) for root in composed.roots)
+        yield from (document for document in found if document is not None)
 
 
 def _kept(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:

@@ -10,6 +10,7 @@ from yaml.nodes import ScalarNode
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.events import wrong_in_context
+from sparkassets.core.selects import MOST_NESTED, too_deep
 from sparkassets.core.spec.document import At, SourceFile
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
@@ -277,6 +278,11 @@ def _sql(draft: AssetDraft, text: str, file: SourceFile, at: At | None) -> Body:
         problems.append(SqlText(Template.parse(""), file, at).fault(error.fault))
         return Body()
     sql = SqlText(template, file, at)
+    if (deep := too_deep(text)) is not None:
+        before = text[:deep]
+        place = sql.mention(before.count("\n") + 1, deep - before.rfind("\n"), 1)
+        problems.append(place.problem(f"a query has at most {MOST_NESTED:,} brackets inside each other"))
+        return Body()
     named = {name: sql.mention(line, column, len(name)) for name, (line, column) in template.inlets.items()}
     return Body(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -251,3 +251,8 @@ def _scalars(node: Node) -> Iterator[ScalarNode]:
     elif isinstance(node, MappingNode):
         for _, value in node.value:
             yield from _scalars(value)
+
+
+def in_order(problems: Sequence[Problem]) -> list[Problem]:
+    """By place, each once."""
+    return sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message))

@@ -14,7 +14,7 @@ from sparkassets.core.spec import outlets
 from sparkassets.core.spec.bare import bare_names
 from sparkassets.core.spec.bodies import Body, Function, Module, compile_body
 from sparkassets.core.spec.columns import Tables, check_own, known_columns
-from sparkassets.core.spec.document import At, SourceFile
+from sparkassets.core.spec.document import At, SourceFile, in_order
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
 from sparkassets.core.spec.expect import compile_expect
 from sparkassets.core.spec.files import BudgetMap, OpenLineageMap, ProfileMap
@@ -54,7 +54,7 @@ from sparkassets.core.templating import check
 from sparkassets.core.timetables import Continuous, Once
 from sparkassets.core.validations import Rule
 from sparkassets.core.writes import Publish, Write
-from sparkassets.errors import Problem, SpecError
+from sparkassets.errors import SpecError
 
 
 def compile_project(
@@ -101,7 +101,7 @@ def compile_project(
     own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
     problems = [*project.problems, *files.problems, *own]
     if problems:
-        raise SpecError(_in_order(problems))
+        raise SpecError(in_order(problems))
     return _spec(project, files, {name: assets[name] for name in ordered(edges)})
 
 
@@ -128,7 +128,7 @@ def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSp
         given={name: plain_text(value) for name, value in _profile(project).variables.items()},
         logs=absolute(keys.logs, root=project.root) if keys.logs is not None else None,
         storage=stores_of(project.at, keys, project.profile, named=files.stores),
-        warnings=tuple(_in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
+        warnings=tuple(in_order([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
     )
 
 
@@ -458,8 +458,3 @@ def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
 
 def _profile(project: ProjectDraft) -> ProfileMap:
     return (project.keys.profiles or {}).get(project.profile) or ProfileMap()
-
-
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    """By place, each once."""
-    return sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message))

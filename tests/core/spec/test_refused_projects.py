@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.core.spec.in_memory import errors
+from sparkassets.errors import MOST_PROBLEMS, Location, Problem, SpecError
+from tests.core.spec.in_memory import compiled, errors, errors_of, one
 
 
 @pytest.mark.parametrize(
@@ -412,3 +413,27 @@ a.yml:2:9: there is no module 'jobs.x': neither jobs/x.py nor jobs/x/__init__.py
 )
 def test_refused(files, expected):
     assert errors(files) + "\n" == expected
+
+
+def test_reading_stops_at_so_many_problems_that_a_program_has_spoilt_the_files():
+    with pytest.raises(SpecError) as error:
+        compiled({"a.yml": "---\n".join(f"asset: a{index}\nsqll: x\n" for index in range(3_000))})
+    found = error.value.problems
+    assert len(found) == MOST_PROBLEMS
+    assert found[-1].message == "reading stops here after 1,000 problems; what follows is not checked"
+    assert found[-1].location == Location("a.yml", 3_001, 1)
+
+
+def test_problems_beyond_those_that_are_listed_are_counted():
+    problems = [Problem(Location("a.yml", line, 1), "wrong") for line in range(1, 1_004)]
+    assert [str(each) for each in SpecError(problems).problems[-2:]] == [
+        "a.yml:1000:1: wrong",
+        "a.yml:1001:1: 3 more problems, the first of them here",
+    ]
+
+
+def test_brackets_inside_each_other_in_a_query_are_bounded():
+    deep = f"SELECT {'(' * 1_000}1{')' * 1_000} AS n, '{'(' * 2_000}' AS text"
+    assert one(f'asset: a\nsql: "{deep}"\n')
+    found = errors_of(f'asset: a\nsql: "{deep.replace("1)", "(1))")}"\n')
+    assert found.startswith("a.yml:2:1014: a query has at most 1,000 brackets inside each other")
