@@ -22,6 +22,7 @@ from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Note, Plan, PlannedRun
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.reshaping import Reshaping
 from sparkassets.errors import SourceError
 from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
 from sparkassets.runtime.ledger import Ledger
@@ -226,7 +227,8 @@ class Branch:
                     self._successes.setdefault(each.entry.asset, []).append((each.seq, each.entry))
             self._known = self.own.assume(state, changed_specs(fork.project, state))
             self._read = state
-            self._reshaped = frozenset(name for name in fork.own if self._is_reshaped(name))
+            reshaped = ((name, self._reshaping(name)) for name in fork.own)
+            self._reshaped = {name: found for name, found in reshaped if found}
         news = [entry for name in fork.reused if (entry := self._news(name, context.state)) is not None]
         state = self.own.assume(self._known, news)
         beside = PlanningContext(fork.project, state, context.now, unix(self._clock.now()))
@@ -234,12 +236,12 @@ class Branch:
         more = (self._successes, fresh, self._reshaped)
         return Offer(fork.name, beside, own, read.journal_id, read.seq, *more)
 
-    def _is_reshaped(self, name: str) -> bool:
-        """Whether the tables of an asset have other columns in the branch than in the base."""
+    def _reshaping(self, name: str) -> Reshaping:
+        """How the columns of an asset's table in the branch differ from those in the base, as far as both are known."""
         assets = (self.base.project.assets[name], self.fork.project.assets[name])
         stored = (self.adapters.stored(each) if each.storage is not None else None for each in assets)
-        before, after = (frozenset(map(str.lower, each or ())) for each in stored)
-        return bool(before and after) and before != after
+        before, after = (each or () for each in stored)
+        return Reshaping.between(before, after) if before and after else Reshaping()
 
     def _news(self, name: str, base: State) -> Entry | None:
         """What the base has recorded of an asset and the branch has not seen."""

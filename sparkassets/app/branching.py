@@ -43,7 +43,7 @@ class Branching(Driving):
         """
         return Beside(self._existing(name) if existing else self._branch(name), self)
 
-    def plan_promotion(self, name: str, *, select: Selection = None) -> Plan:
+    def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
         """What `promote` would make the base's now, and why not the rest.
 
         Raises:
@@ -54,7 +54,7 @@ class Branching(Driving):
 
         branch = self._promotable(name)
         context = self._context(select=self._of_branch(branch, select))
-        work = Promoting(self._of_branch(branch, select), branch.offer)
+        work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
         return plan_with_keys(work.plan(context), context.project)
 
     def promote(
@@ -63,10 +63,19 @@ class Branching(Driving):
         spark: SparkSession | None = None,
         *,
         select: Selection = None,
+        rebuild: bool = False,
         progress: Progress | None = None,
         check: bool = True,
     ) -> Summary:
         """Makes what a branch has the base's, block by block, where a run of the base would make the same.
+
+        Args:
+            name: Of the branch.
+            spark: As of `run`.
+            select: Of these assets only.
+            rebuild: Also columns that no run of the base may change, each such table at once.
+            progress: As of `run`.
+            check: As of `run`.
 
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
@@ -75,7 +84,7 @@ class Branching(Driving):
         from sparkassets.runtime.promoting import Promoting
 
         branch = self._promotable(name)
-        work = Promoting(self._of_branch(branch, select), branch.offer)
+        work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
         return self._drive([work], spark, at=None, progress=progress, check=check, over_budget=True)
 
     def diff(

@@ -203,6 +203,7 @@ class Driving(Looking):
             at=fixed,
             weigh=self._weigh,
             told=self._told_changes,
+            stored=given.stored,
             over_budget=over_budget,
         )
         self._driver = driver

@@ -237,6 +237,7 @@ class Looking(Opened):
             unseen=news.unseen | found.unseen,
             weigh=self._weigh,
             told=self._told_changes,
+            stored=self._adapters.stored,
         )
         begun = begin(context) if begin is not None else ()
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.journal import events
@@ -67,6 +67,9 @@ from sparkassets.runtime.restless import Restless
 from sparkassets.runtime.self_written import observed
 from sparkassets.runtime.targets import look_at_targets, losses_in
 from sparkassets.runtime.work import Work
+
+if TYPE_CHECKING:
+    from sparkassets.core.derivation.assets import Stored
 
 POLL_SECONDS = 0.2
 CLAIMS_PER_SLOT = 4
@@ -133,6 +136,7 @@ class Driver:
         at: Fixes the planner's now (``--at``); leases and ``settle`` keep the real clock.
         weigh: Tells how much a run reads, by which budgets go.
         told: Tells whether the changes that a run would read are told.
+        stored: Tells the columns of an asset's table as it is.
         over_budget: Whether runs that are over their budget run.
         explain_failure: Tells of a run what it failed of, and writes down the whole of it; never raises.
     """
@@ -151,6 +155,7 @@ class Driver:
     at: datetime | None = None
     weigh: Weigh | None = None
     told: Told | None = None
+    stored: Stored | None = None
     over_budget: bool = False
     _active: dict[int, _Active] = field(default_factory=dict)
     _heard: queue.SimpleQueue[_Ended | _Enlisting] = field(default_factory=queue.SimpleQueue)
@@ -278,6 +283,7 @@ class Driver:
             notes=self._notes,
             weigh=self.weigh,
             told=self.told,
+            stored=self.stored,
             over_budget=self.over_budget,
         )
 

@@ -18,11 +18,13 @@ class Promoting:
     Args:
         own: The assets that are promoted, upstream first.
         offer: Tells what the branch offers, with what the base has recorded up to its state.
+        rebuild: Whether tables may get other columns than a run of the base may give them.
     """
 
-    def __init__(self, own: Sequence[str], offer: Callable[[PlanningContext], Offer]) -> None:
+    def __init__(self, own: Sequence[str], offer: Callable[[PlanningContext], Offer], *, rebuild: bool = False) -> None:
         self.select = tuple(own)
         self._offer = offer
+        self._rebuild = rebuild
         self._tried: dict[str, PartitionSet] = {}
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
@@ -39,7 +41,7 @@ class Promoting:
             asset = context.asset(name)
             if asset.maker:
                 continue
-            found = plan_promotion(context, asset, offer)
+            found = plan_promotion(context, asset, offer, rebuild=self._rebuild)
             runs += [run for run in found.runs if not self._is_tried(run)]
             waiting += found.waiting
         return Plan(context.now, tuple(runs), tuple(waiting))

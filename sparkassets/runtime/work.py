@@ -20,6 +20,7 @@ from sparkassets.core.planner.backfill import (
 from sparkassets.core.planner.budget import within_budget
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.misfits import misfit, within_columns
 from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planner import decision_of
 from sparkassets.core.planner.rebuild import plan_rebuild
@@ -211,11 +212,11 @@ class Backfill:
         return (BackfillEntry(asset.name, self._asked, known.left, self._newest_first, limited),)
 
     def _is_held(self, context: PlanningContext, asset: AssetSpec) -> bool:
-        """Whether the budget holds all of it: nothing of it comes, and who asks again says whether it may."""
-        if asset.budget is None:
+        """Whether its budget or its columns hold all of it: nothing of it comes before a person acts and asks again."""
+        if asset.budget is None and not misfit(context, asset, context.state_of(asset)):
             return False
         found = plan_backfill(context, asset, self._recorded, force=True, other_code=self._whole)
-        return bool(found.runs) and not within_budget(context, asset, found).runs
+        return bool(found.runs) and not _allowed(context, asset, found).runs
 
     def _find_all(self, context: PlanningContext) -> None:
         """Looks once what all of the asset is, where that was asked for."""
@@ -229,7 +230,7 @@ class Backfill:
             if not self.remaining:
                 return Plan(context.now)
             found = plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
-            return within_budget(context, asset, found)
+            return _allowed(context, asset, found)
         self._find_all(context)
         left = self._left(context)
         if not left:
@@ -237,7 +238,7 @@ class Backfill:
         found = plan_backfill(
             context, asset, left, force=self._force, other_code=self._whole, newest_first=self._newest_first
         )
-        found = self._limited(context, within_budget(context, asset, replace(found, notes=self._notes)))
+        found = self._limited(context, _allowed(context, asset, replace(found, notes=self._notes)))
         alone = not side_by_side(asset) and context.state_of(asset).chain
         if not found.runs or not self._schedules_turn or alone:
             return found
@@ -281,3 +282,8 @@ class Backfill:
         if result.adopted is None and run.kind == "backfill":
             self._taken += 1
             self.remaining = self.remaining - run.blocks
+
+
+def _allowed(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+    """The plan of one asset without the runs that its columns or its budget hold back."""
+    return within_budget(context, asset, within_columns(context, asset, found))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.reshaping import rebuild_of, ways
 from sparkassets.errors import RunError
 from sparkassets.spark import sqltext
 from sparkassets.spark.relation import relation_of
@@ -51,7 +52,7 @@ def _refuse_untold(asset: AssetSpec, target: TargetTable) -> None:
         told = ", ".join(map(repr, lacking))
         raise RunError(
             f"{asset.name}: the target has no column {told}, so its rows do not tell which partition they are of",
-            hint=_rebuild(asset),
+            hint=rebuild_of(asset),
         )
 
 
@@ -105,18 +106,10 @@ def _may(asset: AssetSpec, found: Differences) -> bool:
 
 def _hint(asset: AssetSpec, found: Differences) -> str:
     """The key that allows all of it, where there is one; else the command."""
-    rebuild = _rebuild(asset)
     if found.missing or not all(_fits(have.dataType, want.dataType) for have, want in found.changed):
-        return rebuild
+        return rebuild_of(asset)
     key = "schema: evolve" if found.changed else "schema: add_columns"
-    return f"`{key}` in {asset.location.file} lets a run change them so; {rebuild}"
-
-
-def _rebuild(asset: AssetSpec) -> str:
-    """The command that makes the table anew."""
-    if asset.write is not None and not asset.write.recomputable:
-        return "what was appended cannot be computed again: write to another table, or change this one by hand"
-    return f"`sparkassets backfill {asset.name} --rebuild` computes all of the table into the new columns"
+    return ways(asset, key, rebuild_of(asset))
 
 
 def _fits(have: DataType, want: DataType) -> bool:

@@ -15,9 +15,10 @@ from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, WindowMapping
 from sparkassets.core.runs import Promotion, RunRequest
-from sparkassets.core.spec.model import InletSpec, ProjectSpec, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec
 from sparkassets.errors import InputError
 from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory import MemoryStore
 from sparkassets.testing.rehearsal import Rehearsal
 from tests.builders import asset, at, project, source
@@ -195,6 +196,71 @@ def test_other_partitions_are_promoted_at_once():
     [run] = dev.plan_promotion("dev").runs
     assert run.request.rebuilds
     assert run.partitions == ("2026-09-03..2026-09-30",)
+
+
+COLUMNS = {"base": ["day", "n"], "branch": ["day", "n", "note"]}
+
+
+def reshaped(columns: dict[str, list[str]], **more: object) -> Whole:
+    """A project with a branch whose `a` has other columns than the base's."""
+    memory = Memory()
+
+    def of(code: int) -> Whole:
+        events, b = replace(source("s"), source=SourceSpec("events")), asset("b", "a", by=None)
+        made = memory.of(project(events, asset("a", "s", definition=Definition(f"a{code}"), **more), b))
+        given = made._adapters
+
+        def stored(each: AssetSpec) -> list[str] | None:
+            is_branch = each.storage is not None and "_branches" in each.storage.path
+            return columns["branch" if is_branch else "base"] if each.name == "a" else None
+
+        beside = lambda spec: replace(memory.adapters(spec), stored=stored)  # noqa: E731
+        made._adapters = replace(given, stored=stored, beside=beside)
+        return made
+
+    base = of(0)
+    base.add_event("s", partition="2025-01-01..2025-01-02")
+    base.run(at="2025-02-01")
+    dev = of(1)
+    dev.branch("dev").run(at="2025-02-01")
+    return dev
+
+
+def test_columns_that_no_run_may_add_are_promoted_where_a_person_asks_for_a_rebuild_alone():
+    dev = reshaped(COLUMNS)
+    plan = dev.plan_promotion("dev")
+    assert plan.runs == ()
+    wait = next(each for each in plan.waiting if each.asset == "a")
+    assert wait.stuck
+    assert wait.reason == (
+        "the code adds column 'note', which the table does not have: `schema: add_columns` in "
+        f"{dev.asset('a').location.file} lets a run change them so; "
+        "`sparkassets promote dev --rebuild` promotes all of the table at once"
+    )
+    with pytest.raises(RunFailedError, match="a waits for a person: the code adds column 'note'"):
+        dev.promote("dev")
+    [run] = dev.plan_promotion("dev", rebuild=True).runs
+    assert run.request.rebuilds
+    assert [each.asset for each in dev.promote("dev", rebuild=True).runs] == ["a", "b"]
+
+
+def test_columns_that_a_run_may_add_are_promoted_like_any_others_but_none_is_dropped_so():
+    [run] = reshaped(COLUMNS, schema="add_columns").plan_promotion("dev").runs
+    assert not run.request.rebuilds
+    dropped = {"base": COLUMNS["branch"], "branch": COLUMNS["base"]}
+    dev = reshaped(dropped, schema="add_columns")
+    (wait,) = (each for each in dev.plan_promotion("dev").waiting if each.asset == "a")
+    assert wait.reason == (
+        "the code does not return column 'note' of the table: "
+        "`sparkassets promote dev --rebuild` promotes all of the table at once"
+    )
+    [run] = dev.plan_promotion("dev", rebuild=True).runs
+    assert run.request.rebuilds
+
+
+def test_a_table_without_partitions_is_replaced_columns_and_all():
+    [run, *_] = reshaped(COLUMNS, by=None).plan_promotion("dev").runs
+    assert (run.asset, run.request.rebuilds) == ("a", False)
 
 
 def test_what_differs_is_told_by_the_code_that_computed_the_base_not_by_what_the_base_last_heard_of():

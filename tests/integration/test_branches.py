@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets import Project
+from sparkassets import BackfillRequest, Project, RunFailedError
 from sparkassets.core.branches.difference import RowCounts, Sample
 from sparkassets.errors import InputError
 from tests.integration import orders
@@ -142,8 +142,29 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
         ("removed", {"total": "13"}, None),
         ("added", None, {"total": "2500"}),
     ]
-    assert [run.asset for run in project.promote("rows", spark).runs] == ["clean", "daily", "total"]
+    with pytest.raises(RunFailedError, match="clean waits for a person: the code adds column 'kind'"):
+        project.promote("rows", spark)
+    promoted = project.promote("rows", spark, rebuild=True)
+    assert [run.asset for run in promoted.runs] == ["clean", "daily", "total"]
     columns = spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns
     assert set(columns) == {"day", "shop", "amount", "kind"}
     assert held(spark, tmp_path, "total") == [("2500",)]
     assert not any(found.total.differ for found in project.diff("rows", spark))
+
+
+def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it(spark, prod, tmp_path):
+    Project.load(prod, env={}).run(spark)
+    (prod / "assets/clean.sql").write_text("SELECT *, upper(shop) AS code FROM {{ inlets.orders }} WHERE amount > 0\n")
+    land(tmp_path, "2025-01-03", "be,3\n")
+    before = versions(tmp_path)
+    project = Project.load(prod, env={})
+    (wait,) = [each for each in project.plan().waiting if each.stuck]
+    assert (wait.asset, wait.partitions) == ("clean", ("2025-01-03",))
+    assert wait.reason.startswith("the code adds column 'code', which the table does not have: `schema: add_columns`")
+    with pytest.raises(RunFailedError, match="clean waits for a person"):
+        project.run()
+    assert versions(tmp_path) == before
+    assert project.backfill(BackfillRequest("clean", rebuild=True), spark).ok
+    assert project.run(spark).ok
+    assert ("2025-01-03", "3") in held(spark, tmp_path, "daily")
+    assert "code" in spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns

@@ -414,6 +414,7 @@ class World:
     invocations: int = 0
     volumes: FakeVolumes = field(default_factory=FakeVolumes)
     feeds: FakeFeeds = field(default_factory=FakeFeeds)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sinks: tuple[Sink, ...] = ()
     process: Process | None = None
     under_way: Invocations = field(default_factory=Invocations)
@@ -453,11 +454,16 @@ class World:
             progress=progress or Recorder(),
             explain_failure=explained,
             told=self.feeds.told,
+            stored=self.stored,
         )
 
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
         """Who looks at a source."""
         return self.source(asset.name) if asset.source is not None else None
+
+    def stored(self, asset: AssetSpec) -> tuple[str, ...] | None:
+        """The columns of a table, where a test says them."""
+        return self.columns.get(asset.name)
 
     def adapters(self) -> Adapters:
         """What the use cases reach this world by."""
@@ -475,7 +481,7 @@ class World:
             explain_failure=explained,
             volumes=lambda: self.volumes,
             feeds=lambda: self.feeds,
-            stored=lambda asset: None,
+            stored=self.stored,
             sinks=self.sinks,
         )
 

@@ -7,18 +7,19 @@ from sparkassets.app.looking import Looking
 from sparkassets.app.pausing import Pausing
 from sparkassets.app.tracing import Tracing
 from sparkassets.cli.driving import Tally
+from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.status import standing
 from sparkassets.core.journal.found import Found
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.runs import ChangesTold
-from sparkassets.core.spec.model import InletSpec, ReadChanges
+from sparkassets.core.spec.model import InletSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import Append
 from sparkassets.errors import InputError
-from sparkassets.runtime.work import Tick
+from sparkassets.runtime.work import Rebuild, Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, multi, project, source
-from tests.runtime.fakes import World
+from tests.builders import HERE, asset, multi, project, source
+from tests.runtime.fakes import FakeEngine, World
 
 
 def run(w: World, *select: str):
@@ -76,6 +77,28 @@ def test_a_loss_that_is_stuck(lost):
         assert said.startswith("a waits for a person: its table at /data/a is gone; what was appended cannot be")
     lose(lost)
     assert status(lost) == ("waits for a person", "stuck")
+
+
+def test_columns_that_are_stuck_start_nothing_and_a_rebuild_goes_on():
+    def with_query(sql: str) -> ProjectSpec:
+        body = {"body": SqlBody(sql, HERE), "definition": Definition.of(sql=sql)}
+        return project(source("s"), asset("a", "s", **body), asset("b", "a"))
+
+    w = World(with_query("SELECT day FROM {{ inlets.s }}"), MemoryStore(), columns={"a": ("day",)})
+    w.tell("s", "2025-01-01")
+    assert run(w).ok
+    w.project = with_query("SELECT day, 1 AS note FROM {{ inlets.s }}")
+    w.tell("s", "2025-01-02")
+    fresh = FakeEngine()
+    for _ in range(2):
+        summary = w.driver(engine=fresh).run([Tick()])
+        (said,) = summary.failures
+        assert said.startswith("a waits for a person: the code adds column 'note', which the table does not have: ")
+    assert fresh.started == 0
+    assert status(w) == ("waits for a person", "stuck")
+    assert w.driver().run([Rebuild(w.project.assets["a"])]).ok
+    w.columns["a"] = ("day", "note")
+    assert [run.asset for run in run(w).runs] == ["b"]
 
 
 def test_who_runs_something_else_or_paused_it_has_no_failure(lost):

@@ -27,10 +27,19 @@ if TYPE_CHECKING:
 @click.argument("name")
 @project_option
 @select_option
+@click.option("--rebuild", is_flag=True, help="Also columns that no run may change; each such table at once.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why not the rest.")
 @json_option
 @telling_options
-def command(folder: Path, name: str, select: tuple[str, ...], dry_run: bool, telling: Telling, as_json: bool) -> int:
+def command(
+    folder: Path,
+    name: str,
+    select: tuple[str, ...],
+    rebuild: bool,
+    dry_run: bool,
+    telling: Telling,
+    as_json: bool,
+) -> int:
     """Make what branch NAME has computed the base's, without computing it again.
 
     Partition by partition, upstream first, by runs of the base that take over the branch's rows. What the base has
@@ -42,12 +51,12 @@ def command(folder: Path, name: str, select: tuple[str, ...], dry_run: bool, tel
     if not dry_run:
         return drive(
             project,
-            lambda progress: project.promote(name, select=names, progress=progress, check=False),
+            lambda progress: project.promote(name, select=names, rebuild=rebuild, progress=progress, check=False),
             as_json=as_json,
             telling=telling,
             idle=lambda summary: _nothing(name, summary.waiting),
         )
-    plan = project.plan_promotion(name, select=names)
+    plan = project.plan_promotion(name, select=names, rebuild=rebuild)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from sparkassets.core.branches.forking import base_uri
@@ -18,6 +18,7 @@ from sparkassets.core.planner.redefined import others
 from sparkassets.core.planner.slots import in_the_way
 from sparkassets.core.runs import Consumption, Promotion, RunRequest
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.reshaping import Reshaping
 from sparkassets.core.strategies import DateRange, FullRefresh, Segments
 from sparkassets.core.writes import Replace
 from sparkassets.frozen import frozen
@@ -33,7 +34,7 @@ class Offer:
         journal_id, seq: Of its journal, as of which it is offered.
         successes: What was recorded there, by asset, ascending: the number and the entry of each success.
         fresh: Sources that base and branch look at, each for itself.
-        reshaped: What is written in the branch in other columns than in the base.
+        reshaped: How the columns in the branch differ from those in the base, by what is written in others.
     """
 
     branch: str
@@ -43,7 +44,7 @@ class Offer:
     seq: int
     successes: Mapping[str, Sequence[tuple[int, SuccessEntry]]] = field(default_factory=dict)
     fresh: Sequence[str] = ()
-    reshaped: Collection[str] = ()
+    reshaped: Mapping[str, Reshaping] = field(default_factory=dict)
 
     def since(self, asset: str, seq: int) -> PartitionSet:
         """What the branch has computed of an asset after that number."""
@@ -54,10 +55,11 @@ class Offer:
         return self.context.state_of(self.context.asset(asset))
 
 
-def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer) -> Plan:
+def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer, *, rebuild: bool = False) -> Plan:
     """The run of the base's ``asset`` that takes over what the branch has of it and the base has not; or why none.
 
-    ``context`` is the base's, with the code of the branch.
+    ``context`` is the base's, with the code of the branch. Columns that no run of the base may change, a promotion
+    changes only as a ``rebuild``: of all of the table at once.
     """
     state, known = context.state_of(asset), offer.known(asset.name)
     if refused := _refused(context, asset, offer):
@@ -79,12 +81,14 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer) -> 
     ]
     if not blocks:
         return Plan(context.now, (), tuple(waiting))
-    reshaped = any(name in offer.reshaped for name in asset.written) and asset.schema == "strict"
-    whole = reshaped or state.former is not None
+    misfits = _misfits(context, asset, offer)
+    if misfits and not rebuild:
+        return Plan(context.now, (), (*waiting, *(replace(each, blocks=blocks) for each in misfits)))
+    whole = bool(misfits) or state.former is not None
     if whole:
         blocks = current - blocked
         if left := _held(asset, state) - blocks:
-            others = "columns" if reshaped else "partitions"
+            others = "columns" if misfits else "partitions"
             reason = f"its {others} are others than in the base, so all of it is promoted at once, when the rest can be"
             return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
     if (before := in_the_way(context, asset, state, blocks, whole=whole)) is not None:
@@ -92,6 +96,19 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer) -> 
     request = replace(_request(context, asset, offer, blocks), rebuilds=whole)
     run = PlannedRun.of(request, asset=asset, state=state)
     return Plan(context.now, (run,), tuple(waiting))
+
+
+def _misfits(context: PlanningContext, asset: AssetSpec, offer: Offer) -> list[Waiting]:
+    """Why the branch's columns cannot come into some partitions of the base's tables; nothing where they can."""
+    if not asset.partitioning.is_partitioned:
+        return []  # a run of the base takes the place of the whole table
+    command = f"`sparkassets promote {offer.branch} --rebuild` promotes all of the table at once"
+    found = ((context.asset(name), offer.reshaped.get(name)) for name in asset.written)
+    return [
+        Waiting(each.name, reshaping.sentence(each, command), stuck=True)
+        for each, reshaping in found
+        if reshaping is not None and not reshaping.fits(each)
+    ]
 
 
 def same_as(context: PlanningContext, name: str, offer: Offer) -> PartitionSet:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.context import Barrier, PlanningContext
+from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Case, Course
 from sparkassets.core.planner.estimate import estimate
+from sparkassets.core.planner.holding import Held, plan_without_held, without_held
 from sparkassets.core.planner.plan import Estimate, Plan, PlannedRun, Waiting
-from sparkassets.core.planner.wording import named_parts
 from sparkassets.core.sizes import duration_text, size_text
 from sparkassets.core.spec.model import AssetSpec, Budget
 
@@ -17,32 +14,13 @@ _OVER = "over budget: "
 
 
 def budgeted(case: Case, course: Course) -> Course:
-    """The step after the runs: without those that are over budget.
-
-    Consumers wait for what of them is missing or stale; what a person asked for once more is as it was.
-    """
-    held = _held(case.context, case.asset, course.runs)
-    if not held:
-        return course
-    blocks = PartitionSet.union(wait.blocks for _, wait in held)
-    runs = tuple(run for run in course.runs if all(run is not other for other, _ in held))
-    left = replace(
-        course, runs=runs, waiting=(*course.waiting, *(wait for _, wait in held)), coming=course.coming - blocks
-    )
-    awaited = blocks if case.pending is None else blocks & case.pending.due
-    if not awaited:
-        return left
-    failure = f"{named_parts(case.asset.name, awaited, case.asset.partitioning)}, held by its budget"
-    return replace(left, barriers=(*course.barriers, Barrier(awaited, failure)))
+    """The step after the runs: without those that are over budget."""
+    return without_held(case, course, _held(case.context, case.asset, course.runs), "budget")
 
 
 def within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
     """The plan of one asset without the runs that are over its budget."""
-    held = _held(context, asset, found.runs)
-    if not held:
-        return found
-    runs = tuple(run for run in found.runs if all(run is not other for other, _ in held))
-    return replace(found, runs=runs, waiting=(*found.waiting, *(wait for _, wait in held)))
+    return plan_without_held(found, _held(context, asset, found.runs))
 
 
 def is_held(wait: Waiting) -> bool:
@@ -50,7 +28,7 @@ def is_held(wait: Waiting) -> bool:
     return wait.reason.startswith(_OVER)
 
 
-def _held(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[tuple[PlannedRun, Waiting]]:
+def _held(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[Held]:
     """The runs that are over the asset's budget, with why they wait. One that settles an older run is not held."""
     budget = asset.budget
     if budget is None or context.weigh is None or context.over_budget:
@@ -61,7 +39,7 @@ def _held(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ..
             reasons = _over(budget, estimate(context, asset, run.blocks, run.request.pins, context.weigh))
             if reasons:
                 text = f"{_OVER}{' and '.join(reasons)}; with --over-budget it runs"
-                found.append((run, Waiting(asset.name, text, None, run.blocks)))
+                found.append(Held(run, Waiting(asset.name, text, None, run.blocks)))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sparkassets.core.conditions import Leaf
 from sparkassets.core.instants import instant, zoned
@@ -18,6 +19,9 @@ from sparkassets.core.planner.plan import Note, PlannedRun, Waiting
 from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
 from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from sparkassets.core.derivation.assets import Stored
 
 Weigh = Callable[[AssetSpec, Pin, AssetState], Volume]
 """What reading a pin of an inlet takes, always the same; the inlet's own state tells which of its files were seen."""
@@ -81,6 +85,7 @@ class PlanningContext:
         weigh: Tells how much a run reads; None where nobody asks what runs cost.
         over_budget: Whether runs that are over their budget run.
         told: Tells whether the changes that a run would read can be told; None where nobody asks their tables.
+        stored: Tells the columns of an asset's table as it is, as far as they are known; None where nobody asks.
         decided: By asset, filled as the planner goes.
     """
 
@@ -98,6 +103,7 @@ class PlanningContext:
     weigh: Weigh | None = None
     over_budget: bool = False
     told: Told | None = None
+    stored: Stored | None = None
     decided: dict[str, Decision] = field(default_factory=dict)
     _over: dict[Partitioning, PartitionSet] = field(default_factory=dict)
     _rollovers: dict[Partitioning, int | None] = field(default_factory=dict)

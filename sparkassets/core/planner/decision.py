@@ -21,6 +21,7 @@ from sparkassets.core.planner.failures import failures
 from sparkassets.core.planner.former import partly_appended
 from sparkassets.core.planner.gates import gates
 from sparkassets.core.planner.increments import increments
+from sparkassets.core.planner.misfits import fitting
 from sparkassets.core.planner.pending import pending
 from sparkassets.core.planner.plan import Note, Waiting
 from sparkassets.core.planner.redo import redone, reserved
@@ -56,6 +57,7 @@ STEPS: tuple[Step, ...] = (
     alignment,
     increments,
     batch,
+    fitting,
     _budgeted,
 )
 """From what is due to its runs."""

@@ -19,6 +19,7 @@ from sparkassets.core.planner.increments import refusals
 from sparkassets.core.planner.kept import kept
 from sparkassets.core.planner.lateness import Lateness, lateness
 from sparkassets.core.planner.losses import of_table
+from sparkassets.core.planner.misfits import misfit
 from sparkassets.core.planner.news import next_tick, passed
 from sparkassets.core.planner.pending import Pending, pending
 from sparkassets.core.planner.plan import Waiting
@@ -154,6 +155,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
     state = context.state_of(asset)
     live = context.live(state)
     paused, untold = asset.paused or state.paused, _untold(context, asset, state)
+    misfits = _misfits(context, asset, state)
     return AssetStatus(
         asset=asset.name,
         kind=asset.strategy.name if asset.strategy else "",
@@ -170,13 +172,14 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         next_at=None if paused else _next_at(context, asset, state),
         paused=paused,
         watermarks=watermarks(context, asset),
-        stuck=bool(untold) or state.stuck is not None,
+        stuck=bool(untold or misfits) or state.stuck is not None,
         judged=_judged(context, asset, state),
         late=lateness(context, asset),
         notes=(
             *of_table(context, asset, state),
             *_of_code(context, asset, state),
             *_over_budget(context, asset),
+            *misfits,
             *_of_inlets(state),
             *untold,
         ),
@@ -204,6 +207,13 @@ def _untold(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tu
         return ()
     waits = {wait.reason for wait in decision(context, asset).waiting}
     return tuple(f"waits for a person: {reason}" for reason in refusals(context, asset, state) if reason in waits)
+
+
+def _misfits(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """Why it waits for a person: its code returns columns that its table may not get."""
+    reason = misfit(context, asset, state)
+    waits = {wait.reason for wait in decision(context, asset).waiting} if reason else ()
+    return (f"waits for a person: {reason}",) if reason in waits else ()
 
 
 def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
