@@ -1,4 +1,4 @@
-"""The files that a run is to read of a source of files, as they were when it was claimed."""
+"""The files or tables that a run is to read of a source with many, as they were when it was claimed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparkassets.core.runs import Pin, RunRequest
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.spec.view_ids import view_id
 
-_KINDS = ("csv", "json", "parquet")
+_KINDS = ("csv", "json", "parquet", "tables")
 _DIGEST_SIZE = 16
 
 

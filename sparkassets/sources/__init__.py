@@ -22,6 +22,10 @@ def observer(asset: AssetSpec, *, texts: TextFiles) -> SourceObserver | None:
         from sparkassets.sources.delta import DeltaObserver
 
         return DeltaObserver()
+    if asset.source.kind == "tables":
+        from sparkassets.sources.table_sets import TableSetObserver
+
+        return TableSetObserver()
     from sparkassets.sources.files import FileObserver
 
     return FileObserver(texts)

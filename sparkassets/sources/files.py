@@ -110,9 +110,9 @@ class FileObserver:
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
         news = {key: value for key, value in seen.items() if own.get(key) != value}
-        unlisted = _unlisted(partitioning, [key for key in own if key not in slots])
-        left = {key: "" for key in unlisted if own[key]}
-        gone = [key for key in own if key not in slots and key not in unlisted]
+        others = unlisted(partitioning, [key for key in own if key not in slots])
+        left = {key: "" for key in others if own[key]}
+        gone = [key for key in own if key not in slots and key not in others]
         of_slots = {key: (slot.segment, slot.files) for key, slot in slots.items()}
         values = look(asset, of_slots, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
         counts = {"files_read": values.read, "unsettled": len(unsettled)}
@@ -158,7 +158,7 @@ def slots_of(
     return {key: (PartitionSet.of_slots([(slot.segment, slot.time)]), slot.files) for key, slot in slots.items()}
 
 
-def _unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
+def unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
     """Those of the keys of slots whose segments are not known, or not any more."""
     found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
     lists = partitioning.lists()

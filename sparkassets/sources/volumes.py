@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.patterns import KnownFile, PathPattern, file_key
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
+from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
 from sparkassets.core.runs import Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.view_ids import view_id
@@ -40,6 +40,8 @@ class ReadVolumes:
         if key not in self._known:
             if asset.storage is None or (source is not None and source.kind == "events"):
                 self._known[key] = Volume()
+            elif source is not None and source.kind == "tables":
+                self._known[key] = self._of_tables(asset, asset.storage.path, pin, known)
             elif source is not None and source.kind != "delta":
                 self._known[key] = self._of_files(asset, source, pin, known)
             else:
@@ -51,14 +53,39 @@ class ReadVolumes:
             return Volume()  # it was never written: a run reads a table without rows
         if pin.low is not None and (since := Position.parse(pin.low)) is not None:
             return _of_changes(path, since, pin.version)
-        key = path, pin.table_id, pin.version
+        return self._of_version(path, pin.table_id, pin.version, parts=pin.parts, partitioning=asset.partitioning)
+
+    def _of_version(
+        self,
+        path: str,
+        table_id: str | None,
+        version: int,
+        *,
+        parts: PartitionSet = EVERYTHING,
+        partitioning: Partitioning = UNPARTITIONED,
+    ) -> Volume:
+        key = path, table_id, version
         if key not in self._tables:
             self._tables[key] = _files_of(*key)
         files = self._tables[key]
         if isinstance(files, str):
             return Volume(None, None, files)
-        read = files.holding(pin.parts, partitioning=asset.partitioning)
+        read = files.holding(parts, partitioning=partitioning)
         return Volume(sum(file.size for file in read), len(read))
+
+    def _of_tables(self, asset: AssetSpec, path: str, pin: Pin, known: AssetState) -> Volume:
+        """The files of each pinned table of a source that stands for several."""
+        partitioning = asset.partitioning
+        pattern = PathPattern.parse(path, partitioning.segment_columns)
+        size = count = 0
+        for each in known_tables(known.position, partitioning):
+            if not pin.parts.overlaps(each.slot.parts(pattern, partitioning)):
+                continue
+            read = self._of_version(f"{pattern.root}/{each.relative}", each.table_id, each.version)
+            if read.bytes is None:
+                return read
+            size, count = size + read.bytes, count + (read.files or 0)
+        return Volume(size, count)
 
     def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: Pin, known: AssetState) -> Volume:
         key = asset.name, pin.seq, asset.in_paths is None  # whoever looked since has seen another list

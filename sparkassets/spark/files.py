@@ -245,7 +245,7 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
     own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
     slots = {file.slot for file in files}
     if len(slots) <= 1:
-        literals = _literals(slots.pop() if slots else None, asset)
+        literals = field_literals(slots.pop() if slots else None, asset)
         constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
         return frame.selectExpr(*own, *constants)
     import pyarrow as pa
@@ -262,7 +262,7 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
     return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *told)
 
 
-def _literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
+def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
     """SQL of the value of each field; of no slot NULL."""
     fields, time = path_columns(asset), asset.layout.time
     if slot is None:

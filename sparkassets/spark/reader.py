@@ -26,6 +26,7 @@ from sparkassets.spark.predicates import belonging
 from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import column_type, declared_schema
 from sparkassets.spark.table import TableAtPath, open_table, path_of
+from sparkassets.spark.table_sets import read_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,6 +125,8 @@ def _open(
     source = asset.source
     if asset.is_known_by_events:
         raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
+    if source is not None and source.kind == "tables":
+        return read_tables(session, asset, order.files.get(name, {}))
     if source is not None and source.kind != "delta":
         pinned = PinnedFiles(asset, pin.parts, order.files.get(name))
         files = pinned.list()

@@ -48,11 +48,12 @@ def test_assets_are_valid(name, project):
 
 
 def test_sources_of_each_kind(project):
-    (block,) = blocks("docs/sources.md", "yaml")
+    block, several = blocks("docs/sources.md", "yaml")
     assets = project(all_dot_yml=block.text)
     sources = {name: asset.source.kind for name, asset in assets.items() if asset.source}
     assert sources == {"orders": "csv", "customers": "delta", "prices": "events"}
     assert assets["price_loads"].strategy.name == "every_instance"
+    assert project(all_dot_yml=several.text)["raw"].source.kind == "tables"
 
 
 def test_sql_and_a_function(project):

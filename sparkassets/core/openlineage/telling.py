@@ -39,7 +39,7 @@ Columns = Mapping[str, str]
 Schemas = Callable[[AssetSpec, int | None], Columns | None]
 """The columns of an asset's table at a version; None where they are not known."""
 
-_KINDS = {"csv": "FILE", "json": "FILE", "parquet": "FILE", "delta": "TABLE"}
+_KINDS = {"csv": "FILE", "json": "FILE", "parquet": "FILE", "delta": "TABLE", "tables": "TABLE"}
 
 
 def _no_code(asset: AssetSpec) -> str:
@@ -230,7 +230,7 @@ class Telling:
         if kind:
             kind = "MODEL" if asset.type == "model" else kind
             facets["datasetType"] = facet("DatasetTypeDatasetFacet", datasetType=kind)
-        if kind and (asset.source is None or asset.source.kind == "delta"):
+        if kind and (asset.source is None or asset.source.kind in ("delta", "tables")):
             facets["storage"] = facet("StorageDatasetFacet", storageLayer="delta", fileFormat="parquet")
         if asset.description:
             facets["documentation"] = facet("DocumentationDatasetFacet", description=asset.description)

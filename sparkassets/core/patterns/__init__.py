@@ -6,10 +6,12 @@ from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeFie
 from sparkassets.core.patterns.files import KnownFile, file_key, fingerprint, hidden, is_of_file, path_of_key
 from sparkassets.core.patterns.paths import PathPattern
 from sparkassets.core.patterns.slots import FileSlot
+from sparkassets.core.patterns.tables import KnownTable, known_tables
 
 __all__ = [
     "FileSlot",
     "KnownFile",
+    "KnownTable",
     "PathPattern",
     "PatternError",
     "SegmentField",
@@ -18,5 +20,6 @@ __all__ = [
     "fingerprint",
     "hidden",
     "is_of_file",
+    "known_tables",
     "path_of_key",
 ]

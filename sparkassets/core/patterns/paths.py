@@ -206,8 +206,12 @@ class PathPattern:
         prefix = self.root.rstrip("/") + "/"
         return path.removeprefix(prefix)
 
-    def check(self, partition: TimePartition | None) -> None:
+    def check(self, partition: TimePartition | None, *, of: str = "file") -> None:
         """Refuses a pattern that cannot tell the slots of ``partition``.
+
+        Args:
+            partition: The dimension of time.
+            of: What the path leads to.
 
         Raises:
             PatternError: What does not fit, and how it can be written.
@@ -215,9 +219,10 @@ class PathPattern:
         if partition is None:
             if self.field:
                 name = self.field.name
+                segments = f"add 'partition: {{segments: runtime, column: {name}}}'"
+                days = f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field"
                 raise PatternError(
-                    f"the path's field {{{name}}} needs a partition",
-                    hint=f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field",
+                    f"the path's field {{{name}}} needs a partition", hint=segments if of == "table" else days
                 )
             return
         form = _FORMATS[partition.precision]
@@ -226,7 +231,7 @@ class PathPattern:
         plain = ":" not in key
         if self.field is None:
             raise PatternError(
-                f"the path {self.text!r} does not say which {partition.noun} a file belongs to",
+                f"the path {self.text!r} does not say which {partition.noun} a {of} belongs to",
                 hint=f"write {{{name}}} where {key} stands in it, or {{{name}:{form}}}" if plain else write,
             )
         if self.field.name != name:
@@ -245,7 +250,7 @@ class PathPattern:
                 hint=f"{write}, or {{{name}}} for {key}" if plain else write,
             )
 
-    def check_segments(self, partitions: Sequence[SegmentPartition]) -> None:
+    def check_segments(self, partitions: Sequence[SegmentPartition], *, of: str = "file") -> None:
         """Refuses a pattern that does not tell the segments of each of these dimensions.
 
         Raises:
@@ -254,7 +259,7 @@ class PathPattern:
         for each in partitions:
             if each.column not in self.fields:
                 raise PatternError(
-                    f"the path {self.text!r} does not say which {each.column} a file belongs to",
+                    f"the path {self.text!r} does not say which {each.column} a {of} belongs to",
                     hint=f"write {{{each.column}}} where a segment{_such_as(each)} stands in it",
                 )
 

@@ -40,6 +40,8 @@ _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
 _SAMPLED_BLOCKS: Final = 400
 
 _PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path")
+_NO_TABLE: Final = {"events": "is known by its events only", "tables": "stands for several"}
+"""Why a source has no changes to be read, by its kind; of files their kind says it."""
 _OWN: Final = "asset {!r} cannot be its own inlet"
 _SAME: Final = "asset {!r} cannot have {!r} as an inlet: both are the dataset {!r}"
 _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before the run"
@@ -233,8 +235,10 @@ class _Inlet:
             return ReadAfter(given.after, overlap)
         source = self.other.source
         if source is not None and source.kind != "delta" and self.other.sure("source", "path"):
-            told = "is known by its events only" if source.kind == "events" else f"is {source.kind} files"
-            hint = "leave 'read' out" if source.kind == "events" else "read: {after: <column>} reads new rows of files"
+            told = _NO_TABLE.get(source.kind, f"is {source.kind} files")
+            rows = "tables" if source.kind == "tables" else "files"
+            after = f"read: {{after: <column>}} reads new rows of {rows}"
+            hint = "leave 'read' out" if source.kind == "events" else after
             at.problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {told}", hint=hint)
         if self.options.partitions == "aligned":
             at.key_problem("'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run")
@@ -294,7 +298,7 @@ class _Inlet:
         if self.options.settle is not None:
             return seconds(self.at / "settle", self.options.settle, positive=False)
         source = self.other.source
-        return source.settle_seconds if source and source.kind in ("delta", "events") else 0
+        return source.settle_seconds if source and source.kind in ("delta", "tables", "events") else 0
 
     def _on_removed(self) -> OnRemoved:
         """Files go when their retention is over; whoever deletes the rows of a table means it."""

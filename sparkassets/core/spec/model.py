@@ -34,7 +34,7 @@ SchemaChange = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
 Unchanged = Literal["skip", "publish"]
 NotifyOn = Literal["failure", "withheld", "late", "recovery"]
-SourceKind = Literal["events", "delta", "csv", "json", "parquet"]
+SourceKind = Literal["events", "delta", "tables", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
 _NAMED = "table://"
@@ -98,7 +98,8 @@ class SourceSpec:
     """An asset that others write.
 
     Attributes:
-        kind: ``events`` when nothing is observed and only ``events add`` tells of updates.
+        kind: ``events`` when nothing is observed and only ``events add`` tells of updates; ``tables`` of several Delta
+            tables, whose path has fields.
         options: Options of Spark's reader.
         settle_seconds: What was updated more lately than this is left alone.
     """

@@ -66,7 +66,7 @@ def compile_partition(
         _check_segment_columns(dimensions)
     if at.document.failed.isdisjoint({"partition", "path", "source"}):
         if pattern:
-            _check_pattern(at, pattern, partitioning)
+            _check_pattern(at, pattern, partitioning, of="table" if source and source.kind == "tables" else "file")
         for dimension in dimensions:
             if isinstance(dimension.found, TimePartition):
                 _check_time(dimension.at, dimension.found, keys, source)
@@ -172,10 +172,10 @@ def _no_column(keys: AssetFile) -> str:
     return f"the partition has no column: {why} needs the column that holds it"
 
 
-def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning) -> None:
+def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning, *, of: str) -> None:
     try:
-        pattern.check(partitioning.time)
-        pattern.check_segments(partitioning.segments)
+        pattern.check(partitioning.time, of=of)
+        pattern.check_segments(partitioning.segments, of=of)
     except PatternError as error:
         (at / "path").problem(str(error.args[0]), hint=error.hint)
 

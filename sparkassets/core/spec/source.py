@@ -31,7 +31,10 @@ _OF_WRITERS: Final = (
     "timeout",
     "lease",
 )
-_PATTERN_MARKS: Final = "{*?["
+_GLOBS: Final = "*?["
+_PATTERN_MARKS: Final = "{" + _GLOBS
+_VARYING: Final = FILE_KINDS | {"tables"}
+"""Kinds of sources whose paths have fields."""
 
 
 def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
@@ -51,17 +54,23 @@ def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
         elif keys.path is None and at.document.failed.isdisjoint({"path"}):
             (at / "source").problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
         return SourceSpec(kind, {key: plain_text(value) for key, value in keys.options.items()}, settle)
-    _refuse_file_keys(at, "a Delta source" if kind == "delta" else "a source that is known by its events only")
+    _refuse_file_keys(
+        at, "a Delta source" if kind in ("delta", "tables") else "a source that is known by its events only"
+    )
     if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
         (at / "source").problem("a Delta source needs a path, the folder of its table, or its name as 'table'")
     return SourceSpec(kind, settle_seconds=settle)
 
 
 def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
-    """The path of a file source; None for other assets, whose paths may not vary."""
+    """The path of files, or of tables that share a naming convention; None for others, whose paths may not vary."""
     if keys.path is None:
         return None
-    if _kind(keys) in FILE_KINDS:
+    kind = _kind(keys)
+    if kind == "tables" and (mark := next((each for each in _GLOBS if each in keys.path), None)):
+        message = f"the path of Delta tables varies by its fields alone, but holds {mark!r}"
+        (at / "path").text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
+    elif kind in _VARYING:
         try:
             return PathPattern.parse(keys.path, _segment_columns(keys))
         except PatternError as error:
@@ -81,8 +90,10 @@ def _segment_columns(keys: AssetFile) -> list[str]:
 
 def _kind(keys: AssetFile) -> SourceKind:
     if keys.source in (True, None):
-        return "delta" if keys.path or keys.table else "events"
-    return keys.source  # type: ignore[return-value] # the bool is True only
+        kind: SourceKind = "delta" if keys.path or keys.table else "events"
+    else:
+        kind = keys.source  # type: ignore[assignment] # the bool is True only
+    return "tables" if keys.source and kind == "delta" and "{" in (keys.path or "") else kind
 
 
 def _refuse_source_keys(at: At) -> None:
@@ -103,8 +114,8 @@ def plain_text(value: str | float) -> str:
 
 
 def path_columns(asset: AssetSpec) -> dict[str, str]:
-    """The columns that the fields of a file source's path are, with their types, that of time first; else none."""
-    if asset.storage is None or asset.source is None or asset.source.kind not in FILE_KINDS:
+    """The columns that the fields of a source's path are, with their types, that of time first; else none."""
+    if asset.storage is None or asset.source is None or asset.source.kind not in _VARYING:
         return {}
     partitioning = asset.layout
     pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)

@@ -28,7 +28,11 @@ def check_table(at: At, keys: AssetFile) -> None:
     try:
         parse_table(keys.table)
     except InputError as error:
-        place.problem(str(error.args[0]), hint=error.hint)
+        if keys.source and "{" in keys.table:
+            message = "the name of a table cannot have fields: only a folder can be listed for the tables that fit"
+            place.problem(message, hint="give the tables' folders as 'path', such as path: lake/raw_{region}")
+        else:
+            place.problem(str(error.args[0]), hint=error.hint)
     if keys.path is not None:
         place.key_problem("'table' and 'path' both say where it is; expected one of them")
     for what in _unfit(keys):

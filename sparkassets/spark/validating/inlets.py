@@ -49,7 +49,7 @@ def check_inlets(order: RunOrder, frames: Mapping[str, DataFrame], packages: Col
 
 def _rules(inlet: InletSpec, read: AssetSpec) -> Iterator[Rule]:
     """Its own, and that a table that others write has the columns which are declared of it."""
-    if read.source is not None and read.source.kind == "delta" and read.columns:
+    if read.source is not None and read.source.kind in ("delta", "tables") and read.columns:
         yield Rule(f"has_columns of {read.name}", HasColumns(tuple(read.columns.items())), place=read.location)
     yield from inlet.rules
 

@@ -195,6 +195,65 @@ a.yml:4:12: the partition has no column: reading a partition of a Delta table ne
         pytest.param(
             """\
 asset: a
+source: delta
+path: lake/raw_{region}
+""",
+            """\
+a.yml:3:7: the path's field {region} needs a partition
+    path: lake/raw_{region}
+          ^^^^^^^^^^^^^^^^^
+  hint: add 'partition: {segments: runtime, column: region}'
+""",
+            id="tables_without_a_partition",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: delta
+path: lake/raw_{region}_*
+partition: {segments: runtime, column: region}
+""",
+            """\
+a.yml:3:25: the path of Delta tables varies by its fields alone, but holds '*'
+    path: lake/raw_{region}_*
+                            ^
+  hint: write a field for what varies
+""",
+            id="tables_by_a_glob",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: delta
+path: lake/raw_{region}
+partition: [{by: day, column: day}, {segments: runtime, column: region}]
+""",
+            """\
+a.yml:3:7: the path 'lake/raw_{region}' does not say which day a table belongs to
+    path: lake/raw_{region}
+          ^^^^^^^^^^^^^^^^^
+  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
+""",
+            id="partitions_within_tables",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: delta
+table: lake.raw_{region}
+partition: {segments: runtime, column: region}
+""",
+            """\
+a.yml:3:8: the name of a table cannot have fields: only a folder can be listed for the tables that fit
+    table: lake.raw_{region}
+           ^^^^^^^^^^^^^^^^^
+  hint: give the tables' folders as 'path', such as path: lake/raw_{region}
+""",
+            id="tables_of_a_catalog",
+        ),
+        pytest.param(
+            """\
+asset: a
 columns:
   a: bigintt
   b: decimal(40,2)

@@ -1,0 +1,76 @@
+"""The Delta tables that the path of one source stands for, read as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.patterns import FileSlot, KnownTable, PathPattern, known_tables
+from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.spec.source import path_columns
+from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.files import field_literals
+from sparkassets.spark.opened import opened
+from sparkassets.spark.relation import Relation
+from sparkassets.spark.schemas import declared_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, Any]) -> DataFrame:
+    """The rows of the pinned tables, each at its version, with the fields of their paths as columns.
+
+    Columns of these names in the tables themselves give way to them. A column that a table lacks is NULL in its rows.
+
+    Args:
+        session: In UTC.
+        asset: The source.
+        pinned: The keys of its cursor for what is read.
+
+    Raises:
+        RunError: The tables do not fit each other, or nothing tells the columns of no tables.
+        SourceChangedError: A table is gone or was made anew since the run was planned.
+    """
+    tables = sorted(known_tables(pinned, asset.partitioning), key=lambda each: each.relative)
+    if not tables:
+        return _with_fields(_no_rows(session, asset), None, asset)
+    frames = [_with_fields(_rows(session, asset, each), each.slot, asset) for each in tables]
+    try:
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    except Exception as error:
+        raise run_error(error, what=f"the tables of the source {asset.name!r} do not fit each other") from error
+
+
+def _rows(session: SparkSession, asset: AssetSpec, known: KnownTable) -> DataFrame:
+    if asset.storage is None:
+        raise SourceError(f"the source {asset.name!r} has no path")
+    root = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns).root
+    path = f"{root}/{known.relative}"
+    table = opened(session, Relation(StorageLocation(path, path)))
+    if table is None or table.table_id != known.table_id:
+        what = "is gone" if table is None else "was re-created"
+        raise SourceChangedError(
+            f"the table {path!r} of {asset.name!r} {what} since the run was planned", source=asset.name
+        )
+    return table.rows(session, known.version)[0]
+
+
+def _no_rows(session: SparkSession, asset: AssetSpec) -> DataFrame:
+    if not asset.columns:
+        raise RunError(
+            f"the source {asset.name!r} has no tables for this run, so its columns are unknown",
+            hint=f"declare the 'columns' of {asset.name!r}",
+        )
+    return session.createDataFrame([], declared_schema(session, asset.columns))
+
+
+def _with_fields(frame: DataFrame, slot: FileSlot | None, asset: AssetSpec) -> DataFrame:
+    fields, literals = path_columns(asset), field_literals(slot, asset)
+    names = {name.lower() for name in fields}
+    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
+    return frame.selectExpr(*own, *constants)
