@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import instant, zone
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, segment_of
+from sparkassets.core.spec.model import PythonBody
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import NewSegmentsError, RunOrder
@@ -97,6 +98,8 @@ class Blocks:
     def hint(self) -> str:
         """What to do about rows outside: to filter them, or to take days and midnights of the partition's own zone."""
         hint = "filter them in the query, or join {{ partitions }}"
+        if isinstance(self.order.asset.body, PythonBody):
+            hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
         if self.order.asset.partitioning.is_open:
             hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
         if (zoned := next(filter(self._is_zoned, self.columns), None)) is not None:

@@ -178,8 +178,8 @@ class Context:
     def add_partition(self, key: object, dimension: str | None = None) -> None:
         """Says that there is a segment of the asset (``segments: runtime``), from the run's success on.
 
-        The run has computed it if it returns rows of it, or was for all segments; else it is missing, and computed by
-        a run to come. One that is known is not added again.
+        The run has computed it if it returns rows of it, or was for all segments; else the next run of the same
+        invocation does, unless this one is such a run itself. One that is known is not added again.
 
         Args:
             key: Of the column, as text or as its value.

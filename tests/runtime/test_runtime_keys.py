@@ -1,17 +1,21 @@
 """Runs of segments that come to be known: what comes out of a run of all is recorded with it, also by who finds it."""
 
+from datetime import UTC, datetime
 from itertools import count
 
 import pytest
 
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.journal.learned import knowing
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition
 from sparkassets.core.partitions.plain import parts_to
-from sparkassets.errors import RunError
-from sparkassets.ports import NewSegmentsError
+from sparkassets.errors import RunError, RunSkipped
+from sparkassets.ports import NewSegmentsError, RunOrder
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
+from tests.core.spec.in_memory import compiled
 from tests.runtime.fakes import World, dying, raising, raising_once
 
 RUNTIME = {"customer": "runtime"}
@@ -158,3 +162,129 @@ def test_a_failed_run_makes_nothing_known():
     w.tell("s", "2025-01-01")
     assert not w.driver().run([Tick()]).ok
     assert known(w, "a") == ("\x00",)
+
+
+DAILY = "asset: a\nschedule: '@daily'\n"
+BY_CUSTOMER = "partition: {segments: runtime, column: customer}\n"
+BY_DAY = "partition: [{by: day, column: day}, {segments: runtime, column: customer}]\nstart: 2025-01-01\n"
+
+
+class Discovering(World):
+    """A world of an asset by customers at each midnight, which has found x."""
+
+    def __init__(self, rest: str = BY_CUSTOMER) -> None:
+        sql = "SELECT DATE '2025-01-01' AS day, 'x' AS customer"
+        super().__init__(compiled({"a.yml": DAILY + rest, "a.sql": sql}), MemoryStore())
+        self.engine.segments = {"customer": ["x"]}
+        assert self.at(2)
+        self.engine.segments = {}
+
+    def at(self, day: int, hour: int = 0) -> list[tuple[str, int]]:
+        """What runs then, and the day with which its data interval begins."""
+        self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
+        labels = self.project.assets["a"].partitioning.labels
+        runs = [(labels(run.blocks), run.interval) for run in self.driver().run([Tick()]).runs]
+        return [(" ".join(keys), datetime.fromtimestamp(interval[0], UTC).day) for keys, interval in runs if interval]
+
+    def adds(self, *keys: str) -> None:
+        self.engine.measures["a"] = {"keys": {"customer": list(keys)}}
+
+    def makes_up(self) -> None:
+        """Each call adds a segment of its own."""
+        number = count()
+        self.engine.hooks["a", "compute"] = lambda _: self.adds(f"z{next(number)}")
+
+
+@pytest.mark.parametrize(
+    ("rest", "then", "after"),
+    [
+        ("", ["z"], ["x z"]),
+        ("strategy: full_refresh\n", ["x z"], ["x z"]),
+        ("strategy: {segments: {max_partitions_per_run: 1}}\n", ["z"], ["x", "z"]),
+        ("strategy: every_instance\n", ["z"], ["x", "z"]),
+    ],
+)
+def test_what_a_run_at_a_tick_adds_is_computed_at_once_for_that_tick(rest, then, after):
+    w = Discovering(BY_CUSTOMER + rest)
+    w.adds("z")
+    assert w.at(3) == [("x", 2), *((keys, 2) for keys in then)]
+    assert w.at(3, 12) == []
+    assert (sorted(w.at(4)), w.at(4, 12)) == ([(keys, 3) for keys in after], [])
+
+
+def test_all_days_of_what_a_run_at_a_tick_adds_are_computed_at_once():
+    w = Discovering(BY_DAY)
+    w.adds("z")
+    assert w.at(3) == [("2025-01-02,x", 2), ("2025-01-01..2025-01-02,z", 2)]
+    assert (w.at(3, 12), w.at(4)) == ([], [("2025-01-03,x 2025-01-03,z", 3)])
+
+
+def test_what_a_person_adds_after_a_tick_waits_for_the_next():
+    w = Discovering()
+    w.at(3)
+    w.driver().ledger.commit(lambda _: [SegmentEntry("a", "customer", added=("z",))])
+    assert (w.at(3, 12), w.at(4)) == ([], [("x z", 3)])
+
+
+def test_what_is_added_by_a_run_of_what_was_added_waits_for_the_next_tick():
+    w = Discovering()
+    w.makes_up()
+    assert w.at(3) == [("x", 2), ("z0", 2)]
+    assert w.at(3, 12) == []
+    assert w.at(4) == [("x z0 z1", 3), ("z2", 3)]
+
+
+@pytest.mark.parametrize("rest", ["strategy: every_instance\n", "strategy: every_instance\nwrite: append\n"])
+def test_instances_that_make_up_segments_come_to_an_end(rest):
+    w = Discovering(BY_CUSTOMER + rest)
+    w.makes_up()
+    assert [len(w.at(3)), len(w.at(3, 12)), len(w.at(3, 13))] == [2, 2, 2]
+
+
+def test_a_function_that_makes_up_segments_at_an_update_comes_to_an_end():
+    w = world()
+    w.tell("s", "2025-01-01")
+    w.driver().run([Tick()])
+    number = count()
+
+    def another(_: object) -> None:
+        w.engine.measures["a"] = {"keys": {"customer": [f"z{next(number)}"]}}
+
+    w.engine.hooks["a", "compute"] = another
+    w.tell("s", "2025-01-02")
+    summary = w.driver().run([Tick()])
+    assert computed(w, "a")[1:] == [["x", "y"], ["z0"]]
+    assert [each.reason for each in summary.waiting if each.asset == "a"] == [
+        "left for the next invocation: added by a run of what another run had added"
+    ]
+    w.driver().run([Tick()])
+    assert computed(w, "a")[3:] == [["z1"], ["z2"]]
+
+
+def test_what_failed_of_what_was_added_is_tried_again_by_the_next_driver_and_is_in_the_snapshot():
+    w = Discovering()
+    w.adds("z")
+
+    def fail(order: RunOrder) -> None:
+        if order.asset.partitioning.labels(order.blocks) == ["z"]:
+            raise RunError("boom")
+
+    w.engine.hooks["a", "compute"] = fail
+    assert w.at(3) == [("x", 2), ("z", 2)]
+    state = w.driver().ledger.open()
+    assert w.project.assets["a"].partitioning.labels(state.assets["a"].additions.due) == ["z"]
+    assert decode(encode(state), journal_id=state.journal_id).assets["a"] == state.assets["a"]
+    del w.engine.hooks["a", "compute"]
+    assert (w.at(3, 1), w.at(3, 2)) == ([("z", 2)], [])
+
+
+def test_what_is_skipped_of_what_was_added_rests_until_the_next_tick():
+    w = Discovering()
+    w.adds("z")
+
+    def skip(order: RunOrder) -> None:
+        if order.asset.partitioning.labels(order.blocks) == ["z"]:
+            raise RunSkipped("nothing")
+
+    w.engine.hooks["a", "compute"] = skip
+    assert (w.at(3), w.at(3, 12), w.at(4)) == ([("x", 2), ("z", 2)], [], [("x z", 3)])

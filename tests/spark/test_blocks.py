@@ -2,10 +2,18 @@
 
 import pytest
 
+from sparkassets.core.spec.model import PythonBody
 from sparkassets.spark.blocks import Blocks
 from sparkassets.spark.predicates import PartitionColumn
+from tests.builders import HERE, asset
+from tests.integration.orders import order
 
 FILTER = "filter them in the query, or join {{ partitions }}"
+
+
+def hint_of(kind, zone, **more):
+    column = PartitionColumn("day", kind, is_segment=False)
+    return Blocks("a", "2025-01-01", zone, (column,), "true", order(asset("a", **more), keys="2025-01-01")).hint
 
 
 @pytest.mark.parametrize(
@@ -32,4 +40,9 @@ FILTER = "filter them in the query, or join {{ partitions }}"
     ],
 )
 def test_days_of_another_zone_are_told(kind, zone, hint):
-    assert Blocks("a", "2025-01-01", zone, (PartitionColumn("day", kind, is_segment=False),), "true").hint == hint
+    assert hint_of(kind, zone) == hint
+
+
+def test_a_function_is_told_to_go_by_the_partitions_of_its_run():
+    hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
+    assert hint_of("date", "UTC", body=PythonBody("jobs", "f", (), "/", HERE)) == hint

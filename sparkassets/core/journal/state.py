@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import unix
+from sparkassets.core.journal.additions import Additions
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
@@ -334,6 +335,7 @@ class AssetState:
         iterations: What it published and still has, in the order in which it was recorded.
         taken: What of it is as a branch has it; no block is in two.
         skip: The newest run that ended as skipped; None where none did since the last success.
+        additions: What its runs added and did not compute.
     """
 
     name: str
@@ -375,6 +377,7 @@ class AssetState:
     taken: tuple[Taken, ...] = ()
     late: int = 0
     skip: LastSkip | None = None
+    additions: Additions = Additions()
 
     @property
     def skips(self) -> tuple[Mark, ...]:

@@ -27,8 +27,11 @@ from sparkassets.core.planner.triggers import (
 )
 from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import FullRefresh
 from sparkassets.core.timetables import Once, Timetable
 from sparkassets.frozen import frozen
+
+_FURTHER = "left for the next invocation: added by a run of what another run had added"
 
 
 @frozen
@@ -60,22 +63,25 @@ def due_blocks(case: Case, found: Pending) -> Course:
     asked = _asked(context, asset, state, found)
     blocks = asked.blocks | _rescued(context, asset, state)
     back = owed(asset, state) - found.held.resting if asked.open else NOTHING
-    due = blocks | back | _redone(asset, state, found) | found.held.accepted
-    due = due - busy(context, asset, state)
+    added = _added(asset, state, found)
+    due = blocks | back | _redone(asset, state, found) | added | found.held.accepted
+    further = _further(context, asset, state, found) & due
+    due = due - busy(context, asset, state) - further
     tick = asked.tick
     candidate = Candidate(
         due,
         tick.run_after if tick else context.now,
         asked.uses,
         asked=blocks,
-        triggered=asked.triggered,
+        triggered=asked.triggered | (added & found.by_trigger - found.due),
         rounds=asked.rounds,
         since=tick.run_after if tick else None,
         tick=tick,
         interval=tick.interval if tick else None,
         cursor=tick.cursor if tick else None,
     )
-    return Course((candidate,), due, waiting=asked.waiting)
+    waits = (Waiting(asset.name, _FURTHER, None, further),) if further else ()
+    return Course((candidate,), due, waiting=(*asked.waiting, *waits))
 
 
 def triggered(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet:
@@ -102,6 +108,21 @@ def _redone(asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet
     return asset.partitioning.cover(state.redone) & found.missing
 
 
+def _added(asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet:
+    """What a run has added and not computed, which waits for no tick and no event; a full refresh computes all then."""
+    if not state.additions or (asset.schedule.timetable is None and asset.schedule.condition is None):
+        return NOTHING
+    added = asset.partitioning.inside(state.additions.due) & found.missing
+    return added | found.by_trigger if added and isinstance(asset.strategy, FullRefresh) else added
+
+
+def _further(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> PartitionSet:
+    """What a run of added partitions has added in its turn, in this invocation, which computes no more of it."""
+    if not state.additions or state.additions.invocation != context.invocation:
+        return NOTHING
+    return asset.partitioning.inside(state.additions.further) & found.missing
+
+
 def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found: Pending) -> _Asked:
     """What the schedule lets through of what is missing or stale."""
     schedule = asset.schedule
@@ -119,7 +140,7 @@ def _asked(context: PlanningContext, asset: AssetSpec, state: AssetState, found:
     times = ticks_of(context, schedule.condition, state)
     verdict = readiness(context, asset, schedule.condition, state, found, times)
     blocks = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
-    rest = found.due - blocks - _redone(asset, state, found) - found.held.accepted
+    rest = found.due - blocks - _redone(asset, state, found) - _added(asset, state, found) - found.held.accepted
     waiting = unready(context, asset, verdict, rest, found)
     uses = uses_of(context, schedule.condition, state, times, verdict)
     return _Asked(blocks, waiting, None, uses, triggered=blocks & found.by_trigger - found.due)
@@ -142,9 +163,16 @@ def _by_timetable(
     left = left_open(asset, state, found.due | found.by_trigger)
     retried = (found.due & tried) | left
     used = state.ticks.get(TIMETABLE) if by_trigger else None
-    before = tick_at(timetable, used, state) if used is not None and left else None
+    before = _tick_before(timetable, state, used) if left or _added(asset, state, found) else None
     uses = _of_tick(context, state, used, retried)
     return _Asked(retried, (ticks,), before, uses, open=False, triggered=left - found.due)
+
+
+def _tick_before(timetable: Timetable, state: AssetState, used: int | None) -> Tick | None:
+    """The tick whose runs are followed by one of what they left or added."""
+    if used is not None:
+        return tick_at(timetable, used, state)
+    return Tick(state.cursor[1], state.cursor, state.cursor) if state.cursor is not None else None
 
 
 def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> Uses:

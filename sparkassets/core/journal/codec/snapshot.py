@@ -14,6 +14,7 @@ from typing import Any
 
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import instant
+from sparkassets.core.journal.additions import Additions
 from sparkassets.core.journal.codec import iterations, marks, withheld
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.found import commits_from, commits_to
@@ -271,6 +272,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         **({"iterations": iterations.iterations_to(asset.iterations)} if asset.iterations else {}),
         "taken": _taken_to(asset.taken),
         **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
+        **({"additions": _additions_to(asset.additions)} if asset.additions else {}),
     }
 
 
@@ -288,7 +290,17 @@ def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         "iterations": iterations.iterations_from(body.get("iterations", ())),
         "taken": _taken_from(body.get("taken", ())),
         "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
+        "additions": _additions_from(body["additions"]) if "additions" in body else Additions(),
     }
+
+
+def _additions_to(additions: Additions) -> list[Any]:
+    return [parts_to(additions.due), parts_to(additions.further), additions.invocation]
+
+
+def _additions_from(told: Sequence[Any]) -> Additions:
+    due, further, invocation = told
+    return Additions(parts_from(due), parts_from(further), invocation)
 
 
 def _taken_to(taken: Sequence[Taken]) -> list[Any]:

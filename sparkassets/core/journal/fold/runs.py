@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import unix
 from sparkassets.core.journal import marks
+from sparkassets.core.journal.additions import Additions
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
@@ -29,7 +30,7 @@ from sparkassets.core.journal.questions import Question, asked_of
 from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, FormerPartitions, Instance, LastRun
 from sparkassets.core.journal.taken import after_run
 from sparkassets.core.journal.withheld import TOLD_BESIDES
-from sparkassets.core.partitions import PartitionSet, StampedPartitions
+from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import Division, Promotion, RunCost
 from sparkassets.core.validations import Verdict
 
@@ -140,7 +141,8 @@ def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
         datasets.found(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
     claim = asset.claim(entry.token)
-    after = work.assets[entry.asset] = _settled(work, asset, entry, numbered)
+    additions = _additions(before, asset, entry, claim)
+    after = work.assets[entry.asset] = replace(_settled(work, asset, entry, numbered), additions=additions)
     datasets.publish(work, numbered, unread_by=claim.request.unread_by if claim is not None else ())
     _told_apart(work, entry, numbered)
     for gone in _gone(asset, entry):
@@ -181,6 +183,20 @@ def _learned(work: Workspace, asset: AssetState, entry: SuccessEntry, seq: int) 
     computed = claim is not None and bool(keys.of_all(claim.blocks))
     keys.learn(work, entry.asset, entry.keys, seq, computed=computed)
     return work.marked(entry.asset) or asset
+
+
+def _additions(before: AssetState, after: AssetState, entry: SuccessEntry, claim: ClaimEntry | None) -> Additions:
+    """What runs have added and not computed, once the asset has come to know what this one added."""
+    if entry.blocks.is_everything:
+        return after.additions
+    there, known = before.spec.partitioning, after.spec.partitioning
+    if claim is None or claim.kind != "scheduled" or known is there:
+        return after.additions.without(entry.blocks)
+    fresh = (known.known - there.known) & known.over(claim.planned)
+    found, fresh = after.additions, NOTHING if there.has_whole else fresh - entry.blocks
+    if fresh:
+        found = found.with_added(fresh, by=claim.blocks, invocation=claim.invocation)
+    return found.without(entry.blocks)
 
 
 def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> AssetState:

@@ -30,6 +30,7 @@ def skipped(work: Workspace, entry: SkippedEntry, numbered: Numbered) -> None:
         chain=chain,
         withheld=withheld.after_skip(work, asset, entry, claim, numbered),
         marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
+        additions=asset.additions.without(entry.blocks),
         skip=LastSkip(entry.run, numbered.seq, unix(numbered.at), entry.reason, entry.invocation),
     )
     for uri in asset.spec.named:

@@ -5,7 +5,7 @@ from sparkassets import PartitionAtRuntime, asset
 active_customers = PartitionAtRuntime(name="customer")
 
 
-@asset(schedule="@hourly", partition=active_customers)
+@asset(schedule="@hourly", strategy="full_refresh", partition=active_customers)
 def energy_model(readings):
     """A model for each customer of this hour: a new one is part of the run, one that left has no rows any more."""
     customers = current_customers()
