@@ -1,6 +1,8 @@
-"""Stands in for pyspark where it is not installed, so that modules can be imported to find the assets they declare.
+"""Stands in for pyspark, so that modules can be imported without a session to find the assets they declare.
 
 Planning needs no Spark, and a module that declares assets mostly names `pyspark` for annotations and inside functions.
+Where it is installed it is imported as it is, unless a module needs a session at its top level, as
+``@pandas_udf("long")`` does: then all of its names are placeholders, too.
 """
 
 from __future__ import annotations
@@ -64,7 +66,11 @@ def _name(name: str) -> Any:  # noqa: ANN401
     return _Placeholder()
 
 
-def replace_absent_spark() -> None:
-    """Makes ``import pyspark`` and ``import delta`` succeed in this process; installed packages are left alone."""
-    if find_spec(_PACKAGES[0]) is None:
-        sys.meta_path.append(_Finder())
+def replace_spark(*, always: bool) -> None:
+    """Makes ``import pyspark`` and ``import delta`` succeed in this process.
+
+    Args:
+        always: Whether installed packages are replaced, too.
+    """
+    if always or find_spec(_PACKAGES[0]) is None:
+        sys.meta_path.insert(0, _Finder())

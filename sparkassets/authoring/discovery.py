@@ -12,7 +12,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
 
-from sparkassets.authoring.absent_spark import replace_absent_spark
+from sparkassets.authoring.absent_spark import replace_spark
 from sparkassets.authoring.declarations import Declaration, declarations_in
 from sparkassets.authoring.packages import import_from
 
@@ -26,7 +26,7 @@ _MOST_TOLD: Final = 500
 def main() -> None:
     """Reads from standard input which modules, as JSON; writes the result where that says; ends the process."""
     wanted = json.load(sys.stdin)
-    replace_absent_spark()
+    replace_spark(always=wanted["without_spark"])
     result = _import_all([tuple(each) for each in wanted["modules"]])
     part = Path(f"{wanted['result']}.part")
     part.write_text(json.dumps(result), encoding="utf-8")

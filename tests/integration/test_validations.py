@@ -54,7 +54,7 @@ def ids(root: Path, asset: str) -> list[int]:
 def test_an_inlet_that_breaks_its_rules_stops_the_work_of_its_blocks(spark, tmp_path):
     asset = (
         "asset: copied\npartition: {by: day, column: day}\nretry_delay: 0s\n"
-        "inlets: {orders: {validations: [{not_null: shop}, {row_count: {min: 1}},\n"
+        "inlets: {orders: {validations: [{not_null: shop, samples: 1}, {row_count: {min: 1}},\n"
         "  {accepted: {shop: [a]}, severity: warn}]}}\n"
     )
     files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/copied.yml": asset, "assets/copied.sql": READ}

@@ -17,6 +17,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import columns_of
 from sparkassets.delta.parts import ALWAYS, FileParts
 from sparkassets.errors import SourceError
+from sparkassets.files.stores import local_path, open_store
 from sparkassets.ports import FileContent
 
 AS: Mapping[str, Callable[[str], Any]] = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat}
@@ -38,7 +39,7 @@ def content(asset: AssetSpec, view: Partitioning, path: str) -> FileContent:
     assert asset.source is not None
     pattern = PathPattern.parse(asset.storage.path, asset.layout.segment_columns)
     given = dict(zip(asset.layout.segment_columns, pattern.segment(path) or (), strict=True))
-    text = Path(pattern.root, path).read_bytes()
+    text = _bytes(pattern.root, path)
     lines = io.StringIO((gzip.decompress(text) if path.endswith(".gz") else text).decode())
     rows: Iterable[Mapping[str, Any]] = map(json.loads, lines)
     kinds = dict(asset.columns)
@@ -58,6 +59,14 @@ def content(asset: AssetSpec, view: Partitioning, path: str) -> FileContent:
         if segment is not None and span is not None:
             cells.append((segment, span))
     return FileContent(PartitionSet.of_slots(cells), {name: sorted(some) for name, some in told.ignored.items()})
+
+
+def _bytes(root: str, path: str) -> bytes:
+    if local_path(root) is not None:
+        return Path(root, path).read_bytes()
+    store, folder = open_store(root)
+    with store.open_input_stream(f"{folder}/{path}", compression=None) as file:
+        return bytes(file.read())
 
 
 def _span(told: FileParts, text: str | None) -> tuple[int, int] | None:

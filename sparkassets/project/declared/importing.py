@@ -20,6 +20,8 @@ _SECONDS: Final = 60
 """For all modules together."""
 _MOST_BYTES: Final = 32 * 1024 * 1024
 """Of what they declare, as JSON."""
+_NEEDS_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
+"""What pyspark raises where a name needs a session, such as ``pandas_udf("long")``, which parses its type by one."""
 _CODE: Final = (
     "import json, sys; sys.path[:] = json.loads({path!r}); from sparkassets.authoring.discovery import main; main()"
 )
@@ -49,11 +51,19 @@ class ImportResult:
 
 
 def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> ImportResult:
-    """What the modules declare when they are imported."""
+    """What the modules declare when they are imported; without Spark's own names where these need a session."""
     wanted = [(each.name, each.search_path) for each in modules]
+    result = _imported(wanted, env, without_spark=False)
+    if any(_NEEDS_SESSION in failure["error"] for failure in result.failures):
+        return _imported(wanted, env, without_spark=True)
+    return result
+
+
+def _imported(wanted: Sequence[tuple[str, str]], env: Mapping[str, str], *, without_spark: bool) -> ImportResult:
     with TemporaryDirectory(prefix="sparkassets-") as folder:
         result = Path(folder, "result.json")
-        ended = _run(json.dumps({"modules": wanted, "result": str(result)}), env)
+        request = {"modules": wanted, "result": str(result), "without_spark": without_spark}
+        ended = _run(json.dumps(request), env)
         if not result.exists():
             return ImportResult(failures=[{"module": wanted[0][0], "file": None, "line": None, "error": ended}])
         if result.stat().st_size > _MOST_BYTES:
