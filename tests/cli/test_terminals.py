@@ -51,6 +51,7 @@ def in_a_terminal(out, term, *, ignored=False, seconds=30, every=None):
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ["TERM"] = term
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever started the tests may ignore it
         os.execv(sys.executable, [sys.executable, "-W", "ignore", "-c", code])  # noqa: S606  itself
     shown = b""
     with contextlib.suppress(OSError):

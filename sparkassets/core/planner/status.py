@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from sparkassets.core.conditions import Condition, alone
 from sparkassets.core.instants import instant, zoned
@@ -163,9 +163,7 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         covered=tuple(asset.partitioning.labels(state.coverage)),
         told=_told(asset, state.coverage - asset.partitioning.unknown(state.coverage)),
         **_counts(context, asset, state),
-        last_run=state.last.run if state.last else None,
-        last_at=state.last.at if state.last else None,
-        rows=state.last.rows if state.last else None,
+        **_of_last(state),
         error=state.failed[-1].error if state.failed else None,
         running=live[-1].entry.run if live else None,
         holders=tuple(holders(context, state)),
@@ -184,6 +182,12 @@ def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
             *untold,
         ),
     )
+
+
+def _of_last(state: AssetState) -> dict[str, Any]:
+    """The newest run, when it was recorded, and its rows; None before the first."""
+    last = state.last
+    return {"last_run": last and last.run, "last_at": last and last.at, "rows": last and last.rows}
 
 
 def _judged(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[Judged, ...]:
@@ -247,9 +251,7 @@ def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
         kind=f"outlet of {asset.maker}",
         covered=tuple(asset.partitioning.labels(state.coverage)),
         told=_told(asset, state.coverage - asset.partitioning.unknown(state.coverage)),
-        last_run=state.last.run if state.last else None,
-        last_at=state.last.at if state.last else None,
-        rows=state.last.rows if state.last else None,
+        **_of_last(state),
         late=None,
         notes=of_table(context, asset, state),
     )
@@ -271,7 +273,7 @@ def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetSt
     )
 
 
-def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, int]:
+def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Any]:
     """Numbers of partitions by status; none without partitions."""
     if not asset.partitioning.is_partitioned:
         return {}

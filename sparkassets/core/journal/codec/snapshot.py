@@ -269,11 +269,19 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "redo": [_redo_to(each) for each in asset.redo],
         "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
         "marks": marks.marks_to(asset.marks),
-        **({"iterations": iterations.iterations_to(asset.iterations)} if asset.iterations else {}),
         "taken": _taken_to(asset.taken),
-        **({"keys": {name: [each.known, each.removed] for name, each in asset.keys.items()}} if asset.keys else {}),
-        **({"additions": _additions_to(asset.additions)} if asset.additions else {}),
+        **_rare_to(asset),
     }
+
+
+def _rare_to(asset: AssetState) -> dict[str, Any]:
+    """What few assets have: iterations, segments that are known, and those that runs added."""
+    found = {
+        "iterations": iterations.iterations_to(asset.iterations) if asset.iterations else None,
+        "keys": {name: [each.known, each.removed] for name, each in asset.keys.items()},
+        "additions": _additions_to(asset.additions) if asset.additions else None,
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
