@@ -70,10 +70,10 @@ def _query_problems(asset: AssetSpec, derivations: Derivations) -> list[Problem]
         query = rendered(asset, asset.body.template, params)
         if query is None:
             continue
-        written = _Written(asset.body, query.sql)
-        if (wrong := syntax_error(query.sql)) is not None:
-            return [written.problem(wrong)]
-        if found := [*_unknown_columns(asset, query, written, derivations)]:
+        written, tree = _Written(asset.body, query.sql), _parsed(query.sql)
+        if isinstance(tree, SyntaxFault):
+            return [written.problem(tree)]
+        if tree is not None and (found := [*_unknown_columns(asset, query, tree, written, derivations)]):
             return found
     return []
 
@@ -98,17 +98,22 @@ def syntax_error(sql: str) -> SyntaxFault | None:
     SyntaxFault(line=1, column=14, width=4, message="expected ) before 'FROM'")
     >>> syntax_error("SELECT a FROM t")
     """
+    found = _parsed(sql)
+    return found if isinstance(found, SyntaxFault) else None
+
+
+def _parsed(sql: str) -> exp.Expr | SyntaxFault | None:
+    """The tree of a query, or where it cannot be read; None where only Spark knows."""
     if _BEYOND_SQLGLOT.search(sql):
         return None
     try:
-        sqlglot.parse_one(sql, dialect="spark")
+        return sqlglot.parse_one(sql, dialect="spark")
     except ParseError as error:
         return _fault(error)
     except TokenError:
         return SyntaxFault(1, 1, 1, "a quote or a comment is not closed")
     except (SqlglotError, RecursionError, ValueError):
         return None
-    return None
 
 
 def _fault(error: ParseError) -> SyntaxFault | None:
@@ -172,17 +177,11 @@ class _Written:
 
 
 def _unknown_columns(
-    asset: AssetSpec, query: Rendered, written: _Written, derivations: Derivations
+    asset: AssetSpec, query: Rendered, tree: exp.Expr, written: _Written, derivations: Derivations
 ) -> Iterator[Problem]:
     """Columns that nothing in the query can have, where the columns of all that it reads are known."""
-    if _BEYOND_SQLGLOT.search(query.sql):
-        return
     columns = _relation_columns(asset, query, derivations)
     if columns is None:
-        return
-    try:
-        tree = sqlglot.parse_one(query.sql, dialect="spark")
-    except (SqlglotError, RecursionError, ValueError):
         return
     names = {name.casefold(): name for each in columns.values() for name in each}
     known = {*names, *_given_names(tree), *_NOT_COLUMNS}

@@ -79,12 +79,12 @@ def declared_assets(
         unreadable |= _possible_names(broken.file)
     declaring = modules.declaring()
     result = import_all(declaring) if declaring else ImportResult()
+    own = {_real_path(each): each for each in files.values()}
     for failure in result.failures:
         if modules.module(failure["module"]) is not None:
-            problem, file = _failed_import(modules, failure)
+            problem, file = _failed_import(files, own, failure)
             problems.append(problem)
             unreadable |= _possible_names(file)
-    own = {_real_path(each): each for each in files.values()}
     variables = {name: environment[name] for name in result.variables if environment.get(name)}
     found = [
         _Declaration(modules, own, module, each).asset(variables)
@@ -94,12 +94,13 @@ def declared_assets(
     return DeclaredAssets(tuple(found), tuple(problems), frozenset(unreadable))
 
 
-def _failed_import(modules: PythonModules, failure: Mapping[str, Any]) -> tuple[Problem, SourceFile]:
-    """What is wrong with a module, at the line that raised, and the module."""
-    module = modules.files[failure["module"]]
-    files = {_real_path(each): each.file for each in modules.files.values()}
-    place = failure["file"] and files.get(os.path.realpath(failure["file"]))
-    file, line = (place, failure["line"]) if place else (module.file, 1)
+def _failed_import(
+    files: Mapping[str, PythonFile], by_path: Mapping[str, PythonFile], failure: Mapping[str, Any]
+) -> tuple[Problem, SourceFile]:
+    """What is wrong with a module, at the line that raised, and the module; ``by_path`` are all by their real paths."""
+    module = files[failure["module"]]
+    place = by_path.get(os.path.realpath(failure["file"])) if failure["file"] else None
+    file, line = (place.file, failure["line"]) if place is not None else (module.file, 1)
     text = file.lines[line - 1] if line <= len(file.lines) else ""
     column = len(text) - len(text.lstrip()) + 1
     message = f"the module {module.name!r} cannot be imported: {failure['error']}"
