@@ -97,13 +97,13 @@ def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(Looking(w.project, w.adapters()).explain("a"))
     w.engine.hooks.clear()
     w.tell("s", "2025-01-02")
-    runs = run(w).runs
-    assert [(each.asset, each.blocks) for each in runs] == [
-        ("a", days("2025-01-02")),
-        ("b", days("2025-01-02")),
-        ("r", EVERYTHING),
-    ]
-    assert runs[0].reason == "1 partition missing, 1 skipped before"
+    runs = {each.asset: each for each in run(w).runs}
+    assert {name: each.blocks for name, each in runs.items()} == {
+        "a": days("2025-01-02"),
+        "b": days("2025-01-02"),
+        "r": EVERYTHING,
+    }
+    assert runs["a"].reason == "1 partition missing, 1 skipped before"
 
 
 def test_partitions_that_are_there_count_as_current_with_the_rows_that_they_have():
