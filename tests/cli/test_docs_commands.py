@@ -8,7 +8,7 @@ import pytest
 from sparkassets.cli.app import COMMANDS, cli
 from tests.documents import ROOT, page
 
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.name != "cli.md")]
+PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 NAMED = re.compile(r"sparkassets ((?:[a-z]+ )?[a-z]+)\b([^`\n#|]*)")
 
 

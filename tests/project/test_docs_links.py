@@ -1,4 +1,4 @@
-"""Links between the pages lead somewhere, and every page is in the index."""
+"""Links between the pages and citations in the code lead somewhere, and every page is in an index."""
 
 import re
 
@@ -6,7 +6,15 @@ import pytest
 
 from tests.documents import ROOT, page
 
-PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").iterdir())]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+CITED = re.compile(r"\bdocs/[\w/-]+\.md(?:#[\w-]+)?")
+
+
+def anchors(name):
+    """What the headings of a page are linked by."""
+    titles = re.findall(r"^#+ (.*)$", FENCED.sub("", page(name)), flags=re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -17,14 +25,43 @@ def test_links_lead_somewhere(name):
         file, _, anchor = link.partition("#")
         target = (ROOT / name).parent / file if file else ROOT / name
         assert target.exists(), link
-        titles = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE) if anchor else []
-        assert not anchor or anchor in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("folder", ["sparkassets", "jobs", "tests"])
+def test_citations_in_the_code_lead_to_a_heading(folder):
+    broken = []
+    for path in (ROOT / folder).rglob("*.py"):
+        for cited in CITED.findall(path.read_text(encoding="utf-8")):
+            name, _, anchor = cited.partition("#")
+            if not (ROOT / name).exists() or (anchor and anchor not in anchors(name)):
+                broken.append(f"{path.relative_to(ROOT)}: {cited}")
+    assert broken == []
 
 
 def test_every_page_is_in_the_index():
-    index, readme = page("docs/README.md"), page("README.md")
+    index, readme, design = page("docs/README.md"), page("README.md"), page("docs/design/README.md")
     pages = [name.removeprefix("docs/") for name in PAGES if name.startswith("docs/") and name != "docs/README.md"]
-    assert all(f"({name})" in index and f"(docs/{name})" in readme for name in pages)
+    inner = [name.removeprefix("design/") for name in pages if name.startswith("design/") and "README" not in name]
+    outer = [name for name in pages if name.removeprefix("design/") not in inner]
+    assert all(f"({name})" in design for name in inner)
+    assert all(f"({name})" in index and f"(docs/{name})" in readme for name in outer)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("docs/design/")])
+def test_a_page_of_the_design_is_short_and_names_folders_that_exist(name):
+    assert sum(any(map(str.isalnum, word)) for word in page(name).split()) <= 1200
+    assert len(set(anchors(name))) == len(anchors(name))
+    (where,) = re.findall(r"^Code: (.*?)\n\n", page(name), flags=re.DOTALL | re.MULTILINE) or [""]
+    for path in re.findall(r"`([\w./]+(?:/|\.py))`", where):
+        assert (ROOT / "sparkassets" / path).exists() or (ROOT / path).exists(), path
+
+
+def test_a_term_of_the_glossary_is_defined_once_in_one_sentence():
+    terms = re.findall(r"^\| \*\*(.+)\*\* \| (.+) \|$", page("docs/glossary.md"), flags=re.MULTILINE)
+    assert len(terms) > 60
+    assert sorted({term for term, _ in terms}) == [term for term, _ in terms]
+    assert all(". " not in meaning and not meaning.endswith(".") for _, meaning in terms)
 
 
 def test_the_readme_has_two_commands_to_set_up_and_is_short():
