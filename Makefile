@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-core test-spark deep crash model lint bench measure schema lock clean java always
+.PHONY: help demo check test test-core test-spark deep crash model lint bench measure schema lock clean java always
 
 # Another Spark installation or virtual environment must not be mixed with the one made here.
 unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -11,7 +11,7 @@ unexport SPARK_HOME SPARK_CONF_DIR PYSPARK_SUBMIT_ARGS PYTHONPATH PYTHONHOME VIR
 made = $(shell test -x $(1)/bin/python || echo always)
 
 # The folders whose tests must pass where Spark is not installed.
-CORE_TESTS := $(wildcard tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash tests/deploy)
+CORE_TESTS := $(wildcard tests/architecture tests/core tests/authoring tests/model tests/project tests/delta tests/sources tests/contracts tests/state tests/runtime tests/app tests/report tests/cli tests/emit tests/testing tests/crash tests/deploy)
 
 # Of those with Spark each has a session of its own, which waits for much of its time.
 TWO_PROCESSES := --numprocesses 2
@@ -21,6 +21,7 @@ stop_if = $(if $(strip $(1)),$(error $(strip $(1))))
 
 help:
 	@echo 'make demo     run the demo project on real flights'
+	@echo 'make check    lint, and for a minute the tests nearest to what changed since main (SINCE=main)'
 	@echo 'make test     tests without Spark, lint, tests with Spark'
 	@echo 'make deep     what is random, thirty times as long and elsewhere; what takes long, and more variants'
 	@echo 'make crash    drivers killed at every moment of a run, of which `make test` takes a sample'
@@ -33,6 +34,10 @@ help:
 
 demo: java .venv/.ready
 	@.venv/bin/python -m jobs.demo
+
+# The everyday check: .venv alone, no Java.
+check: .venv/.ready
+	@SINCE='$(or $(SINCE),main)' .venv/bin/python -m tests.architecture.nearest_tests $(filter-out tests/crash tests/model,$(CORE_TESTS))
 
 test: java test-core lint test-spark
 
