@@ -22,6 +22,7 @@ from sparkassets.core.journal.entries import (
     Numbered,
     ObservedEntry,
     OutletEntry,
+    SkippedEntry,
     SpecEntry,
     SuccessEntry,
 )
@@ -170,7 +171,7 @@ def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
             inlets[name] = replace(inlet, mapping=inlet.mapping or Overlap())
             continue
         both = item.partitioning.is_partitioned and up.partitioning.is_partitioned
-        mapping = (inlet.mapping or Overlap()) if both else None
+        mapping = (inlet.mapping or Overlap()) if both and not inlet.aligned else None
         timeless = item.partitioning.time is not None and up.partitioning.time is None
         dimension = timeless or (item.partitioning.is_partitioned and not up.partitioning.is_partitioned)
         inlets[name] = replace(inlet, uri=up.uri, mapping=mapping, on_update="ignore" if dimension else inlet.on_update)
@@ -256,6 +257,11 @@ class Story:
         return self.add(
             FailureEntry(name, link.entry.run, claim, link.entry.blocks, "error", error, invocation, fenced=fenced)
         )
+
+    def skip(self, name: str, claim: int, *, reason: str = "nothing to do", invocation: str = "i") -> int:
+        """The run of ``claim`` ended as skipped."""
+        entry = next(link for link in self.state.assets[name].chain if link.token == claim).entry
+        return self.add(SkippedEntry(name, entry.run, claim, entry.blocks, reason, invocation))
 
     def run(self, name: str) -> PlannedRun:
         """Plans, claims and succeeds with the run of ``name``, which must be due."""

@@ -36,7 +36,6 @@ from sparkassets.core.planner.idle_ticks import idle_ticks, may_be_idle
 from sparkassets.core.planner.lateness import Lateness
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.planner.unread import unread_by
-from sparkassets.core.planner.withheld import judge_of
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -391,7 +390,7 @@ class Driver:
         context = PlanningContext(self.project, state, unix(self._now()), unix(self.clock.now()))
         request = replace(
             with_files(context.project, state, run.request),
-            judge=judge_of(self.project, asset) if asset.rules or asset.outlets else "",
+            judge=self.project.judge_of(asset) if asset.rules or asset.outlets else "",
             unread_by=unread_by(context, context.asset(asset.name), run.blocks),
         )
         return ClaimEntry(

@@ -15,7 +15,6 @@ from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.withheld import judge_of
 from sparkassets.core.spec.model import AssetSpec, Expectation, InletSpec, SqlBody
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.core.validations import NotNull, Range, RowCount, Rule, Verdict
@@ -127,7 +126,7 @@ def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
             minute += 1
             assert minute < 100, f"never idle: {run}"
             told.clock = begin.isoformat()
-            judge = judge_of(told.project, told.project.assets[run.asset])  # as a driver claims it
+            judge = told.project.judge_of(told.project.assets[run.asset])  # as a driver claims it
             claim = told.claim(replace(run, request=replace(run.request, judge=judge)))
             seconds = 20 + 13 * (claim % 7)
             told.clock = instant(unix(begin) + seconds).isoformat()

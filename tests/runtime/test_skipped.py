@@ -91,7 +91,7 @@ def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     assert run(w).runs == ()
     said = {(item.asset, item.reason) for item in planned(w).waiting}
     assert ("a", f"skipped by a-1: {REASON}") in said
-    assert ("b", f"waits for a: 2025-01-01..2025-01-02 was skipped ({REASON})") in said
+    assert ("b", "not wanted: what it would be made of is skipped in a") in said
     status = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
     assert (status.skipped, status.withheld, status.judged) == (2, 0, ())
     assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(Looking(w.project, w.adapters()).explain("a"))

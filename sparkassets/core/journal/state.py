@@ -223,11 +223,12 @@ class Made:
 
 @frozen
 class Instance:
-    """A success of a timetable's interval, for consumers that are aligned to it.
+    """A run of a timetable's interval that succeeded or was skipped, for consumers that are aligned to it.
 
     Attributes:
         start, end: Its data interval, Unix seconds.
-        seq: Number of its event.
+        seq: Number of its event, or of the entry that says that it was skipped.
+        skipped: Whether it published nothing, so that the run before it counts.
     """
 
     start: int
@@ -235,6 +236,7 @@ class Instance:
     seq: int
     table_id: str | None
     version: int | None
+    skipped: bool = False
 
 
 @frozen
@@ -309,7 +311,7 @@ class AssetState:
             kept for when it names them again.
         cursor: The newest interval of the timetable that ran, by its end; Unix seconds.
         ticks: Per time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
-        instances: Its newest successes by interval, ascending; kept only where a consumer is aligned.
+        instances: Its newest successes and skipped runs by interval, ascending; kept only where a consumer is aligned.
         watermarks: Per inlet, its column's high value as text.
         columns: Per inlet, which column that is, as far as its runs said.
         position: Of a source: its cursor.

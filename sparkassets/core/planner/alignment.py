@@ -1,26 +1,32 @@
 """Inlets with ``partitions: aligned``: each run reads what the upstream's run of the same tick wrote.
 
 When the downstream runs at T, its upstream run is the one that also fires at T, or else the last one that fired before
-(DESIGN section 5, Cron to cron). Blocks fuse while they share it.
+(DESIGN section 5, Cron to cron). Blocks fuse while they share it. A run that was skipped has nothing new, so the one
+before it is read. One that is withheld, failed or never came is waited for, as long as the inlet's ``tolerance`` says;
+where only a person can bring it, ``require: any`` or ``none`` does not wait. Then the newest one before it is read.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from datetime import timedelta
 
 from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal.iterations import published_by
-from sparkassets.core.journal.state import AssetState, Instance
-from sparkassets.core.journal.withheld import Withheld
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
+from sparkassets.core.planner.aligned_runs import (
+    Published,
+    Ticks,
+    fate_of,
+    last_published,
+    newest_published,
+    published,
+    run_read_at,
+)
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.course import Candidate, Case, Course
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.timing import due_ticks
-from sparkassets.core.planner.withheld import accepting, held
+from sparkassets.core.planner.require import tolerated_until
 from sparkassets.core.planner.wording import labels
 from sparkassets.core.runs import Pin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
@@ -29,9 +35,6 @@ from sparkassets.core.timetables.align import delta_text
 from sparkassets.frozen import frozen
 
 SECOND = timedelta(seconds=1)
-
-Ticks = dict[str, tuple[int, ...]]
-"""Aligned inlet to the ends of its intervals that are due, as far as anybody asked; the same for all blocks."""
 
 
 @frozen
@@ -42,11 +45,13 @@ class Aligned:
         pins: What it reads of them.
         notes: Which upstream runs those are, for people.
         waiting: Why it may not run yet, or never.
+        unwanted: Whether it never runs, as there is nothing that it could read; later ones do not wait for it.
     """
 
     pins: Mapping[str, Pin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+    unwanted: bool = False
 
 
 def alignment(case: Case, course: Course) -> Course:
@@ -76,7 +81,9 @@ def _of_runs(case: Case, course: Course) -> Course:
     for candidate in course.candidates:
         aligned = align_unpartitioned(case.context, case.asset, candidate.interval)
         if aligned.waiting and not case.state.chain:
-            waiting = aligned.waiting
+            waiting = (*waiting, *aligned.waiting)
+            if aligned.unwanted:
+                continue
             break
         kept.append(replace(candidate, pins=aligned.pins, notes=(*aligned.notes, *candidate.notes)))
     return replace(course, candidates=tuple(kept), waiting=(*course.waiting, *waiting))
@@ -96,7 +103,7 @@ def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tu
     if not inlets or interval is None:
         return Aligned()
     ticks: Ticks = {}
-    theirs = [(inlet, _upstream(context, inlet, interval[1])) for inlet in inlets]
+    theirs = [(inlet, run_read_at(context, inlet, interval[1])) for inlet in inlets]
     return _join([_one(context, asset, inlet, slot, interval, EVERYTHING, ticks=ticks) for inlet, slot in theirs])
 
 
@@ -150,22 +157,19 @@ def _shared(
     while start is not None and (end := asset.partitioning.rollover(start)) is not None:
         own = _tick_of(timetable, end)
         interval = (start, end) if own is None else (unix(own.start), unix(own.end))
-        theirs = tuple(_upstream(context, inlet, interval[1]) for inlet in inlets)
-        coming = [
-            at
-            for inlet, slot in zip(inlets, theirs, strict=True)
-            if (at := _next_over(context, inlet, slot, interval[1])) is not None
-        ]
+        theirs = tuple(run_read_at(context, inlet, interval[1]) for inlet in inlets)
+        coming = [at for inlet in inlets if (at := _next_over(context, inlet, interval[1])) is not None]
         until = max(end, _last_before(timetable, asset.partitioning, min(coming), own)) if coming else None
         yield _Shared(blocks.clip(start, until), theirs, interval)
         start = blocks.after(until) if until is not None else None
 
 
-def _next_over(context: PlanningContext, inlet: InletSpec, slot: Slot | None, end: int) -> int | None:
-    """When the run after ``slot``, the newest that is over at ``end``, is over; None when there will be none."""
+def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
+    """When the run after the newest that is over at ``end`` is over; None when there will be none."""
     timetable = context.project.assets[inlet.name].schedule.timetable
     if timetable is None:
         return None
+    slot = timetable.last_over(instant(end))
     if slot is None:
         first = timetable.first_after(instant(end))  # none is over, so none may have started
         return None if first is None else unix(first.end)
@@ -183,11 +187,6 @@ def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, o
 
 def _inlets(asset: AssetSpec) -> list[InletSpec]:
     return [inlet for inlet in asset.inlets.values() if inlet.aligned]
-
-
-def _upstream(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
-    timetable = context.project.assets[inlet.name].schedule.timetable
-    return timetable.last_over(instant(end)) if timetable is not None else None
 
 
 def _tick_of(timetable: Timetable, end: int) -> Slot | None:
@@ -212,55 +211,55 @@ def _one(
     *,
     ticks: Ticks,
 ) -> Aligned:
-    upstream = context.project.assets[inlet.name]
     if slot is None:
-        start = upstream.schedule.timetable.start if upstream.schedule.timetable else None
-        since = f": it starts at {context.when(start)}" if start is not None else ""
-        reason = f"not wanted: {inlet.name} has no run at or before {context.when(interval[1])}{since}"
-        return Aligned(waiting=(Waiting(asset.name, reason, None, blocks, quiet=True),))
-    start, end = unix(slot.start), unix(slot.end)
-    which = f"run of {context.when(start)} (execution delta {delta_text(interval[0] - start)})"
-    if upstream.partitioning.is_partitioned:
-        parts = upstream.partitioning.cover(PartitionSet.span(start, end))
-        lacking = parts - context.dataset(inlet).coverage
-        if not lacking:
-            return Aligned({inlet.name: _pin(context, upstream, inlet, parts)}, (f"reads {inlet.name}'s {which}",))
-        which += f": missing {labels(lacking, upstream.partitioning)}"
-        return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks, lacking=lacking),))
-    instance = _instance(context, inlet, end)
-    if instance is None:
-        return Aligned(waiting=(_wait(context, asset, inlet, which, blocks, slot, ticks=ticks),))
-    known = context.state.assets[inlet.name]
-    pin = Pin(
-        inlet.uri,
-        instance.seq,
-        instance.table_id,
-        instance.version,
-        iteration=published_by(known.iterations, instance.version),
-    )
-    if instance.start != start:  # one run for several intervals
-        which = (
-            f"run of {context.when(instance.start)}..{context.when(end)}, which is for {which.removeprefix('run of ')}"
-        )
-    return Aligned({inlet.name: pin}, (f"reads {inlet.name}'s {which}",))
+        return Aligned(waiting=(_not_wanted(context, asset, inlet, interval, blocks),), unwanted=True)
+    which = _named(context, slot, interval)
+    found = published(context, inlet, slot)
+    if found.pin is not None:
+        return Aligned({inlet.name: found.pin}, (f"reads {inlet.name}'s {_read(context, slot, found, which)}",))
+    if found.lacking is not None:
+        which += f": missing {labels(found.lacking, context.project.assets[inlet.name].partitioning)}"
+    fate = fate_of(context, inlet, slot, found.lacking, ticks)
+    over = tolerated_until(inlet, max(interval[1], unix(slot.run_after)), asset)
+    if inlet.tolerance is not None and over is not None and context.now >= over:
+        why = f"the tolerance of {inlet.tolerance.text} is over"
+    else:
+        why = "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
+    before = newest_published(context, inlet, slot) if why else None
+    if before is not None and before[1].pin is not None:
+        went = f"goes on without {inlet.name}'s {which}{fate.text}: {why}"
+        read = _read(context, *before, _named(context, before[0], interval))
+        return Aligned({inlet.name: before[1].pin}, (went, f"reads {inlet.name}'s {read}"))
+    return Aligned(waiting=(_wait(context, asset, inlet, which + fate.text, blocks, slot, over=over),))
 
 
-def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> Pin:
-    """These partitions at the newest version; where no column tells them the newest iteration that is of them."""
-    if upstream.partitioning.has_columns:
-        return context.pin(inlet, parts)
-    known = context.state.assets[inlet.name]
-    newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
-    if newest is None:
-        return Pin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
-    return Pin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
+def _read(context: PlanningContext, slot: Slot, found: Published, which: str) -> str:
+    """Which run is read, for a sentence: ``which``, unless it stands for several intervals."""
+    if found.since is None:
+        return which
+    span = f"{context.when(found.since)}..{context.when(unix(slot.end))}"
+    return f"run of {span}, which is for {which.removeprefix('run of ')}"
 
 
-def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> Instance | None:
-    state = context.state.assets.get(inlet.name)
-    instances = state.instances if state is not None else ()
-    at = bisect_left(instances, end, key=lambda each: each.end)
-    return instances[at] if at < len(instances) and instances[at].end == end else None
+def _not_wanted(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], blocks: PartitionSet
+) -> Waiting:
+    """Says quietly that nothing is read for this interval, as the inlet has no run that could be read."""
+    timetable, when = context.project.assets[inlet.name].schedule.timetable, context.when(interval[1])
+    newest = timetable.last_over(instant(interval[1])) if timetable is not None else None
+    if newest is not None:
+        reason = f"not wanted: {inlet.name} has nothing at or before {when}: its run of "
+        reason += f"{context.when(unix(newest.start))} was skipped, and nothing was published before"
+    else:
+        reason = f"not wanted: {inlet.name} has no run at or before {when}"
+        if timetable is not None and timetable.start is not None:
+            reason += f": it starts at {context.when(timetable.start)}"
+    return Waiting(asset.name, reason, None, blocks, quiet=True)
+
+
+def _named(context: PlanningContext, slot: Slot, interval: tuple[int, int]) -> str:
+    start = unix(slot.start)
+    return f"run of {context.when(start)} (execution delta {delta_text(interval[0] - start)})"
 
 
 def _wait(
@@ -271,45 +270,14 @@ def _wait(
     blocks: PartitionSet,
     slot: Slot,
     *,
-    ticks: Ticks,
-    lacking: PartitionSet | None = None,
+    over: int | None,
 ) -> Waiting:
-    """Waits for the upstream's run of ``slot``; ``lacking`` is what it has not computed, where it has partitions."""
-    said = f"waits for {inlet.name}'s {which}" + _fate(context, inlet, slot, lacking, ticks)
-    due = unix(slot.run_after)
-    return Waiting(asset.name, said, due if due > context.now else None, blocks)
-
-
-def _fate(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> str:
-    """What became of the upstream's run of ``slot``, for a sentence; empty when it is still to come."""
-    upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
-    timetable = upstream.schedule.timetable
-    if state is None or timetable is None:
-        return ""
-    maker = context.state.assets.get(upstream.maker, state)
-    if lacking is not None:
-        record = next((each for each in reversed(maker.withheld) if each.blocks.overlaps(lacking)), None)
-        failed = ", which failed" if state.failed_blocks.overlaps(lacking) else ""
-        return failed if record is None else _withheld(context, maker, record, lacking)
-    if inlet.name not in ticks:
-        due = due_ticks(context, upstream, timetable, state)
-        ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
-    end, coming = unix(slot.end), ticks[inlet.name]
-    record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
-    if record is not None:
-        return _withheld(context, maker, record, EVERYTHING)
-    told = any(mark.interval[1] == end for mark in state.marked_ticks)
-    if told or (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
-        interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
-        return f", which was skipped: `sparkassets backfill {inlet.name} --interval {interval}`"
-    if not state.failed or not coming:
-        return ""
-    return ", which failed" if end == coming[0] else ", which comes after one that failed"
-
-
-def _withheld(context: PlanningContext, maker: AssetState, record: Withheld, lacking: PartitionSet) -> str:
-    named = held(context, context.asset(maker.name), maker).to_name(record.blocks & lacking)
-    return f", which is withheld ({record.text}): `{accepting(context, maker, record, named=named)}` publishes it"
+    """Waits for the upstream's run of ``slot``, at most until ``over``, where something before it can be read then."""
+    said, due = f"waits for {inlet.name}'s {which}", unix(slot.run_after)
+    until = due if due > context.now else None
+    if over is not None and over > context.now and last_published(context, inlet, slot) is not None:
+        return Waiting(asset.name, f"{said}; at most until {context.when(over)} (tolerance)", until or over, blocks)
+    return Waiting(asset.name, said, until, blocks)
 
 
 def _join(parts: list[Aligned]) -> Aligned:
@@ -318,4 +286,5 @@ def _join(parts: list[Aligned]) -> Aligned:
         pins,
         tuple(note for part in parts for note in part.notes),
         tuple(wait for part in parts for wait in part.waiting),
+        any(part.unwanted for part in parts),
     )

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.partitions.remembered import Same
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 
 
 def within(asset: AssetSpec) -> PartitionSet:
@@ -40,16 +40,21 @@ def _able(asset: AssetSpec) -> PartitionSet:
     return asset.partitioning.bounding.between(asset.start, asset.end) & asset.reach
 
 
+def _brought(inlet: InletSpec, able: Mapping[str, PartitionSet]) -> PartitionSet:
+    return EVERYTHING if inlet.view is not None else able.get(inlet.name, EVERYTHING)
+
+
 @lru_cache(maxsize=4)
 def _possible(same: Same[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]) -> Mapping[str, PartitionSet]:
-    """By asset, of those that are bounded; upstream first."""
+    """By asset, of those that are bounded; upstream first. What can do without an inlet needs nothing skipped of it."""
     found: dict[str, PartitionSet] = {}
     skipped = dict(without)
+    declared = _possible(same, ()) if skipped else found
     for asset in same.value.assets.values():
         able = _able(asset) & found.get(asset.maker, EVERYTHING)
         needs = [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
         brought = [
-            need.down(EVERYTHING if inlet.view is not None else found.get(inlet.name, EVERYTHING))
+            need.down(_brought(inlet, declared if inlet.is_dispensable else found))
             for inlet, need in zip(asset.inlets.values(), needs, strict=True)
             if need.is_mapped
         ]

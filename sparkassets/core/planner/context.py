@@ -151,10 +151,18 @@ class PlanningContext:
     def waived(self) -> Mapping[str, PartitionSet]:
         """By asset, what is skipped and is not there, so that nobody waits for it."""
         if self._waived is None:
-            marked = (state for state in self.state.assets.values() if state.marks)
-            found = {state.name: state.skipped - self.state.dataset(state.spec.uri).coverage for state in marked}
-            self._waived = {name: parts for name, parts in found.items() if parts and name in self.project.assets}
+            marked = (state for state in self.state.assets.values() if state.marks or state.withheld)
+            found = {state.name: self._skipped(state) for state in marked if state.name in self.project.assets}
+            self._waived = {name: parts for name, parts in found.items() if parts}
         return self._waived
+
+    def _skipped(self, state: AssetState) -> PartitionSet:
+        """What a person skipped of an asset, or one of its runs, until there is a new cause; without what is there."""
+        judge, skips = self.project.judge_of(self.project.assets[state.name]), NOTHING
+        for record in state.withheld:
+            if record.skipped:
+                skips = skips | (record.resting(judge) - state.accepted)
+        return (state.skipped | skips) - self.state.dataset(state.spec.uri).coverage
 
     def inherited(self, asset: AssetSpec) -> PartitionSet:
         """What an asset cannot have, as all that it is made of is skipped before it, as far as it can be told."""

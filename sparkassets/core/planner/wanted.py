@@ -73,7 +73,7 @@ def _without_inlets(
     From the asset's start on, or from the first block that was computed or needs something which is there.
     """
     inlets = [each.inlet for each in telling]
-    if asset.partitioning.time is None or not all(_can_do_without(each) for each in inlets):
+    if asset.partitioning.time is None or not all(each.is_dispensable for each in inlets):
         return NOTHING
     known = state.ever | PartitionSet.union([each.parts for each in telling])
     since = asset.start if asset.start is not None else known.first if known else None
@@ -83,11 +83,6 @@ def _without_inlets(
     for inlet in inlets:
         blocks = blocks - refused_blocks(context, asset, inlet, blocks)[0]
     return blocks
-
-
-def _can_do_without(inlet: InletSpec) -> bool:
-    """Whether a block may run although nothing of the inlet comes for it."""
-    return inlet.view is None and not inlet.aligned and (inlet.require.kind == "none" or inlet.tolerance is not None)
 
 
 def _between(telling: Sequence[_Telling]) -> PartitionSet:

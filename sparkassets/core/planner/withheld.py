@@ -13,9 +13,9 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.wording import labels
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance, FullRefresh
-from sparkassets.core.validations import Verdict, digest_of
+from sparkassets.core.validations import Verdict
 from sparkassets.core.writes import Upsert
 from sparkassets.frozen import frozen
 
@@ -86,7 +86,7 @@ def held(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
 
 
 def _of_blocks(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
-    own, definition, accepted = _own(context, asset), judge_of(context.project, asset), state.accepted
+    own, definition, accepted = _own(context, asset), context.project.judge_of(asset), state.accepted
     judged, caused, there, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
     resting: list[tuple[Withheld, PartitionSet]] = []
     for each in state.withheld:
@@ -108,7 +108,7 @@ def _of_blocks(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
 
 def _of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Held:
     """Of an asset without partitions, where each record is of the run of everything, or of an instance."""
-    definition = judge_of(context.project, asset)
+    definition = context.project.judge_of(asset)
     found = [(each, _standing(each, definition, state)) for each in _counting(asset, state)]
     there = {standing: EVERYTHING for _, standing in found}
     return Held(
@@ -169,11 +169,6 @@ def _by_rules(record: Withheld, parts: PartitionSet) -> list[tuple[Withheld, Par
         (within(replace(record, blocks=some, verdicts=failed), some) if failed else replace(record, blocks=some), some)
         for failed, some in found
     ]
-
-
-def judge_of(project: ProjectSpec, asset: AssetSpec) -> str:
-    """What tells the code and the rules by which an asset's runs are judged, those of its outlets with them."""
-    return "".join([asset.judged_by, *(digest_of(project.assets[name].rules) for name in asset.outlets)])
 
 
 def _own(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet], PartitionSet]:
@@ -250,8 +245,7 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
     if not state.withheld:
         return decision
     found = []
-    resting = held(context, asset, state)
-    for record, parts in (*resting.records, *resting.skips):
+    for record, parts in held(context, asset, state).records:
         left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
         if left:
             found.append(Barrier(left, _sentence(context, asset, within(record, left), left), withheld=True))
@@ -260,8 +254,6 @@ def told(context: PlanningContext, asset: AssetSpec, state: AssetState, decision
 
 def _sentence(context: PlanningContext, asset: AssetSpec, record: Withheld, parts: PartitionSet) -> str:
     which = labels(parts, asset.partitioning) or span_of(context, record)
-    if record.skipped:
-        return f"{asset.name}: {which} was skipped ({record.skipped})"
     if not which:
         return f"{asset.name}, which is withheld ({record.text})"
     verb = "are" if asset.partitioning.is_partitioned and asset.partitioning.count(parts) > 1 else "is"

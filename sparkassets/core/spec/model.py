@@ -188,6 +188,11 @@ class InletSpec:
     location: Location = NOWHERE
 
     @property
+    def is_dispensable(self) -> bool:
+        """Whether a block may run although nothing of it comes, be it after a while."""
+        return self.view is None and not self.aligned and (self.require.kind == "none" or self.tolerance is not None)
+
+    @property
     def by_values(self) -> str | None:
         """The column whose values tell what a block needs."""
         if self.view is None:
@@ -529,6 +534,10 @@ class ProjectSpec:
     def is_in_catalogs(self) -> bool:
         """Whether some of its tables are in catalogs, which a Spark session alone looks into."""
         return any(asset.is_named for asset in self.assets.values())
+
+    def judge_of(self, asset: AssetSpec) -> str:
+        """What tells the code and the rules by which an asset's runs are judged, those of its outlets with them."""
+        return "".join([asset.judged_by, *(digest_of(self.assets[name].rules) for name in asset.outlets)])
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the blocks of an asset depend on the partitions of one of its inlets."""

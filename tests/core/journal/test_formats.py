@@ -159,6 +159,7 @@ def in_words_of_today(stored: dict[str, Any]) -> dict[str, Any]:
             "made": [],
             "marks": [],
             "keys": {},
+            "instances": [{**each, "skipped": False} for each in known["instances"]],
             "chain": chain,
             "failed": [{**renamed(item, "blocks"), "division": None} for item in known["failed"]],
             "foreign": [renamed(item, "blocks", whole=whole) for item in known["foreign"]],

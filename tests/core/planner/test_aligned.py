@@ -150,7 +150,7 @@ def test_a_failure_of_the_newest_dump_says_nothing_of_an_older_one():
     story.fail("price_dump", story.claim(run), error="disk full")
     said = {keys[0]: reason for keys, reason in waits(story, "price_hourly")}
     assert said["2025-03-24T05..2025-03-24T06"].endswith("which failed")
-    assert "which was skipped" in said["2025-03-22T05..2025-03-23T04"]
+    assert "which published nothing" in said["2025-03-22T05..2025-03-23T04"]
 
 
 def test_a_dump_that_comes_after_a_failed_one_is_told_so():
@@ -165,7 +165,7 @@ def test_a_dump_that_comes_after_a_failed_one_is_told_so():
     ]
 
 
-def test_a_skipped_dump_is_told_with_the_way_to_make_it():
+def test_a_dump_that_was_passed_over_is_named_with_the_way_to_make_it():
     story = prices("2025-03-22T05:00", catchup="latest")
     dumped(story, 7)
     story.now = "2025-03-23T07:00"
@@ -178,7 +178,7 @@ def test_a_skipped_dump_is_told_with_the_way_to_make_it():
         (
             ["2025-03-22T05..2025-03-23T04"],
             (
-                f"waits for price_dump's run of 2025-03-21T06:00Z {DELTA}, which was skipped: "
+                f"waits for price_dump's run of 2025-03-21T06:00Z {DELTA}, which published nothing: "
                 "`sparkassets backfill price_dump --interval 2025-03-21T06:00Z..2025-03-22T06:00Z`"
             ),
         )

@@ -50,7 +50,7 @@ def test_an_older_one_is_computed_again_and_accepted():
     ran(told, withheld=DAYS[:1])
     (said,) = waits(told)
     interval = f"{DAYS[0]}T00:00Z..{DAYS[1]}T00:00Z"
-    assert said.endswith(f", which was skipped: `sparkassets backfill up --interval {interval}`")
+    assert said.endswith(f", which published nothing: `sparkassets backfill up --interval {interval}`")
     backfill = plan_backfill_unpartitioned(told.context(), told.project.assets["up"], (at(DAYS[0]), at(DAYS[1])))
     told.succeed("up", told.claim(backfill.runs[0]), withheld=EVERYTHING, verdicts=(verdict(EVERYTHING),))
     assert [reason.partition(", which")[2] for reason in waits(told)] == [SAID.removeprefix("which")]

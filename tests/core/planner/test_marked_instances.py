@@ -206,7 +206,7 @@ class TestOfTicks:
         assert "a cannot be marked: a-" in refused(told, "skip", days("12"))[0]
         assert "never ended" in refused(told, "skip", days("12"), gone={claim})[0]
 
-    def test_those_who_are_aligned_to_it_go_on_or_are_told(self):
+    def test_those_who_are_aligned_to_it_read_the_run_before_one_that_is_skipped(self):
         reader = asset(
             "c", InletSpec("a", "", None, aligned=True), by=None, schedule=timed({**DAILY, "catchup": "all"})
         )
@@ -216,9 +216,19 @@ class TestOfTicks:
         assert [each.start for each in told.state.assets["a"].instances] == [days("10")[0], days("12")[0]]
         say(told, "skip", days("11"))
         told.now = "2025-01-13"
-        assert any(
-            "which was skipped: `sparkassets backfill a --interval 2025-01-11T00:00Z" in w for w in told.waits("c")
+        reads = [run.request.pins["a"].seq for run in told.run_all() if run.asset == "c"]
+        first, _, done = told.state.assets["a"].instances
+        assert reads == [first.seq, first.seq, done.seq]
+
+    def test_those_who_are_aligned_to_it_wait_again_once_a_skip_is_taken_back(self):
+        reader = asset(
+            "c", InletSpec("a", "", None, aligned=True), by=None, schedule=timed({**DAILY, "catchup": "all"})
         )
+        told = story(reader)
+        told.succeed("a", told.claim(told.plan().runs[0]))
+        say(told, "skip", days("12"))
+        say(told, "missing", days("12"))
+        assert not any(each.skipped for each in told.state.assets["a"].instances)
 
 
 @pytest.mark.parametrize("asked", [None, (at("2025-01-10"), at("2025-01-10"))])

@@ -262,7 +262,7 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "chain": [_link_to(link) for link in asset.chain],
         "failed": [_failed_to(item) for item in asset.failed],
         "last": _last_to(asset.last) if asset.last else None,
-        "instances": [[each.start, each.end, each.seq, each.table_id, each.version] for each in asset.instances],
+        "instances": [_instance_to(each) for each in asset.instances],
         "paused": asset.paused,
         "placed": asset.placed,
         "late": asset.late,
@@ -272,6 +272,11 @@ def _runs_to(asset: AssetState) -> dict[str, Any]:
         "taken": _taken_to(asset.taken),
         **_rare_to(asset),
     }
+
+
+def _instance_to(instance: Instance) -> list[Any]:
+    plain = [instance.start, instance.end, instance.seq, instance.table_id, instance.version]
+    return [*plain, True] if instance.skipped else plain
 
 
 def _rare_to(asset: AssetState) -> dict[str, Any]:

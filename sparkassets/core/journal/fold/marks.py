@@ -12,7 +12,7 @@ from sparkassets.core.journal.fold.failures import but_of as failures_but_of
 from sparkassets.core.journal.fold.failures import without
 from sparkassets.core.journal.fold.losses import accepted
 from sparkassets.core.journal.fold.removal import computed
-from sparkassets.core.journal.fold.runs import further, to_align
+from sparkassets.core.journal.fold.runs import further, skip_instance, to_align, want_instance
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.marks import InstanceMark, Mark, MarkEntry, after_instance, after_mark
 from sparkassets.core.journal.state import AssetState, Instance
@@ -30,6 +30,10 @@ def marked(work: Workspace, entry: MarkEntry, numbered: Numbered) -> None:
         return
     if entry.instance is not None:
         work.assets[entry.asset] = _instance(work, asset, entry, entry.instance, numbered)
+        if entry.kind == "skip":
+            skip_instance(work, entry.asset, entry.instance, numbered.seq)
+        elif entry.kind == "missing":
+            want_instance(work, entry.asset, entry.instance)
         _tell(work, entry, numbered, withdrawn=NOTHING)
         return
     mark = Mark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, unix(numbered.at))

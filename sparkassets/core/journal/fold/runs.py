@@ -313,7 +313,33 @@ def to_align(work: Workspace, asset: AssetState, uri: str, found: Instance) -> A
     if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
         return asset
     others = [each for each in asset.instances if each.end != found.end]
-    return replace(asset, instances=tuple(sorted([*others, found], key=lambda each: each.end)[-INSTANCES:]))
+    ascending = sorted([*others, found], key=lambda each: each.end)
+    kept = ascending[-INSTANCES:]
+    if all(each.skipped for each in kept):  # the newest success stands for all of them
+        kept = [*[each for each in ascending if not each.skipped][-1:], *kept]
+    return replace(asset, instances=tuple(kept))
+
+
+def want_instance(work: Workspace, name: str, interval: tuple[int, int]) -> None:
+    """Takes back what `skip_instance` recorded of an interval."""
+    for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
+        asset = work.assets.get(each)
+        if asset is not None and any(known.skipped for known in asset.instances):
+            kept = (known for known in asset.instances if not (known.skipped and known.end == interval[1]))
+            work.assets[each] = replace(asset, instances=tuple(kept))
+
+
+def skip_instance(work: Workspace, name: str, interval: tuple[int, int], seq: int) -> None:
+    """Records for consumers that are aligned to the asset, or to one of its outlets, that an interval brought nothing.
+
+    What was published for the interval before stays.
+    """
+    for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
+        asset = work.assets.get(each)
+        if asset is None or any(known.end == interval[1] and not known.skipped for known in asset.instances):
+            continue
+        skipped = Instance(*interval, seq, None, None, skipped=True)
+        work.assets[each] = to_align(work, asset, asset.spec.uri, skipped)
 
 
 def last_run(

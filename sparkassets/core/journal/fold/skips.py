@@ -9,7 +9,7 @@ from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import ClaimEntry, Numbered, SkippedEntry
 from sparkassets.core.journal.fold import consumption, losses, made, requests, withheld
 from sparkassets.core.journal.fold.failures import after_blocks
-from sparkassets.core.journal.fold.runs import forget_failures, further, still_stale
+from sparkassets.core.journal.fold.runs import forget_failures, further, skip_instance, still_stale
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.state import AssetState, LastSkip
 
@@ -33,6 +33,8 @@ def skipped(work: Workspace, entry: SkippedEntry, numbered: Numbered) -> None:
         additions=asset.additions.without(entry.blocks),
         skip=LastSkip(entry.run, numbered.seq, unix(numbered.at), entry.reason, entry.invocation),
     )
+    if entry.blocks.is_everything and claim is not None and claim.request.interval is not None:
+        skip_instance(work, entry.asset, claim.request.interval, numbered.seq)
     for uri in asset.spec.named:
         consumption.forget(work, uri)
     if entry.blocks.is_everything and after.failed:

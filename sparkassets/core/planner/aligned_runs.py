@@ -1,0 +1,182 @@
+"""What an upstream's run of a tick published, for consumers that are aligned to it; what became of it where nothing.
+
+A run that was skipped, by its code or by a person, has nothing new, so the one before it stands for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from sparkassets.core.instants import instant, unix
+from sparkassets.core.journal.iterations import published_by
+from sparkassets.core.journal.state import AssetState, Instance
+from sparkassets.core.journal.withheld import Withheld
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.timing import due_ticks
+from sparkassets.core.planner.withheld import accepting, held
+from sparkassets.core.runs import Pin
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.timetables import Slot
+from sparkassets.frozen import frozen
+
+MOST_SKIPPED = 10_000
+"""Skipped runs in a row behind which the one that published is looked for."""
+
+Ticks = dict[str, tuple[int, ...]]
+"""Aligned inlet to the ends of its intervals that are due, as far as anybody asked; the same for all blocks."""
+
+
+def _newest_over(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+    timetable = context.project.assets[inlet.name].schedule.timetable
+    return timetable.last_over(instant(end)) if timetable is not None else None
+
+
+def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+    """The upstream's run that is read at ``end``: the newest that is over and was not skipped."""
+    slot, looked = _newest_over(context, inlet, end), 0
+    while slot is not None and looked < MOST_SKIPPED and _is_skipped(context, inlet, slot):
+        slot, looked = _newest_over(context, inlet, unix(slot.end) - 1), looked + 1
+    return slot
+
+
+@frozen
+class Published:
+    """What the upstream's run of a slot published.
+
+    Attributes:
+        pin: What a consumer reads of it; None where it is not there.
+        since: Where that run stands for several intervals, when the first of them begins; Unix seconds.
+        lacking: The partitions that are not there, where the upstream has some.
+    """
+
+    pin: Pin | None = None
+    since: int | None = None
+    lacking: PartitionSet | None = None
+
+
+def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: bool = False) -> Published:
+    """What is there of the upstream's run of ``slot``: with ``some`` also where only a part of its partitions is."""
+    upstream, end = context.project.assets[inlet.name], unix(slot.end)
+    if upstream.partitioning.is_partitioned:
+        parts = _parts(upstream, slot)
+        there = parts & context.dataset(inlet).coverage
+        lacking = parts - there - _skipped_parts(context, upstream)
+        is_there = bool(there) if some else bool(there or not parts) and not lacking
+        return Published(_pin(context, upstream, inlet, parts)) if is_there else Published(lacking=lacking)
+    found = _instance(context, inlet, end)
+    if found is None or found.skipped:
+        return Published()
+    iteration = published_by(context.state.assets[inlet.name].iterations, found.version)
+    pin = Pin(inlet.uri, found.seq, found.table_id, found.version, iteration=iteration)
+    return Published(pin, None if found.start == unix(slot.start) else found.start)
+
+
+def _parts(upstream: AssetSpec, slot: Slot) -> PartitionSet:
+    """The partitions that the run of ``slot`` computes."""
+    return upstream.partitioning.cover(PartitionSet.span(unix(slot.start), unix(slot.end)))
+
+
+def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
+    """The partitions of the upstream that are skipped and not there, by its runs or by a person."""
+    waived = context.waived
+    return waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited(upstream) if waived else NOTHING
+
+
+def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
+    """Whether the upstream's run of ``slot`` brought nothing, as its code or a person said."""
+    upstream = context.project.assets[inlet.name]
+    if upstream.partitioning.is_partitioned:
+        parts = _parts(upstream, slot) if context.waived else NOTHING
+        return bool(parts) and not parts - _skipped_parts(context, upstream)
+    found = _instance(context, inlet, unix(slot.end))
+    return found is not None and found.skipped
+
+
+def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, Published] | None:
+    """The newest of the upstream's runs up to ``slot`` of which something is there, and what."""
+    timetable = context.project.assets[inlet.name].schedule.timetable
+    found = published(context, inlet, slot, some=True)
+    while found.pin is None:
+        end = last_published(context, inlet, slot)
+        earlier = timetable.last_over(instant(end)) if timetable is not None and end is not None else None
+        if earlier is None or earlier.end >= slot.end:
+            return None
+        slot, found = earlier, published(context, inlet, earlier, some=True)
+    return slot, found
+
+
+def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
+    """The end of the newest that the upstream published before ``slot``; None where there is none."""
+    if context.project.assets[inlet.name].partitioning.is_partitioned:
+        extent = context.dataset(inlet).coverage.clip(None, unix(slot.start)).extent
+        return None if extent is None else extent[1]
+    state, end = context.state.assets.get(inlet.name), unix(slot.end)
+    instances = reversed(state.instances if state is not None else ())
+    return next((each.end for each in instances if not each.skipped and each.end < end), None)
+
+
+def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> Pin:
+    """These partitions at the newest version; where no column tells them the newest iteration that is of them."""
+    if upstream.partitioning.has_columns:
+        return context.pin(inlet, parts)
+    known = context.state.assets[inlet.name]
+    newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
+    if newest is None:
+        return Pin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
+    return Pin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
+
+
+def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> Instance | None:
+    state = context.state.assets.get(inlet.name)
+    instances = state.instances if state is not None else ()
+    at = bisect_left(instances, end, key=lambda each: each.end)
+    return instances[at] if at < len(instances) and instances[at].end == end else None
+
+
+@frozen
+class Fate:
+    """What became of the upstream's run of a slot that is not there.
+
+    Attributes:
+        text: For a sentence; empty when it is still to come.
+        settled: Whether it comes only if a person says so: it is withheld, or no run stands for it any more.
+    """
+
+    text: str = ""
+    settled: bool = False
+
+
+def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> Fate:
+    """What became of the upstream's run of ``slot``; ``lacking`` is what it has not computed of its partitions."""
+    upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
+    timetable = upstream.schedule.timetable
+    if state is None or timetable is None:
+        return Fate()
+    maker = context.state.assets.get(upstream.maker, state)
+    if lacking is not None:
+        records = (each for each in reversed(maker.withheld) if not each.skipped)
+        record = next((each for each in records if each.blocks.overlaps(lacking)), None)
+        if record is not None:
+            return Fate(_withheld(context, maker, record, lacking), settled=True)
+        return Fate(", which failed" if state.failed_blocks.overlaps(lacking) else "")
+    if inlet.name not in ticks:
+        due = due_ticks(context, upstream, timetable, state)
+        ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
+    end, coming = unix(slot.end), ticks[inlet.name]
+    record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
+    if record is not None:
+        return Fate(_withheld(context, maker, record, EVERYTHING), settled=True)
+    if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
+        interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
+        command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
+        return Fate(f", which published nothing: {command}", settled=True)
+    if not state.failed or not coming:
+        return Fate()
+    return Fate(", which failed" if end == coming[0] else ", which comes after one that failed")
+
+
+def _withheld(context: PlanningContext, maker: AssetState, record: Withheld, lacking: PartitionSet) -> str:
+    named = held(context, context.asset(maker.name), maker).to_name(record.blocks & lacking)
+    return f", which is withheld ({record.text}): `{accepting(context, maker, record, named=named)}` publishes it"
