@@ -115,6 +115,11 @@ class AnyOf:
 Condition = Leaf | Time | AllOf | AnyOf
 
 
+def datasets(condition: Condition) -> list[Leaf]:
+    """The datasets that a condition names: those whose updates count, then those of its timers."""
+    return [*condition.leaves(), *(each.without for each in condition.times() if each.without is not None)]
+
+
 def join_all(conditions: Iterable[Condition]) -> Condition:
     """All of the conditions, flattened and without repetition; a single one is itself."""
     children: dict[Leaf | Time | AnyOf, None] = {}

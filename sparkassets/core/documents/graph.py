@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sparkassets.core.conditions import AllOf, AnyOf, Condition, Leaf, Time
 from sparkassets.core.instants import Duration
+from sparkassets.core.planner.wording import named
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 from sparkassets.frozen import frozen
 
@@ -95,9 +96,12 @@ def _gates(
                 nodes.setdefault(start, Node(start, start, "dataset"))
                 edges.append(Edge(start, end, "triggers"))
         case Time():
-            clock = Node(f"{path}timetable", condition.timetable.describe(), "timetable")
+            label = condition.timetable.describe() if condition.without is None else named(condition)
+            clock = Node(f"{path}timetable", label, "timetable")
             nodes[clock.id] = clock
             edges.append(Edge(clock.id, end, "triggers"))
+            if condition.without is not None:
+                _gates(condition.without, clock.id, f"{clock.id}/", project, nodes, edges)
         case AllOf() | AnyOf():
             gate = _gate(condition, path)
             nodes[gate.id] = gate

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, NoReturn
 
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
+from sparkassets.core.conditions import datasets
 from sparkassets.core.credentials import secret_in_text
 from sparkassets.core.extras import check_extra, too_deep
 from sparkassets.core.instants import parse_instant, unix
@@ -215,7 +216,7 @@ def _is_name(project: ProjectSpec, target: str) -> bool:
 def _identities(project: ProjectSpec) -> set[str]:
     """Those of the assets, and those that conditions name."""
     conditions = [asset.schedule.condition for asset in project.assets.values()]
-    awaited = {leaf.ref for each in conditions if each is not None for leaf in each.leaves() if leaf.is_uri}
+    awaited = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
     return awaited | {asset.uri for asset in project.assets.values()}
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
+from sparkassets.core.conditions import datasets
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.planner.context import Decision, PlanningContext
 from sparkassets.core.planner.decision import decide
@@ -143,8 +144,7 @@ def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
 def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
     """The datasets that a decision for the asset looks at."""
     condition = asset.schedule.condition
-    leaves = [*condition.leaves(), *(each.without for each in condition.times())] if condition is not None else []
-    named = {project.heard(asset.name, leaf) for leaf in leaves if leaf is not None}
+    named = {project.heard(asset.name, leaf) for leaf in (datasets(condition) if condition is not None else ())}
     return named | {inlet.uri for inlet in asset.inlets.values()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from sparkassets.core.conditions import datasets
 from sparkassets.core.spec.model import AssetSpec
 
 
@@ -21,7 +22,7 @@ def upstream(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]]:
         if asset.maker:
             edges[asset.name] = (asset.maker,) if asset.maker in assets else ()
             continue
-        leaves = list(asset.schedule.condition.leaves()) if asset.schedule.condition else []
+        leaves = datasets(asset.schedule.condition) if asset.schedule.condition else []
         found = dict.fromkeys([*asset.inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)])
         uris = [assets[name].uri for name in found if name in assets] + [leaf.ref for leaf in leaves if leaf.is_uri]
         for uri in uris:

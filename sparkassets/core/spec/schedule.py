@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sparkassets.core.conditions import Leaf, join_any
+from sparkassets.core.conditions import Leaf, datasets, join_any
 from sparkassets.core.conditions.parse import UnreadableConditionError, is_time_text, parse_condition
 from sparkassets.core.instants import instant, unix
 from sparkassets.core.registered import Factory
@@ -136,7 +136,7 @@ def _from_condition(
 
     try:
         condition = parse_condition(written, clock)
-        leaves = iter([*condition.leaves(), *(each.without for each in condition.times() if each.without)])
+        leaves = iter(datasets(condition))
     except UnreadableConditionError as refused:
         condition, leaves = None, iter(refused.leaves)
         for error in refused.errors:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from sparkassets.core.conditions.parse import parse_condition
 from sparkassets.core.documents.graph import Edge, Node, graph_document, graph_of
+from sparkassets.core.spec.graph import upstream
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import asset, clock, project, source
@@ -48,6 +49,26 @@ def test_a_condition_becomes_gates_and_a_timetable_a_node():
         Edge("nightly/timetable", "nightly", "triggers"),
         Edge("nightly", "last", "reads"),
     )
+
+
+def test_a_timer_leads_from_the_dataset_without_whose_update_it_passes():
+    timer = parse_condition(
+        {"any": ["a", {"without": "b", "for": "1d"}, {"without": "x-drop://c", "for": "2h"}]}, clock
+    )
+    spec = project(source("a"), source("b"), asset("c", "a", by=None, schedule=Schedule(None, timer, "…")))
+    graph = graph_of(spec)
+    assert {node.id: node.label for node in graph.nodes if node.kind == "timetable"} == {
+        "c/any/2/timetable": "1d without b",
+        "c/any/3/timetable": "2h without x-drop://c",
+    }
+    assert {(edge.start, edge.end) for edge in graph.edges if edge.end != "c"} == {
+        ("a", "c/any"),
+        ("c/any/2/timetable", "c/any"),
+        ("b", "c/any/2/timetable"),
+        ("c/any/3/timetable", "c/any"),
+        ("x-drop://c", "c/any/3/timetable"),
+    }
+    assert upstream(spec.assets)["c"] == ("a", "b")
 
 
 def test_a_uri_that_an_asset_writes_is_that_asset():
