@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -80,6 +81,22 @@ def put_aside_torn(table: Path) -> None:
             each.replace(each.with_name(f".{each.name}.torn"))
             if re.fullmatch(_CHECKPOINT, each.name):
                 (table / LOG / LAST_CHECKPOINT).unlink(missing_ok=True)
+
+
+def copy_whole(table: Path, to: Path) -> None:
+    """Copies the log of a table to another folder as `put_aside_torn` would leave it.
+
+    Raises:
+        OSError: It cannot be read, or not be written there.
+    """
+    broken = {each.name for each in torn(table)}
+    if any(re.fullmatch(_CHECKPOINT, name) for name in broken):
+        broken.add(LAST_CHECKPOINT)
+    (to / LOG).mkdir(parents=True)
+    for each in (table / LOG).iterdir():
+        if each.name not in broken and each.is_file():
+            with suppress(FileNotFoundError):  # another driver tidies up
+                shutil.copyfile(each, to / LOG / each.name)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.errors import StateError
 from sparkassets.files.reach import for_deltalake
 from sparkassets.ports import Damage, JournalImage, Upgrade
 from sparkassets.state import refusals
@@ -47,9 +48,11 @@ class DeltaStore:
     def create(self, *, project: str) -> None:
         """Creates both tables; of two processes that do so at once one creates them, and both go on.
 
-        What a power failure left torn at the end of their logs is put aside: nobody had acted upon it.
+        What a power failure left torn at the end of their logs is put aside: nobody had acted upon it. Nothing is
+        touched where the rest could not be read either.
         """
         if not self._journal.is_open:
+            self._check_mended(project)
             for table in (self._journal, self._watermarks.table, self._base.table):
                 table.mend()
         if not self.exists():
@@ -62,18 +65,28 @@ class DeltaStore:
 
     def check(self, *, project: str) -> None:
         """A look at the journal's log."""
-        refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
+        try:
+            refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
+        except StateError:
+            self._check_mended(project)
+            raise
 
     def read(self, *, project: str) -> JournalImage:
         """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
+        try:
+            return self._read(project)
+        except StateError:
+            self._check_mended(project)  # what the next run will say, which mends what is torn
+            raise
+
+    def _read(self, project: str) -> JournalImage:
         journal = self._open_journal()
         refusals.check_project(self._location.uri, journal.properties, project=project)
         snapshot, snapshot_seq = self._watermarks.read()
         with journal.lock:
             journal.refresh()
             if journal.last_seq < snapshot_seq:
-                why = f"it ends at entry {journal.last_seq}, but the snapshot stands for entry {snapshot_seq}"
-                raise refusals.damaged(journal.uri, why)
+                raise refusals.behind(journal.uri, journal.last_seq, snapshot_seq)
             if snapshot_seq + 1 < journal.begins:
                 snapshot, snapshot_seq = self._base.read()
                 journal.refresh()
@@ -208,6 +221,16 @@ class DeltaStore:
         return changed
 
     # ------------------------------------------------------------------ inside
+
+    def _check_mended(self, project: str) -> None:
+        """Looks whether the state can be read once what is torn at the end of its logs is put aside.
+
+        Raises:
+            StateError: It cannot, so that a person has to look at it as it is.
+        """
+        from sparkassets.state.rehearsal import check_mended
+
+        check_mended(self._location.uri, self._journal, self._watermarks.table, self._base.table, project=project)
 
     @cached_property
     def _options(self) -> Mapping[str, str]:

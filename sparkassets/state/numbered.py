@@ -6,9 +6,11 @@ a commit is never retried by deltalake, and every commit is followed by a refres
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +210,18 @@ class NumberedTable:
         if self._folder is not None:
             with refusals.writing(self.uri):
                 durable.put_aside_torn(self._folder)
+
+    @contextmanager
+    def mended(self) -> Iterator[NumberedTable | None]:
+        """The table as `mend` will leave it, for a look; None where nothing of its log is torn."""
+        if self._folder is None or not durable.torn(self._folder):
+            yield None
+            return
+        with TemporaryDirectory(prefix="sparkassets-") as folder:
+            durable.copy_whole(self._folder, Path(folder))
+            yield NumberedTable(
+                folder, app_id=self.app_id, columns=self.columns, options=self._options, repair=self._repair
+            )
 
     def create(self, properties: Mapping[str, str]) -> None:
         """Creates the table, empty, or opens the one that another process has just created.

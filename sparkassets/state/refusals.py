@@ -89,6 +89,11 @@ def torn(table: str, name: str) -> StateError:
     )
 
 
+def behind(table: str, last_seq: int, snapshot_seq: int) -> StateError:
+    """The journal lacks entries that a snapshot was made of."""
+    return damaged(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
+
+
 def unsettled(table: str, error: BaseException) -> StateError:
     """The disk took a commit and did not keep it."""
     return StateError(

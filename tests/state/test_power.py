@@ -198,3 +198,33 @@ def test_a_disk_that_does_not_keep_a_commit(state, monkeypatch):
     assert it.value.hint == "look after the disk, and start again: what was recorded is found"
     monkeypatch.undo()
     assert DeltaStore(str(state)).read(project="p").commit == NEWEST + 1
+
+
+def whole(state: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(state)): path.read_bytes() for path in state.rglob("*") if path.is_file()}
+
+
+def refused(state: Path, *, project: str = "p") -> str:
+    """What who reads and who writes is told alike, while nothing changes."""
+    before, said = whole(state), set()
+    for step in ("check", "read", "create"):
+        with pytest.raises(StateError) as error:
+            getattr(DeltaStore(str(state)), step)(project=project)
+        said.add(str(error.value))
+    assert whole(state) == before
+    assert len(said) == 1
+    return said.pop()
+
+
+@pytest.mark.parametrize("tear", TEARS.values(), ids=TEARS)
+def test_nothing_is_put_aside_where_the_snapshot_stands_for_what_is_torn(state, tear):
+    DeltaStore(str(state)).save_snapshot([SnapshotRow("a", None, None, NEWEST, NEWEST)], seq=NEWEST)
+    tear(entry(state, NEWEST))
+    said = refused(state)
+    assert f"it ends at entry {NEWEST - 1}, but the snapshot stands for entry {NEWEST}" in said
+
+
+@pytest.mark.parametrize("tear", TEARS.values(), ids=TEARS)
+def test_nothing_is_put_aside_of_another_project(state, tear):
+    tear(entry(state, NEWEST))
+    assert "belongs to the project 'p'" in refused(state, project="other")
