@@ -70,10 +70,10 @@ def gates(case: Case, course: Course) -> Course:
         return course.noted(gated.notes)
     if not first.blocks:
         return course
-    holes = case.pending.holes
-    waiting = fills_nothing(case.context, case.asset, first.blocks & holes)
+    holes, open_now = case.pending.holes, first.blocks - course.barred
+    waiting = fills_nothing(case.context, case.asset, open_now & holes)
     forced = first.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
-    gated = gate(case.context, case.asset, first.blocks - course.barred - holes, first.since, emptied=forced)
+    gated = gate(case.context, case.asset, open_now - holes, first.since, emptied=forced)
     if gated.ready is first.blocks and not (gated.waiting or gated.notes or waiting):
         return course
     kept = replace(first, blocks=gated.ready, notes=(*first.notes, *gated.notes))

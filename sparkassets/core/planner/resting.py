@@ -21,10 +21,11 @@ def resting(case: Case, course: Course) -> Course:
     waiting += _later(case, found.later | course.later)
     if not course.runs and not waiting:
         waiting.append(_up_to_date(case))
-    waiting += lacks_the_newest(case.context, case.asset, found.ahead)
+    told = PartitionSet.union(each.blocks for each in waiting if not each.blocks.is_everything)
+    waiting += lacks_the_newest(case.context, case.asset, found.ahead - told)
     waiting += skipped(case.context, case.asset, case.state)
     for inlet, lost, gone in kept(case.context, case.asset, case.state.coverage):
-        if rest := lost - (course.due - found.failed):
+        if rest := lost - (course.due - found.failed) - PartitionSet.union(run.blocks for run in course.runs):
             waiting.append(Waiting(case.asset.name, without(case.context, inlet, gone), None, rest, quiet=True))
     return course.saying(tuple(waiting))
 
