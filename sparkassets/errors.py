@@ -151,6 +151,10 @@ class UnknownRunError(SourceError):
         self.token = token
 
 
+class NoTableError(SourceError):
+    """There is no Delta table by that name, or in that folder; maybe there is something else."""
+
+
 class SessionNeededError(SourceError):
     """A table asks of its readers what a Spark session alone knows.
 

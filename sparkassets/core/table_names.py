@@ -1,13 +1,18 @@
-"""Names of tables in catalogs, as SQL writes them: ``catalog.schema.name``, ``schema.name`` or ``name``."""
+"""Names of tables in catalogs, as SQL writes them: ``catalog.schema.name``, ``schema.name`` or ``name``.
+
+With fields, as in ``lake.raw_{region}``, a name stands for all tables that fit.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from sparkassets.errors import InputError
 
-_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^\s`./\\{}()\[\]*?,;:'\"]+)")
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|((?:[^\s`./\\{}()\[\]*?,;:'\"]|\{[^{}`]*\})+)")
+_FIELD: Final = re.compile(r"(\{[^{}]*\})")
 _MOST: Final = 3
 _PLAIN: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 
@@ -19,8 +24,48 @@ def parse_table(text: str) -> tuple[str, ...]:
     (('main', 'raw', 'events'), ('my-cat', 'raw', 'a`b.c'))
 
     Raises:
-        InputError: It is none.
+        InputError: It is none, or has fields.
     """
+    if has_fields(text):
+        raise InputError(
+            f"{text!r} stands for several tables, and one is written",
+            hint="fields in a name are for a Delta source; a part with braces in it stands in backquotes",
+        )
+    return _parts(text)
+
+
+def has_fields(text: str) -> bool:
+    """Whether it stands for several tables.
+
+    >>> has_fields("lake.raw_{region}"), has_fields("lake.`raw_{region}`")
+    (True, False)
+    """
+    return "{" in re.sub(r"`[^`]*`", "", text)
+
+
+def parse_tables(text: str) -> tuple[str, ...]:
+    """The parts of a name with fields; all but these in lower case, as catalogs keep names.
+
+    >>> parse_tables("main.Raw.Orders_{region}")
+    ('main', 'raw', 'orders_{region}')
+
+    Raises:
+        InputError: It is none, or something else than the schema and the table varies.
+    """
+    if "`" in text:
+        raise InputError(f"{text!r} has backquotes, and a name with fields is written without")
+    parts = tuple("".join(_lowered(part)) for part in _parts(text))
+    if len(parts) == _MOST and "{" in parts[0]:
+        raise InputError(f"the catalog of {text!r} has a field; expected fields in the schema or the name of the table")
+    return parts
+
+
+def _lowered(part: str) -> Iterator[str]:
+    """The pieces of a part of a name, fields as they are."""
+    yield from (piece if piece.startswith("{") else piece.lower() for piece in _FIELD.split(part))
+
+
+def _parts(text: str) -> tuple[str, ...]:
     parts: list[str] = []
     position = 0
     while (found := _PART.match(text, position)) is not None:

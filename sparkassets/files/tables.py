@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sparkassets.core.patterns import PathPattern, hidden
 from sparkassets.core.phrases import writable
@@ -23,22 +23,28 @@ def list_folders(pattern: PathPattern, *, skipped: Skipped) -> list[str] | None:
     """
     root = local_path(pattern.root)
     names = _in_store(pattern.root) if root is None else _on_disk(root, skipped)
-    found = [""]
     try:
-        for depth in range(1, pattern.fixed_folders + 1):
-            found = [
-                os.path.join(folder, name)  # noqa: PTH118  of a URI
-                for folder in found
-                for name in names(folder)
-                if not hidden(name) and pattern.enters(depth, name)
-            ]
+        matching = matches(pattern, lambda folder: (name for name in names(folder) if not hidden(name)))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SourceError(f"cannot list '{pattern.root}': {error.strerror or error}") from error
-    matching = [folder for folder in found if pattern.match(folder) is not None]
     skipped.undecodable.extend(folder for folder in matching if writable(folder) != folder)
     return sorted(folder for folder in matching if writable(folder) == folder)
+
+
+def matches(pattern: PathPattern, names: Callable[[str], Iterable[str]]) -> list[str]:
+    """What matches, relative to the pattern's root.
+
+    Args:
+        pattern: Of fields and no ``**``.
+        names: What is directly in each; the root is the empty text.
+    """
+    found = [""]
+    for depth in range(1, pattern.fixed_folders + 1):
+        entered = ((folder, name) for folder in found for name in names(folder) if pattern.enters(depth, name))
+        found = [f"{folder}/{name}" if folder else name for folder, name in entered]
+    return [each for each in found if pattern.match(each) is not None]
 
 
 def _on_disk(root: str, skipped: Skipped) -> Callable[[str], Iterator[str]]:

@@ -53,7 +53,7 @@ def _files(source: AssetSpec, position: Mapping[str, Any], parts: PartitionSet) 
     partitioning = source.partitioning
     if parts.is_everything or not partitioning.is_partitioned or source.storage is None:
         return {key: seen for key, seen in position.items() if seen and key != BASE and not is_of_file(key)}
-    pattern = PathPattern.parse(source.storage.path, partitioning.segment_columns)
+    pattern = PathPattern.parse(source.storage.as_path, partitioning.segment_columns)
     slots = {key: FileSlot.of_key(key, partitioning) for key in position}
     return {
         key: position[key]

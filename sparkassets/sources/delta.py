@@ -23,7 +23,7 @@ from sparkassets.delta.log import Commit, DeltaLog
 from sparkassets.delta.parts import FileParts
 from sparkassets.delta.properties import FEED
 from sparkassets.delta.tables import is_table, load_table
-from sparkassets.errors import SourceError
+from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
 from sparkassets.sources.delta_changes import Changes, TableParts
@@ -315,13 +315,13 @@ class _Look:
         except DeltaError as error:
             raise unreadable(self.path, error) from error
         if self.version is not None:
-            raise SourceError(
+            raise NoTableError(
                 f"the source '{self.asset.name}' vanished: there is no Delta table at '{self.path}' any more",
                 hint="bring it back, or take the asset and what reads it out of the project",
             )
         local = Path(self.path)
         if "://" not in self.path and (local.is_file() or (local.is_dir() and any(local.iterdir()))):
-            raise SourceError(
+            raise NoTableError(
                 f"the source '{self.asset.name}' is not a Delta table: '{self.path}' has no _delta_log",
                 hint="write 'source: csv', 'json' or 'parquet' for a folder of files",
             )

@@ -1,55 +1,112 @@
-"""What is new, changed or gone among the Delta tables that the path of one source stands for."""
+"""What is new, changed or gone among the Delta tables that the path, or the name, of one source stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final, Protocol
 
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.phrases import few, writable
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
-from sparkassets.delta.errors import unreadable
-from sparkassets.delta.tables import is_table
-from sparkassets.errors import SourceError
+from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
+from sparkassets.core.spec.table_sets import TableSet
+from sparkassets.errors import NoTableError
 from sparkassets.files import Skipped
 from sparkassets.files.tables import list_folders
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation
-from sparkassets.sources.delta import DeltaObserver
+from sparkassets.ports import Observation, SourceObserver
 from sparkassets.sources.files import unlisted
 from sparkassets.sources.missing import missing_root
 
 _NAMED = 5
 """How many tables are listed by name."""
+_ALONE: Final = SourceSpec("delta")
+"""What each of them is."""
 
 
 @frozen
 class _Slot:
-    """The tables of one slot, by their folders; ``time`` is as of `PathPattern.time`."""
+    """The tables of one slot; ``time`` is as of `PathPattern.time`, a table is named as `TableSet.place` takes it."""
 
     segment: Segment
     time: tuple[int, int]
-    folders: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
 
 
 @frozen
 class _LeftOut:
-    """The folders that are left out: without a table, without a partition, or of a segment that is not listed."""
+    """What is left out: what is no Delta table, has no partition, or is of a segment that is not listed."""
 
     bare: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
 
-class TableSetObserver:
-    """Looks at each table that the path stands for as at a Delta source of its own.
+@frozen
+class _Seen:
+    """One table as it is now.
 
-    The cursor's keys are those of the slots (`FileSlot`). Its values are the positions of the slot's tables by their
-    folders, or empty once a slot's segment has left the list: what was there is told anew when it is listed again.
+    Attributes:
+        position: Of what is recorded; empty of one that was never seen.
+        changed: Whether it holds other rows than at the position before.
+        unseen: Why a session alone can look at it; empty where somebody did.
     """
+
+    position: Mapping[str, Any]
+    changed: bool = False
+    unseen: str = ""
+
+
+class TableListing(Protocol):
+    """Lists what may be tables of a set: folders, or what a catalog has."""
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """What is listed, and what is said of one that is no Delta table."""
+
+    def listed(self, asset: AssetSpec, tables: TableSet, skipped: Skipped, *, seen: bool) -> list[str] | Observation:
+        """Whatever may be one of them, as `TableSet.place` takes it; what is observed where nothing can be listed.
+
+        Args:
+            asset: The source.
+            tables: Where they are.
+            skipped: Gets what is listed but cannot be read.
+            seen: Whether an earlier look found any.
+
+        Raises:
+            SourceError: Their root is not there, or cannot be listed.
+        """
+
+
+class ListedFolders:
+    """The folders of tables at paths; implements `TableListing`."""
+
+    nouns = ("folder", "without a Delta table")
+
+    def listed(self, asset: AssetSpec, tables: TableSet, skipped: Skipped, *, seen: bool) -> list[str] | Observation:
+        """As `TableListing` has it."""
+        folders = list_folders(tables.pattern, skipped=skipped)
+        if folders is not None:
+            return folders
+        return Observation(asset.name, NOTHING, notes=(missing_root(asset.name, tables.pattern, seen=seen),))
+
+
+class TableSetObserver:
+    """Looks at each table of a set as at a Delta source of its own; implements `ports.SourceObserver`.
+
+    The cursor's keys are those of the slots (`FileSlot`). Its values are the positions of the slot's tables, or empty
+    once a slot's segment has left the list: what was there is told anew when it is listed again.
+
+    Args:
+        listing: Lists them.
+        observer: Looks at each.
+    """
+
+    def __init__(self, listing: TableListing, observer: SourceObserver) -> None:
+        self._listing = listing
+        self._observer = observer
 
     def observe(
         self,
@@ -65,101 +122,93 @@ class TableSetObserver:
         """The partitions whose tables are new, changed, made anew or gone; None when none is.
 
         ``extra`` counts the ``tables`` in what changed, and names the first that are left out (``ignored``,
-        ``ignored_count``).
+        ``ignored_count``). ``unseen`` is set where a session alone can look at some, or at all of them.
 
         Raises:
-            SourceError: The folder of the tables is not there or cannot be listed, or a table cannot be read.
+            SourceError: What holds the tables is not there or cannot be listed, or a table cannot be read.
         """
         del table_id, version, coverage, viewed  # the cursor knows every table
-        if asset.storage is None:
-            raise SourceError(f"the source '{asset.name}' has no path")
-        partitioning = asset.partitioning
-        pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
-        skipped = Skipped()
-        folders = list_folders(pattern, skipped=skipped)
-        if folders is None:
-            note = missing_root(asset.name, pattern, seen=bool(cursor))
-            return Observation(asset=asset.name, changed=NOTHING, notes=(note,))
-        slots, left_out = _group(pattern, partitioning, folders)
+        tables, partitioning, skipped = TableSet.of(asset), asset.partitioning, Skipped()
+        found = self._listing.listed(asset, tables, skipped, seen=bool(cursor))
+        if isinstance(found, Observation):
+            return found
+        slots, left_out = _group(tables.pattern, partitioning, found)
         news: dict[str, Any] = {}
         changed: list[_Slot] = []
-        for key, slot in slots.items():
+        unseen: dict[str, str] = {}
+        for key, slot in list(slots.items()):
             known = cursor.get(key) or {}
-            seen = {folder: _look(asset, pattern, folder, known.get(folder), now) for folder in slot.folders}
-            positions = {folder: position for folder, (position, _) in seen.items()}
+            seen = {each: self._look(asset, tables.place(each), known.get(each), now) for each in slot.tables}
+            left_out.bare.extend(each for each, one in seen.items() if one is None)
+            there = {each: one for each, one in seen.items() if one is not None}
+            if not there:
+                del slots[key]
+                continue
+            unseen |= {each: one.unseen for each, one in there.items() if one.unseen}
+            positions = {each: one.position for each, one in there.items() if one.position}
             if positions != known:
                 news[key] = positions
-            if positions.keys() != known.keys() or any(has_news for _, has_news in seen.values()):
+            if positions.keys() != known.keys() or any(one.changed for one in there.values()):
                 changed.append(slot)
         others = unlisted(partitioning, [key for key in cursor if key not in slots])
         forgotten = {key: "" for key in others if cursor[key]}
         gone = [key for key in cursor if key not in slots and key not in others]
-        notes = _notes(asset, left_out, skipped)
+        notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen)
         if not (news or gone or forgotten or notes):
             return None
         present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone)
-        were = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots_gone if slot is not None)
+        were = PartitionSet.union(slot.parts(tables.pattern, partitioning) for slot in slots_gone if slot is not None)
         return Observation(
             asset=asset.name,
             changed=PartitionSet.of_slots((slot.segment, slot.time) for slot in changed),
             removed=partitioning.admits(were) - present,
             cursor={**news, **forgotten, **dict.fromkeys(gone)},
-            extra={"tables": sum(len(slot.folders) for slot in changed), **_ignored(left_out, skipped)},
+            extra={"tables": sum(len(slot.tables) for slot in changed), **_ignored(left_out, skipped)},
             notes=notes,
+            unseen=next(iter(unseen.values()), ""),
         )
 
+    def _look(
+        self, asset: AssetSpec, place: StorageLocation, known: Mapping[str, Any] | None, now: datetime
+    ) -> _Seen | None:
+        """One table; None where there is none."""
+        known = known or {}
+        table = replace(asset, storage=place, partitioning=UNPARTITIONED, source=_ALONE, views={})
+        try:
+            seen = self._observer.observe(
+                table,
+                table_id=known.get("table_id"),
+                version=known.get("version"),
+                cursor=known,
+                coverage=NOTHING,
+                viewed={},
+                now=now,
+            )
+        except NoTableError:
+            return None
+        if seen is None or seen.unseen:
+            return _Seen(known, unseen="" if seen is None else f"{place.shown}: {seen.unseen}")
+        if seen.version is None:
+            return None if not known else _Seen(known)
+        position = {**known, **seen.cursor, "table_id": seen.table_id, "version": seen.version}
+        return _Seen({key: value for key, value in position.items() if value is not None}, seen.whole)
 
-def _group(
-    pattern: PathPattern, partitioning: Partitioning, folders: Sequence[str]
-) -> tuple[dict[str, _Slot], _LeftOut]:
-    """The tables by the key of their slot, and the folders that are left out."""
+
+def _group(pattern: PathPattern, partitioning: Partitioning, found: Sequence[str]) -> tuple[dict[str, _Slot], _LeftOut]:
+    """What may be tables by the key of their slot, and what is left out."""
     slots: dict[str, _Slot] = {}
     left_out, lists = _LeftOut(), partitioning.lists()
-    for folder in folders:
-        segment, time = pattern.segment(folder), pattern.time(pattern.match(folder) or "", partitioning)
+    for each in found:
+        segment, time = pattern.segment(each), pattern.time(pattern.match(each) or "", partitioning)
         if segment is None or not lists(segment):
-            left_out.others.append(folder)
+            left_out.others.append(each)
         elif time is None:
-            left_out.unnamed.append(folder)
-        elif not _is_table(f"{pattern.root}/{folder}"):
-            left_out.bare.append(folder)
+            left_out.unnamed.append(each)
         else:
             key = FileSlot(segment, None if partitioning.time is None else time[0]).key
-            slots.setdefault(key, _Slot(segment, time)).folders.append(folder)
+            slots.setdefault(key, _Slot(segment, time)).tables.append(each)
     return slots, left_out
-
-
-def _is_table(path: str) -> bool:
-    from deltalake.exceptions import DeltaError
-
-    try:
-        return is_table(path)
-    except DeltaError as error:
-        raise unreadable(path, error) from error
-
-
-def _look(
-    asset: AssetSpec, pattern: PathPattern, folder: str, known: Mapping[str, Any] | None, now: datetime
-) -> tuple[Mapping[str, Any], bool]:
-    """The position of one table now, and whether it holds other rows than at the position before."""
-    path, known = f"{pattern.root}/{folder}", known or {}
-    table = replace(asset, storage=StorageLocation(path, path), partitioning=UNPARTITIONED, views={})
-    seen = DeltaObserver().observe(
-        table,
-        table_id=known.get("table_id"),
-        version=known.get("version"),
-        cursor=known,
-        coverage=NOTHING,
-        viewed={},
-        now=now,
-    )
-    if seen is None:
-        return known, False
-    if seen.version is None:
-        raise SourceError(f"the table '{path}' of the source '{asset.name}' went away while it was looked at")
-    position = {**known, **seen.cursor, "table_id": seen.table_id, "version": seen.version}
-    return {key: value for key, value in position.items() if value is not None}, seen.whole
 
 
 def _ignored(left_out: _LeftOut, skipped: Skipped) -> dict[str, Any]:
@@ -168,20 +217,30 @@ def _ignored(left_out: _LeftOut, skipped: Skipped) -> dict[str, Any]:
     return {"ignored": [writable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
 
 
-def _notes(asset: AssetSpec, left_out: _LeftOut, skipped: Skipped) -> tuple[str, ...]:
+def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
+    """Which tables a session alone can look at."""
+    if not unseen:
+        return ()
+    return (
+        f"not looked at without a Spark session (`plan --spark` starts one): {few([*unseen.values()], most=_NAMED)}",
+    )
+
+
+def _notes(asset: AssetSpec, left_out: _LeftOut, skipped: Skipped, nouns: tuple[str, str]) -> tuple[str, ...]:
     """What is left out, and why."""
+    noun, bare = nouns
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     told = (
-        (left_out.bare, "folder", "without a Delta table"),
-        (left_out.unnamed, "folder", f"whose name tells no {by}"),
-        (left_out.others, "folder", f"of no segment of {columns}"),
-        (skipped.undecodable, "folder", "whose name is not UTF-8"),
+        (left_out.bare, noun, bare),
+        (left_out.unnamed, noun, f"whose name tells no {by}"),
+        (left_out.others, noun, f"of no segment of {columns}"),
+        (skipped.undecodable, noun, "whose name is not UTF-8"),
         (skipped.outside, "link", "out of the source's folder"),
     )
     return tuple(
-        f"{len(paths):,} {noun}{'' if len(paths) == 1 else 's'} {why} left out:"
+        f"{len(paths):,} {what}{'' if len(paths) == 1 else 's'} {why} left out:"
         f" {few([writable(path) for path in sorted(paths)], most=_NAMED)}"
-        for paths, noun, why in told
+        for paths, what, why in told
         if paths
     )

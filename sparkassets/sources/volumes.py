@@ -13,6 +13,7 @@ from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning,
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
 from sparkassets.core.runs import Pin, Position, Volume
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.table_sets import TableSet
 from sparkassets.core.spec.view_ids import view_id
 from sparkassets.delta.errors import reason
 from sparkassets.delta.feed import table_changes
@@ -41,7 +42,7 @@ class ReadVolumes:
             if asset.storage is None or (source is not None and source.kind == "events"):
                 self._known[key] = Volume()
             elif source is not None and source.kind == "tables":
-                self._known[key] = self._of_tables(asset, asset.storage.path, pin, known)
+                self._known[key] = self._of_tables(asset, pin, known)
             elif source is not None and source.kind != "delta":
                 self._known[key] = self._of_files(asset, source, pin, known)
             else:
@@ -73,15 +74,14 @@ class ReadVolumes:
         read = files.holding(parts, partitioning=partitioning)
         return Volume(sum(file.size for file in read), len(read))
 
-    def _of_tables(self, asset: AssetSpec, path: str, pin: Pin, known: AssetState) -> Volume:
+    def _of_tables(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
         """The files of each pinned table of a source that stands for several."""
-        partitioning = asset.partitioning
-        pattern = PathPattern.parse(path, partitioning.segment_columns)
+        partitioning, tables = asset.partitioning, TableSet.of(asset)
         size = count = 0
         for each in known_tables(known.position, partitioning):
-            if not pin.parts.overlaps(each.slot.parts(pattern, partitioning)):
+            if not pin.parts.overlaps(each.slot.parts(tables.pattern, partitioning)):
                 continue
-            read = self._of_version(f"{pattern.root}/{each.relative}", each.table_id, each.version)
+            read = self._of_version(tables.place(each.relative).path, each.table_id, each.version)
             if read.bytes is None:
                 return read
             size, count = size + read.bytes, count + (read.files or 0)

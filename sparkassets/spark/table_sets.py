@@ -1,4 +1,4 @@
-"""The Delta tables that the path of one source stands for, read as one."""
+"""The Delta tables that the path, or the name, of one source stands for, read as one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.patterns import FileSlot, KnownTable, PathPattern, known_tables
-from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.patterns import FileSlot, KnownTable, known_tables
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.source import path_columns
-from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.core.spec.table_sets import TableSet
+from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.spark import sqltext
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.files import field_literals
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, Any]) -> DataFrame:
-    """The rows of the pinned tables, each at its version, with the fields of their paths as columns.
+    """The rows of the pinned tables, each at its version, with the fields of their paths or names as columns.
 
     Columns of these names in the tables themselves give way to them. A column that a table lacks is NULL in its rows.
 
@@ -38,23 +39,21 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
     tables = sorted(known_tables(pinned, asset.partitioning), key=lambda each: each.relative)
     if not tables:
         return _with_fields(_no_rows(session, asset), None, asset)
-    frames = [_with_fields(_rows(session, asset, each), each.slot, asset) for each in tables]
+    several = TableSet.of(asset)
+    frames = [_with_fields(_rows(session, asset, several, each), each.slot, asset) for each in tables]
     try:
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     except Exception as error:
         raise run_error(error, what=f"the tables of the source {asset.name!r} do not fit each other") from error
 
 
-def _rows(session: SparkSession, asset: AssetSpec, known: KnownTable) -> DataFrame:
-    if asset.storage is None:
-        raise SourceError(f"the source {asset.name!r} has no path")
-    root = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns).root
-    path = f"{root}/{known.relative}"
-    table = opened(session, Relation(StorageLocation(path, path)))
+def _rows(session: SparkSession, asset: AssetSpec, tables: TableSet, known: KnownTable) -> DataFrame:
+    place = tables.place(known.relative)
+    table = opened(session, Relation(place))
     if table is None or table.table_id != known.table_id:
         what = "is gone" if table is None else "was re-created"
         raise SourceChangedError(
-            f"the table {path!r} of {asset.name!r} {what} since the run was planned", source=asset.name
+            f"the table {place.shown!r} of {asset.name!r} {what} since the run was planned", source=asset.name
         )
     return table.rows(session, known.version)[0]
 

@@ -67,12 +67,19 @@ class Computing:
     def observer(self, asset: AssetSpec) -> SourceObserver | None:
         """Who looks at a source; None for what has nothing to look at."""
         if not asset.is_named:
-            found = observer(asset, texts=_Texts(self.workplace))
-            is_table = asset.source is not None and asset.source.kind == "delta" and not asset.views
-            return _Either(found, self.workplace) if is_table and found is not None else found
+            texts = _Texts(self.workplace)
+            return observer(asset, texts=texts, by_session=lambda plain: _Either(plain, self.workplace))
+        if asset.source is None:
+            return None
         from sparkassets.spark.catalogs.looking import NamedObserver
 
-        return NamedObserver(self.workplace) if asset.source is not None else None
+        alone = NamedObserver(self.workplace)
+        if asset.source.kind == "delta":
+            return alone
+        from sparkassets.sources.table_sets import TableSetObserver
+        from sparkassets.spark.catalogs.listing import ListedTables
+
+        return TableSetObserver(ListedTables(self.workplace), alone)
 
     def targets(self) -> TargetObserver:
         """Who looks at assets' own tables."""

@@ -1,8 +1,11 @@
 """What a Spark session alone sees is named by the plan, which starts none."""
 
 import json
+import shutil
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from tests.delta.spark_tables import write_log
 
@@ -72,6 +75,30 @@ def test_where_everything_is_seen_there_is_nothing_to_say(shop, asked, said):
 
 def test_the_status_says_it_too(home, said):
     assert f"far: not looked at: {FAR}, so that a Spark session alone sees it" in said("status")[1]
+
+
+def test_of_several_tables_those_that_are_seen_are_planned(tmp_path, home, asked, said):
+    """One of the tables at paths asks for a session; those in a catalog are not even listed without one."""
+    for region in ("de", "nl"):
+        write_deltalake(tmp_path / "lake" / f"raw_{region}", pa.table({"x": [1]}))
+    shutil.copytree(tmp_path / "far", tmp_path / "lake" / "raw_fr")
+    by = "partition: {segments: runtime, column: region}\n"
+    several = f"asset: raw\nsource: delta\npath: ../lake/raw_{{region}}\n{by}"
+    named = f"---\nasset: named\nsource: delta\ntable: lake.raw_{{region}}\n{by}"
+    copies = [f"---\nasset: of_{name}\n{by}inlets: [{name}]\npython: jobs.all:{name}\n" for name in ("raw", "named")]
+    (tmp_path / "conf/assets.yml").write_text(several + named + "".join(copies))
+    (tmp_path / "conf/jobs").mkdir()
+    (tmp_path / "conf/jobs/all.py").write_text("def raw(raw): ...\ndef named(named): ...\n")
+    (tmp_path / "conf/project.yml").write_text("project: p\nassets: [assets.yml]\npython: [jobs]\n")
+    plan = asked("plan")
+    table = tmp_path / "lake" / "raw_fr"
+    assert plan["needs_session"] == [
+        {"asset": "raw", "reason": f"{table}: {FAR}"},
+        {"asset": "named", "reason": "its tables are in a catalog"},
+    ]
+    assert [(run["asset"], run["partitions"]["count"]) for run in plan["runs"]] == [("of_raw", 2)]
+    noted = f"raw: not looked at without a Spark session (`plan --spark` starts one): {table}: {FAR}"
+    assert noted in said("status")[1].replace("\n", "")
 
 
 def test_text_files_that_nobody_has_read_yet_are_counted(tmp_path, monkeypatch, asked, said):

@@ -60,12 +60,12 @@ def test_parses(text, root, fields, is_pattern):
                 "  hint: a field is written {day} or {day:%Y%m%d}"
             ),
         ),
-        ("l/{}.csv", "'{}' in the path is not a field; expected {day} or {day:%Y%m%d}"),
-        ("l/{2day}", "'{2day}' in the path is not a field; expected {day} or {day:%Y%m%d}"),
+        ("l/{}.csv", "'{}' is not a field; expected {day} or {day:%Y%m%d}"),
+        ("l/{2day}", "'{2day}' is not a field; expected {day} or {day:%Y%m%d}"),
         (
             "l/*.{csv,json}",
             (
-                "'{csv,json}' in the path is not a field; expected {day} or {day:%Y%m%d}\n"
+                "'{csv,json}' is not a field; expected {day} or {day:%Y%m%d}\n"
                 "  hint: alternatives are not supported; write '*'"
             ),
         ),
@@ -80,11 +80,11 @@ def test_parses(text, root, fields, is_pattern):
         ),
         ("l/{day:%Y/%Y%m%d}", "the field '{day:%Y/%Y%m%d}' has '%Y' twice\n  hint: write '*' where it repeats"),
         ("l/{day:%Y*%m}", "the field '{day:%Y*%m}' holds a glob\n  hint: write '*' outside the braces"),
-        ("l/{day}/{day}.csv", "the path has the field {day} twice\n  hint: write '*' where it repeats"),
+        ("l/{day}/{day}.csv", "the field {day} is there twice\n  hint: write '*' where it repeats"),
         (
             "l/{day}/{hour}.csv",
             (
-                "the path has the fields {day} and {hour}, but at most one field is time\n"
+                "there are the fields {day} and {hour}, but at most one field is time\n"
                 "  hint: a field of segments has the name of a dimension's column; write '*' for what does not matter"
             ),
         ),
@@ -122,7 +122,7 @@ def test_refuses_with_the_offending_piece(text, expected):
             "l/*.csv",
             UTC_DAYS,
             (
-                "the path 'l/*.csv' does not say which day a file belongs to\n"
+                "'l/*.csv' does not say which day a file belongs to\n"
                 "  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}"
             ),
         ),
@@ -130,7 +130,7 @@ def test_refuses_with_the_offending_piece(text, expected):
             "l/{day}.csv",
             None,
             (
-                "the path's field {day} needs a partition\n"
+                "the field {day} needs a partition\n"
                 "  hint: add 'partition: {by: day, column: day}', or write '*' for the field"
             ),
         ),
@@ -138,31 +138,28 @@ def test_refuses_with_the_offending_piece(text, expected):
             "l/{date}.csv",
             UTC_DAYS,
             (
-                "the path's field {date} is not the partition's column 'day'\n"
-                "  hint: write {day} in the path, or 'column: date' in the partition"
+                "the field {date} is not the partition's column 'day'\n"
+                "  hint: write {day} instead, or 'column: date' in the partition"
             ),
         ),
         (
             "l/{day:%Y%m}.csv",
             UTC_DAYS,
             (
-                "the path's field {day} has %Y %m, which does not tell one day\n"
+                "the field {day} has %Y %m, which does not tell one day\n"
                 "  hint: write {day:%Y%m%d}, or {day} for 2013-01-05"
             ),
         ),
         (
             "l/{w:%G-%m}.csv",
             TimePartition("week", "UTC"),
-            (
-                "the path's field {w} has %G %m, which does not tell one week\n"
-                "  hint: write {w:%G-W%V}, or {w} for 2013-W01"
-            ),
+            ("the field {w} has %G %m, which does not tell one week\n  hint: write {w:%G-W%V}, or {w} for 2013-W01"),
         ),
         (
             "l/{hour:x}.csv",
             TimePartition("hour", "UTC"),
             (
-                "the path's field {hour} has no directive, which does not tell one hour\n"
+                "the field {hour} has no directive, which does not tell one hour\n"
                 "  hint: write {hour:%Y%m%d%H}, or {hour} for 2013-01-05T06"
             ),
         ),
@@ -495,16 +492,13 @@ def test_the_key_of_a_slot_is_read_back(segment, start):
         ),
         (
             "l/{region}*.csv",
-            ("nothing in the path tells where {region} ends and * begins\n  hint: write what stands between them"),
+            ("nothing tells where {region} ends and * begins\n  hint: write what stands between them"),
         ),
         (
             "l/{tenant}{region}.csv",
-            (
-                "nothing in the path tells where {tenant} ends and {region} begins\n"
-                "  hint: write what stands between them"
-            ),
+            ("nothing tells where {tenant} ends and {region} begins\n  hint: write what stands between them"),
         ),
-        ("l/{region}/{region}.csv", "the path has the field {region} twice\n  hint: write '*' where it repeats"),
+        ("l/{region}/{region}.csv", "the field {region} is there twice\n  hint: write '*' where it repeats"),
     ],
 )
 def test_refuses_segments_that_cannot_be_told(text, expected):
@@ -519,7 +513,7 @@ def test_every_dimension_of_segments_has_a_field():
     with pytest.raises(PatternError) as error:
         pattern.check_segments([REGIONS, TENANTS])
     assert message(error) == (
-        "the path 'l/{region}/*.csv' does not say which tenant a file belongs to\n"
+        "'l/{region}/*.csv' does not say which tenant a file belongs to\n"
         "  hint: write {tenant} where a segment such as 'a' stands in it"
     )
 

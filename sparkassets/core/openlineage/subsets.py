@@ -169,7 +169,7 @@ def _stretch(each: Stretch) -> Condition:
 
 def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None:
     """Of files where they are, of tables by their columns."""
-    is_files = source.source is not None and source.source.kind not in ("delta", "events")
+    is_files = source.source is not None and source.source.kind not in ("delta", "events") and not source.is_named
     if not is_files or source.storage is None or source.in_paths is not None:
         return of_parts(parts, source.partitioning)
     pattern = PathPattern.parse(source.storage.path, source.partitioning.segment_columns)

@@ -56,7 +56,7 @@ class TimeField:
         name, colon, form = piece[1:-1].partition(":")
         if not _NAME.fullmatch(name):
             hint = "alternatives are not supported; write '*'" if "," in name else None
-            raise PatternError(f"'{piece}' in the path is not a field; expected {{day}} or {{day:%Y%m%d}}", hint=hint)
+            raise PatternError(f"'{piece}' is not a field; expected {{day}} or {{day:%Y%m%d}}", hint=hint)
         if colon and not form:
             raise PatternError(f"the field '{piece}' has no format after ':'", hint=f"write {{{name}}} for the key")
         parts = tuple(re.findall(r"%.?|[^%]+", form, re.DOTALL))

@@ -221,9 +221,7 @@ class PathPattern:
                 name = self.field.name
                 segments = f"add 'partition: {{segments: runtime, column: {name}}}'"
                 days = f"add 'partition: {{by: day, column: {name}}}', or write '*' for the field"
-                raise PatternError(
-                    f"the path's field {{{name}}} needs a partition", hint=segments if of == "table" else days
-                )
+                raise PatternError(f"the field {{{name}}} needs a partition", hint=segments if of == "table" else days)
             return
         form = _FORMATS[partition.precision]
         name = partition.column or (self.field.name if self.field else partition.name)
@@ -231,22 +229,22 @@ class PathPattern:
         plain = ":" not in key
         if self.field is None:
             raise PatternError(
-                f"the path {self.text!r} does not say which {partition.noun} a {of} belongs to",
+                f"{self.text!r} does not say which {partition.noun} a {of} belongs to",
                 hint=f"write {{{name}}} where {key} stands in it, or {{{name}:{form}}}" if plain else write,
             )
         if self.field.name != name:
             raise PatternError(
-                f"the path's field {{{self.field.name}}} is not the partition's column {name!r}",
-                hint=f"write {{{name}}} in the path, or 'column: {self.field.name}' in the partition",
+                f"the field {{{self.field.name}}} is not the partition's column {name!r}",
+                hint=f"write {{{name}}} instead, or 'column: {self.field.name}' in the partition",
             )
         if not self.field.parts and not plain:
             raise PatternError(
-                f"the path's field {{{name}}} stands for keys such as {key}, which are no file names", hint=write
+                f"the field {{{name}}} stands for keys such as {key}, which are no file names", hint=write
             )
         if not self.field.determines(partition.precision):
             given = " ".join(f"%{letter}" for letter in self.field.directives) or "no directive"
             raise PatternError(
-                f"the path's field {{{name}}} has {given}, which does not tell one {partition.noun}",
+                f"the field {{{name}}} has {given}, which does not tell one {partition.noun}",
                 hint=f"{write}, or {{{name}}} for {key}" if plain else write,
             )
 
@@ -259,7 +257,7 @@ class PathPattern:
         for each in partitions:
             if each.column not in self.fields:
                 raise PatternError(
-                    f"the path {self.text!r} does not say which {each.column} a {of} belongs to",
+                    f"{self.text!r} does not say which {each.column} a {of} belongs to",
                     hint=f"write {{{each.column}}} where a segment{_such_as(each)} stands in it",
                 )
 
@@ -382,11 +380,11 @@ def _one_field(tokens: Sequence[Token]) -> TimeField | None:
     names = [token.name for token in tokens if not isinstance(token, str)]
     fields = [token for token in tokens if isinstance(token, TimeField)]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise PatternError(f"the path has the field {{{twice}}} twice", hint="write '*' where it repeats")
+        raise PatternError(f"the field {{{twice}}} is there twice", hint="write '*' where it repeats")
     if len(fields) > 1:
         listed = " and ".join(f"{{{field.name}}}" for field in fields)
         raise PatternError(
-            f"the path has the fields {listed}, but at most one field is time",
+            f"there are the fields {listed}, but at most one field is time",
             hint="a field of segments has the name of a dimension's column; write '*' for what does not matter",
         )
     _check_ends(tokens)
@@ -400,7 +398,7 @@ def _check_ends(tokens: Sequence[Token]) -> None:
         open_ = [isinstance(each, SegmentField) or each in {"*", "?"} for each in (first, second)]
         if all(open_) and not (isinstance(first, str) and isinstance(second, str)):
             raise PatternError(
-                f"nothing in the path tells where {pieces[0]} ends and {pieces[1]} begins",
+                f"nothing tells where {pieces[0]} ends and {pieces[1]} begins",
                 hint="write what stands between them",
             )
 

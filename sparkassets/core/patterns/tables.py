@@ -1,4 +1,4 @@
-"""The tables of a source whose path has fields, as its cursor keeps them."""
+"""The tables of a source whose path or name has fields, as its cursor keeps them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class KnownTable:
     """One table at the version that was seen last.
 
     Attributes:
-        slot: The partitions that its path tells.
-        relative: Its folder, from the pattern's root.
+        slot: The partitions that its path or name tells.
+        relative: Its folder from the pattern's root; in a catalog the names on the way, with slashes between.
     """
 
     slot: FileSlot

@@ -194,7 +194,7 @@ def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) ->
     if keys.outlets is not None:
         return None
     if keys.table is not None:
-        return named_table(keys.table)
+        return named_table(keys.table, several=source is not None and source.kind == "tables")
     if keys.path is None and (source or keys.write == "self"):
         return None
     given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")

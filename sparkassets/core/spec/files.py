@@ -761,7 +761,10 @@ class AssetFile(_Map):
     path: Maybe[Text] = Field(
         default=None, description="Where it is written, or where a source is; from the project's folder."
     )
-    table: Maybe[Text] = Field(default=None, description=_TABLE)
+    table: Maybe[Text] = Field(
+        default=None,
+        description=f"{_TABLE} Of a Delta source it may have fields, as lake.raw_{{region}}: all tables that fit.",
+    )
     source: Maybe[Literal[True, "delta", "csv", "json", "parquet"]] = Field(
         default=None,
         description=(

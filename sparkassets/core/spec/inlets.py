@@ -39,7 +39,7 @@ _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
 """2024: the longest block of every grain lies in it, or in the 400 blocks that are looked at."""
 _SAMPLED_BLOCKS: Final = 400
 
-_PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path")
+_PARTITION_KEYS: Final = ("partition", "timezone", "start", "end", "path", "table")
 _NO_TABLE: Final = {"events": "is known by its events only", "tables": "stands for several"}
 """Why a source has no changes to be read, by its kind; of files their kind says it."""
 _OWN: Final = "asset {!r} cannot be its own inlet"
@@ -234,7 +234,7 @@ class _Inlet:
             overlap = None if given.overlap is None else self._positive(at / "overlap", given.overlap)
             return ReadAfter(given.after, overlap)
         source = self.other.source
-        if source is not None and source.kind != "delta" and self.other.sure("source", "path"):
+        if source is not None and source.kind != "delta" and self.other.sure("source", "path", "table"):
             told = _NO_TABLE.get(source.kind, f"is {source.kind} files")
             rows = "tables" if source.kind == "tables" else "files"
             after = f"read: {{after: <column>}} reads new rows of {rows}"

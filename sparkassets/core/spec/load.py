@@ -396,18 +396,20 @@ def _judge_together(
 
 def _judge_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
     """Refuses what is written where something else is; links are followed when the project is loaded."""
-    sure = {name: asset for name, asset in assets.items() if files.drafts[name].sure("path", "write", "source")}
+    told = ("path", "table", "write", "source")
+    sure = {name: asset for name, asset in assets.items() if files.drafts[name].sure(*told)}
     state = (state_place(project.keys.state, root=project.root), state_shown(project.keys.state))
-    spots = {name: _spot(files.drafts[name].at, "path", "asset") for name in sure}
+    spots = {name: _spot(files.drafts[name].at, "path", "table", "asset") for name in sure}
     own = _spot(project.at, "state", "project")
     for found in overlaps(storage_uses(root=project.root, state=state, folders=_folders(project), assets=sure)):
         at, other = (spots[place.asset] if place.asset else own for place in (found.place, found.other))
-        told = "" if found.other.role in ("root", "code") else str(other.location)
-        at.problem(found.sentence(told), hint=found.hint)
+        where = "" if found.other.role in ("root", "code") else str(other.location)
+        at.problem(found.sentence(where), hint=found.hint)
 
 
-def _spot(at: At, key: str, instead: str) -> At:
-    return at / (key if (at / key).exists else instead)
+def _spot(at: At, *keys: str) -> At:
+    """The first of the keys that is there, else the last."""
+    return at / next((key for key in keys if (at / key).exists), keys[-1])
 
 
 def _folders(project: ProjectDraft) -> tuple[str, ...]:

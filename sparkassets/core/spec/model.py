@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Literal
+from typing import Final, Literal
 
 from sparkassets.core.conditions import Condition, Leaf
 from sparkassets.core.definitions import Definition
@@ -20,7 +20,7 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.table_names import written
+from sparkassets.core.table_names import parse_tables, written
 from sparkassets.core.timetables import Timetable
 from sparkassets.core.validations import Rule, digest_of
 from sparkassets.core.writes import SelfWritten, Write
@@ -37,8 +37,9 @@ NotifyOn = Literal["failure", "withheld", "late", "recovery"]
 SourceKind = Literal["events", "delta", "tables", "csv", "json", "parquet"]
 
 NOWHERE = Location("")
-_NAMED = "table://"
 """The location of what no file says."""
+NAMED: Final = "table://"
+"""What the place of a table begins with that a catalog knows by name; the name follows."""
 
 
 @frozen
@@ -48,7 +49,7 @@ class StorageLocation:
     Attributes:
         path: Absolute local path or object-store URI; of a table in a catalog ``table://<name>``, which is no place.
         given: The text of the YAML (relative to the project file), or ``<warehouse>/<asset>``; the default identity.
-        table: The parts of its name in a catalog; empty of what is at a path.
+        table: The parts of its name in a catalog, for several tables with fields; empty of what is at a path.
     """
 
     path: str
@@ -62,7 +63,16 @@ class StorageLocation:
         >>> StorageLocation.named(("main", "raw", "events"))
         StorageLocation(path='table://main.raw.events', given='main.raw.events', table=('main', 'raw', 'events'))
         """
-        return cls(f"{_NAMED}{written(table)}", written(table), table)
+        return cls(f"{NAMED}{written(table)}", written(table), table)
+
+    @classmethod
+    def several(cls, text: str) -> StorageLocation:
+        """The tables that a name with fields stands for.
+
+        Raises:
+            InputError: It is no name of tables.
+        """
+        return cls(f"{NAMED}{text}", text, parse_tables(text))
 
     @property
     def shown(self) -> str:
@@ -73,6 +83,18 @@ class StorageLocation:
     def recorded(self) -> str:
         """What tells in the journal whether it is elsewhere now; no path is recorded like a name."""
         return self.path if self.table else self.given
+
+    @property
+    def as_path(self) -> str:
+        """It as a path that can be compared and may have fields: of a table how many parts its name has, and these.
+
+        >>> StorageLocation.named(("main", "Raw", "events")).as_path, StorageLocation("/lake/a", "a").as_path
+        ('table://3/main/raw/events', '/lake/a')
+        """
+        if not self.table:
+            return self.path
+        parts = (part if "{" in part else part.lower() for part in self.table)
+        return f"{NAMED}{len(self.table)}/{'/'.join(parts)}"
 
     def moved(self, path: str) -> StorageLocation:
         """What is called the same, and is at a path.
@@ -99,7 +121,7 @@ class SourceSpec:
 
     Attributes:
         kind: ``events`` when nothing is observed and only ``events add`` tells of updates; ``tables`` of several Delta
-            tables, whose path has fields.
+            tables, whose path or name has fields.
         options: Options of Spark's reader.
         settle_seconds: What was updated more lately than this is left alone.
     """

@@ -54,7 +54,7 @@ def compile_partition(
         keys: Its keys.
         within: The asset's own zone and bounds.
         source: How others write it, if they do.
-        pattern: Its path, for a source of files.
+        pattern: Its path, for a source of files; its path or name, for one of several tables.
     """
     field = pattern.field.name if pattern and pattern.field else None
     dimensions = _dimensions(at / "partition", keys, within=within, field=field)
@@ -64,9 +64,10 @@ def compile_partition(
     partitioning = _product(dimensions)
     if source is None and partitioning.time is not None:
         _check_segment_columns(dimensions)
-    if at.document.failed.isdisjoint({"partition", "path", "source"}):
+    if at.document.failed.isdisjoint({"partition", "path", "table", "source"}):
         if pattern:
-            _check_pattern(at, pattern, partitioning, of="table" if source and source.kind == "tables" else "file")
+            of = "table" if source and source.kind == "tables" else "file"
+            _check_pattern(at / ("path" if keys.table is None else "table"), pattern, partitioning, of=of)
         for dimension in dimensions:
             if isinstance(dimension.found, TimePartition):
                 _check_time(dimension.at, dimension.found, keys, source)
@@ -177,7 +178,7 @@ def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning, *, 
         pattern.check(partitioning.time, of=of)
         pattern.check_segments(partitioning.segments, of=of)
     except PatternError as error:
-        (at / "path").problem(str(error.args[0]), hint=error.hint)
+        at.problem(str(error.args[0]), hint=error.hint)
 
 
 def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collection[str]) -> None:

@@ -9,9 +9,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from sparkassets.core.spec.document import At, Document
 from sparkassets.core.spec.files import ProjectFile
+from sparkassets.core.spec.model import NAMED
 from sparkassets.core.spec.paths import absolute
 from sparkassets.core.spec.scalars import substitute
-from sparkassets.core.spec.storage import NAMED
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.table_names import written
 from sparkassets.core.variables import PROFILE, Known

@@ -1,14 +1,17 @@
-"""Assets that others write: which keys have a meaning for them, and their path patterns."""
+"""Assets that others write: which keys have a meaning for them, and the patterns of their paths and names."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from sparkassets.core.patterns import PathPattern, PatternError
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, SegmentsMap
-from sparkassets.core.spec.model import AssetSpec, SourceKind, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, SourceKind, SourceSpec, StorageLocation
 from sparkassets.core.spec.times import seconds
+from sparkassets.core.table_names import has_fields
+from sparkassets.errors import InputError
 
 FILE_KINDS: Final = frozenset({"csv", "json", "parquet"})
 
@@ -34,7 +37,7 @@ _OF_WRITERS: Final = (
 _GLOBS: Final = "*?["
 _PATTERN_MARKS: Final = "{" + _GLOBS
 _VARYING: Final = FILE_KINDS | {"tables"}
-"""Kinds of sources whose paths have fields."""
+"""Kinds of sources whose paths, or names, have fields."""
 
 
 def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
@@ -64,9 +67,9 @@ def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
 
 def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
     """The path of files, or of tables that share a naming convention; None for others, whose paths may not vary."""
-    if keys.path is None:
-        return None
     kind = _kind(keys)
+    if keys.path is None:
+        return _pattern_of_names(at, keys) if kind == "tables" and keys.table is not None else None
     if kind == "tables" and (mark := next((each for each in _GLOBS if each in keys.path), None)):
         message = f"the path of Delta tables varies by its fields alone, but holds {mark!r}"
         (at / "path").text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
@@ -83,6 +86,18 @@ def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
     return None
 
 
+def _pattern_of_names(at: At, keys: AssetFile) -> PathPattern | None:
+    """The name in a catalog of several tables; None where `check_table` refuses it."""
+    text = keys.table or ""
+    try:
+        return replace(PathPattern.parse(StorageLocation.several(text).as_path, _segment_columns(keys)), text=text)
+    except PatternError as error:
+        (at / "table").problem(str(error.args[0]), hint=error.hint)
+    except InputError:
+        pass
+    return None
+
+
 def _segment_columns(keys: AssetFile) -> list[str]:
     written = keys.partition if isinstance(keys.partition, list) else [keys.partition]
     return [each.column for each in written if isinstance(each, SegmentsMap) and each.column is not None]
@@ -93,7 +108,8 @@ def _kind(keys: AssetFile) -> SourceKind:
         kind: SourceKind = "delta" if keys.path or keys.table else "events"
     else:
         kind = keys.source  # type: ignore[assignment] # the bool is True only
-    return "tables" if keys.source and kind == "delta" and "{" in (keys.path or "") else kind
+    varies = "{" in keys.path if keys.path is not None else has_fields(keys.table or "")
+    return "tables" if keys.source and kind == "delta" and varies else kind
 
 
 def _refuse_source_keys(at: At) -> None:
@@ -114,11 +130,11 @@ def plain_text(value: str | float) -> str:
 
 
 def path_columns(asset: AssetSpec) -> dict[str, str]:
-    """The columns that the fields of a source's path are, with their types, that of time first; else none."""
+    """The columns that the fields of a source's path or name are, with their types, that of time first; else none."""
     if asset.storage is None or asset.source is None or asset.source.kind not in _VARYING:
         return {}
     partitioning = asset.layout
-    pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
+    pattern = PathPattern.parse(asset.storage.as_path, partitioning.segment_columns)
     segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
     if pattern.field is None or partitioning.time is None:
         return segments

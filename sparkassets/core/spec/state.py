@@ -7,8 +7,8 @@ from typing import Final
 from sparkassets.core.instants import DAY
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import ProjectFile, StateMap
+from sparkassets.core.spec.model import NAMED
 from sparkassets.core.spec.paths import absolute
-from sparkassets.core.spec.storage import NAMED
 from sparkassets.core.spec.times import seconds
 from sparkassets.core.table_names import written
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from sparkassets.core.patterns import PathPattern
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody
+from sparkassets.core.spec.model import NAMED, AssetSpec, ProjectSpec, PythonBody, StorageLocation
 from sparkassets.core.table_names import parse_table
-from sparkassets.core.table_names import written as named
 from sparkassets.frozen import frozen
 
 _SCHEMES: Final = {
@@ -23,8 +22,6 @@ _SCHEMES: Final = {
     **dict.fromkeys(("abfs", "abfss", "azure", "adl", "wasb", "wasbs"), "az"),
 }
 """Schemes of one store that different libraries call differently."""
-NAMED: Final = "table://"
-"""What the place of a table begins with that a catalog knows by name; the name follows."""
 _OF_THE_STATE: Final = ("journal", "watermarks")
 
 
@@ -156,7 +153,7 @@ def storage_uses(
     for asset in assets.values():
         if asset.storage is None:
             continue
-        path, shown = asset.storage.path, asset.storage.given
+        path, shown = asset.storage.as_path, asset.storage.given
         if asset.source is None:
             # of one run only one transaction lands in a table, so that its outlets cannot share one
             appended = asset.write is not None and asset.write.only_adds and not asset.maker
@@ -183,19 +180,20 @@ def sharing(project: ProjectSpec, asset: str) -> tuple[str, ...]:
     own = project.assets[asset].storage
     if own is None:
         return (asset,)
-    place = written(own.path)
+    place = written(own.as_path)
     writers = (each for each in project.assets.values() if each.source is None and each.storage is not None)
     return (asset, *(each.name for each in writers if each.name != asset and _is_at(each, place)))
 
 
 def _is_at(asset: AssetSpec, place: Site) -> bool:
-    return asset.storage is not None and written(asset.storage.path) == place
+    return asset.storage is not None and written(asset.storage.as_path) == place
 
 
 def _tables_of(place: str) -> Iterator[str]:
     """The places of the tables of a state in a catalog; of another one the place itself."""
     schema = schema_of(place)
-    yield from (f"{NAMED}{named((*schema, table))}" for table in _OF_THE_STATE) if schema else (place,)
+    tables = (StorageLocation.named((*schema, table)).as_path for table in _OF_THE_STATE)
+    yield from tables if schema else (place,)
 
 
 def overlaps(places: Sequence[StorageUse], locate: Callable[[str], Site] = written) -> Iterator[Overlap]:

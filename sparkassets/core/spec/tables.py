@@ -1,21 +1,21 @@
-"""Tables that a catalog knows by name: what an asset may say of one, and what needs a path."""
+"""Tables that a catalog knows by name: what an asset may say of one or several, and what needs a path."""
 
 from __future__ import annotations
 
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, WriteMap
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.core.table_names import parse_table
+from sparkassets.core.table_names import has_fields, parse_table
 from sparkassets.errors import InputError
 
 _STAND_IN = ("unnamed",)
 """In place of what is no name, which is refused where it stands."""
 
 
-def named_table(text: str) -> StorageLocation:
-    """The location of the table of that name."""
+def named_table(text: str, *, several: bool = False) -> StorageLocation:
+    """The location of the table of that name, or of ``several`` that its fields stand for."""
     try:
-        return StorageLocation.named(parse_table(text))
+        return StorageLocation.several(text) if several else StorageLocation.named(parse_table(text))
     except InputError:
         return StorageLocation.named(_STAND_IN)
 
@@ -26,13 +26,12 @@ def check_table(at: At, keys: AssetFile) -> None:
         return
     place = at / "table"
     try:
-        parse_table(keys.table)
-    except InputError as error:
-        if keys.source and "{" in keys.table:
-            message = "the name of a table cannot have fields: only a folder can be listed for the tables that fit"
-            place.problem(message, hint="give the tables' folders as 'path', such as path: lake/raw_{region}")
+        if keys.source and has_fields(keys.table):
+            StorageLocation.several(keys.table)
         else:
-            place.problem(str(error.args[0]), hint=error.hint)
+            parse_table(keys.table)
+    except InputError as error:
+        place.problem(str(error.args[0]), hint=error.hint)
     if keys.path is not None:
         place.key_problem("'table' and 'path' both say where it is; expected one of them")
     for what in _unfit(keys):

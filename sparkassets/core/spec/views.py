@@ -89,11 +89,11 @@ def _refusal(down: AssetDraft, up: AssetDraft) -> tuple[str, str | None] | None:
     own = down.partitioning
     if up.is_known_by_events:
         return f"{up.name!r} is known by its events only: it has no rows whose values could be asked", None
+    if up.source is not None and up.source.kind == "tables":
+        return f"values are asked of one table, and {up.name!r} stands for several", None
     if up.keys.table is not None:
         message = f"values are asked of tables at a path only, and {up.name!r} is in a catalog"
         return message, "partition it by that column, or copy it by an asset with a 'path'"
-    if up.source is not None and up.source.kind == "tables":
-        return f"values are asked of one table, and {up.name!r} stands for several", None
     if not own.is_partitioned:
         return f"'from' maps partitions, but asset {down.name!r} has none", None
     if own.time is None and len(own.segments) > 1:

@@ -17,7 +17,7 @@ from sparkassets.core.runs import ChangesTold, Pin, Position, Volume, asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.log import Commit
 from sparkassets.delta.looks import Look, refuse_unknown, told_by
-from sparkassets.errors import RunError, SourceError
+from sparkassets.errors import NoTableError, RunError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, Recorded
 from sparkassets.spark.catalogs.changes import told_changes
@@ -70,8 +70,7 @@ class NamedObserver:
             return None
         workplace = self._workplace()
         if workplace is None:
-            note = f"not looked at: {self._why}, so that a Spark session alone sees it (`plan --spark` starts one)"
-            return Observation(asset.name, NOTHING, notes=(note,), unseen=self._why)
+            return unseen(asset, self._why)
         with workplace.entered(asset) as session:
             try:
                 return _Seen(asset, session, table_id, version, cursor, coverage).observation()
@@ -79,6 +78,17 @@ class NamedObserver:
                 raise
             except Exception as error:
                 raise SourceError(f"the source '{asset.name}' cannot be looked at: {first_line(error)}") from error
+
+
+def unseen(asset: AssetSpec, why: str) -> Observation:
+    """What is observed of a source while there is no session.
+
+    Args:
+        asset: The source.
+        why: Why a session alone sees it, as the end of a sentence.
+    """
+    note = f"not looked at: {why}, so that a Spark session alone sees it (`plan --spark` starts one)"
+    return Observation(asset.name, NOTHING, notes=(note,), unseen=why)
 
 
 @frozen
@@ -100,7 +110,7 @@ class _Seen:
         if table is None and self.version is None:
             return Observation(name, NOTHING, notes=(f"there is no table {shown} yet",))
         if table is None:
-            raise SourceError(
+            raise NoTableError(
                 f"the source '{name}' vanished: there is no table {shown} any more",
                 hint="bring it back, or take the asset and what reads it out of the project",
             )

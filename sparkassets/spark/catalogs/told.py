@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.delta.newer import Newer
-from sparkassets.errors import SourceError
+from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.spark.failures import condition, first_line
 from sparkassets.spark.markers import is_bare, said_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
-_NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
+NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
 _A_VIEW: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
 _UNTOLD: Final = {"identityColumns": "identity columns", "generatedColumns": "generated columns"}
 """By the feature of a protocol what a table may have that fills itself."""
@@ -141,7 +141,7 @@ def table_there(session: SparkSession, relation: Relation) -> NamedTable | None:
         _unless_missing(error, session, relation)
         return None
     if detail["format"] != "delta" or not newest:
-        raise SourceError(f"{name} is a table of {detail['format']}, not of Delta")
+        raise NoTableError(f"{name} is a table of {detail['format']}, not of Delta")
     return NamedTable(
         session,
         relation,
@@ -164,14 +164,14 @@ def _unless_missing(error: Exception, session: SparkSession, relation: Relation)
     name, found = relation.storage.shown, condition(error)
     if found in _MISSING:
         return
-    if found in _NO_SCHEMA:
+    if found in NO_SCHEMA:
         hint = f"CREATE SCHEMA {'.'.join(relation.storage.table[:-1])}, or correct the name"
         raise SourceError(f"{name} has no schema to be in: {first_line(error)}", hint=hint) from error
     if found.startswith(_A_VIEW):
-        raise SourceError(f"{name} is a view, not a table of Delta") from error
+        raise NoTableError(f"{name} is a view, not a table of Delta") from error
     kind = _kind(session, relation)
     if kind not in ("", "delta"):
-        raise SourceError(f"{name} is a {'view' if kind == 'view' else f'table of {kind}'}, not of Delta") from error
+        raise NoTableError(f"{name} is a {'view' if kind == 'view' else f'table of {kind}'}, not of Delta") from error
     raise SourceError(f"{name} cannot be looked at: {first_line(error)}") from error
 
 

@@ -81,7 +81,7 @@ a.yml:2:12: the partition has no column: 'replace' works by block and needs the 
         pytest.param(
             "asset: a\nsource: csv\npath: in/{at:%Y%m%d%H}.csv\npartition: {by: '*/15 * * * *', column: at}\n",
             """\
-a.yml:3:7: the path's field {at} has %Y %m %d %H, which does not tell one slot of '*/15 * * * *'
+a.yml:3:7: the field {at} has %Y %m %d %H, which does not tell one slot of '*/15 * * * *'
     path: in/{at:%Y%m%d%H}.csv
           ^^^^^^^^^^^^^^^^^^^^
   hint: write {at:%Y%m%d%H%M}""",
@@ -90,7 +90,7 @@ a.yml:3:7: the path's field {at} has %Y %m %d %H, which does not tell one slot o
         pytest.param(
             "asset: a\nsource: csv\npath: in/{at}.csv\npartition: {by: '0 6 * * *', column: at}\n",
             """\
-a.yml:3:7: the path's field {at} stands for keys such as 2013-01-05T06:00, which are no file names
+a.yml:3:7: the field {at} stands for keys such as 2013-01-05T06:00, which are no file names
     path: in/{at}.csv
           ^^^^^^^^^^^
   hint: write {at:%Y%m%d%H}""",
@@ -99,7 +99,7 @@ a.yml:3:7: the path's field {at} stands for keys such as 2013-01-05T06:00, which
         pytest.param(
             "asset: a\nsource: csv\npath: in/*.csv\npartition: {by: '0 6 * * *', column: at}\n",
             """\
-a.yml:3:7: the path 'in/*.csv' does not say which slot of '0 6 * * *' a file belongs to
+a.yml:3:7: 'in/*.csv' does not say which slot of '0 6 * * *' a file belongs to
     path: in/*.csv
           ^^^^^^^^
   hint: write {at:%Y%m%d%H}""",

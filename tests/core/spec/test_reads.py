@@ -135,21 +135,24 @@ def test_changes_of_what_is_known_by_its_events_only():
     assert "'read: changes' is of a Delta table, but asset 'orders' is known by its events only" in errors(files)
 
 
-TABLES = "asset: orders\nsource: {}\npath: lake/raw_{{region}}\npartition: {{segments: {}, column: region}}"
+TABLES = "asset: orders\nsource: {}\n{}\npartition: {{segments: {}, column: region}}"
+SPELLINGS = ["path: lake/raw_{region}", "table: lake.raw_{region}", "table: main.lake_{region}.raw"]
 
 
 @pytest.mark.parametrize("source", ["delta", "true"])
+@pytest.mark.parametrize("place", SPELLINGS)
 @pytest.mark.parametrize("segments", ["runtime", "[de, nl]"])
-def test_a_path_with_fields_stands_for_tables(source, segments):
-    files = reading("{after: at}", orders=TABLES.format(source, segments))
+def test_a_path_or_a_name_with_fields_stands_for_tables(source, place, segments):
+    files = reading("{after: at}", orders=TABLES.format(source, place, segments))
     orders = compiled(files).assets["orders"]
     assert orders.source is not None
     assert (orders.source.kind, orders.partitioning.segment_columns) == ("tables", ("region",))
 
 
-def test_what_is_of_one_table_is_refused_for_several():
-    told = errors(reading("changes", orders=TABLES.format("delta", "runtime")))
+@pytest.mark.parametrize("place", SPELLINGS)
+def test_what_is_of_one_table_is_refused_for_several(place):
+    told = errors(reading("changes", orders=TABLES.format("delta", place, "runtime")))
     assert "'read: changes' is of a Delta table, but asset 'orders' stands for several" in told
-    files = reading("changes", orders=TABLES.format("delta", "runtime"))
+    files = reading("changes", orders=TABLES.format("delta", place, "runtime"))
     files["a.yml"] = "asset: a\npartition: {by: day, column: day}\ninlets: {orders: {partitions: {from: day}}}\n"
     assert "values are asked of one table, and 'orders' stands for several" in errors(files)

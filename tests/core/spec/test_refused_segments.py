@@ -503,7 +503,7 @@ path: x/{day}.csv
 partition: [{by: day, column: day}, {segments: [de], column: region}]
 """,
             """\
-a.yml:3:7: the path 'x/{day}.csv' does not say which region a file belongs to
+a.yml:3:7: 'x/{day}.csv' does not say which region a file belongs to
     path: x/{day}.csv
           ^^^^^^^^^^^
   hint: write {region} where a segment such as 'de' stands in it
@@ -517,7 +517,7 @@ path: x/{region}/{day}.csv
 partition: {by: day, column: day}
 """,
             """\
-a.yml:3:7: the path has the fields {region} and {day}, but at most one field is time
+a.yml:3:7: there are the fields {region} and {day}, but at most one field is time
     path: x/{region}/{day}.csv
           ^^^^^^^^^^^^^^^^^^^^
   hint: a field of segments has the name of a dimension's column; write '*' for what does not matter

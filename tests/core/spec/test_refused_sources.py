@@ -125,7 +125,7 @@ source: csv
 path: 'x/{day}.csv'
 """,
             """\
-a.yml:3:7: the path's field {day} needs a partition
+a.yml:3:7: the field {day} needs a partition
     path: 'x/{day}.csv'
           ^^^^^^^^^^^^^
   hint: add 'partition: {by: day, column: day}', or write '*' for the field
@@ -140,7 +140,7 @@ path: x/*.csv
 partition: {by: day, column: day}
 """,
             """\
-a.yml:3:7: the path 'x/*.csv' does not say which day a file belongs to
+a.yml:3:7: 'x/*.csv' does not say which day a file belongs to
     path: x/*.csv
           ^^^^^^^
   hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
@@ -155,10 +155,10 @@ path: 'x/{date}.csv'
 partition: {by: day, column: day}
 """,
             """\
-a.yml:3:7: the path's field {date} is not the partition's column 'day'
+a.yml:3:7: the field {date} is not the partition's column 'day'
     path: 'x/{date}.csv'
           ^^^^^^^^^^^^^^
-  hint: write {day} in the path, or 'column: date' in the partition
+  hint: write {day} instead, or 'column: date' in the partition
 """,
             id="a_field_that_is_not_the_column",
         ),
@@ -199,7 +199,7 @@ source: delta
 path: lake/raw_{region}
 """,
             """\
-a.yml:3:7: the path's field {region} needs a partition
+a.yml:3:7: the field {region} needs a partition
     path: lake/raw_{region}
           ^^^^^^^^^^^^^^^^^
   hint: add 'partition: {segments: runtime, column: region}'
@@ -229,7 +229,7 @@ path: lake/raw_{region}
 partition: [{by: day, column: day}, {segments: runtime, column: region}]
 """,
             """\
-a.yml:3:7: the path 'lake/raw_{region}' does not say which day a table belongs to
+a.yml:3:7: 'lake/raw_{region}' does not say which day a table belongs to
     path: lake/raw_{region}
           ^^^^^^^^^^^^^^^^^
   hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
@@ -241,15 +241,42 @@ a.yml:3:7: the path 'lake/raw_{region}' does not say which day a table belongs t
 asset: a
 source: delta
 table: lake.raw_{region}
+partition: [{by: day, column: day}, {segments: runtime, column: region}]
+""",
+            """\
+a.yml:3:8: 'lake.raw_{region}' does not say which day a table belongs to
+    table: lake.raw_{region}
+           ^^^^^^^^^^^^^^^^^
+  hint: write {day} where 2013-01-05 stands in it, or {day:%Y%m%d}
+""",
+            id="partitions_within_tables_of_a_catalog",
+        ),
+        pytest.param(
+            """\
+asset: a
+source: delta
+table: "{region}.lake.raw"
 partition: {segments: runtime, column: region}
 """,
             """\
-a.yml:3:8: the name of a table cannot have fields: only a folder can be listed for the tables that fit
+a.yml:3:8: the catalog of '{region}.lake.raw' has a field; expected fields in the schema or the name of the table
+    table: "{region}.lake.raw"
+           ^^^^^^^^^^^^^^^^^^^
+""",
+            id="catalogs_by_a_field",
+        ),
+        pytest.param(
+            """\
+asset: a
+table: lake.raw_{region}
+""",
+            """\
+a.yml:2:8: 'lake.raw_{region}' stands for several tables, and one is written
     table: lake.raw_{region}
            ^^^^^^^^^^^^^^^^^
-  hint: give the tables' folders as 'path', such as path: lake/raw_{region}
+  hint: fields in a name are for a Delta source; a part with braces in it stands in backquotes
 """,
-            id="tables_of_a_catalog",
+            id="several_tables_written",
         ),
         pytest.param(
             """\

@@ -94,6 +94,6 @@ def test_an_asset_is_not_written_to_the_state():
     """However both are written."""
     spec = compiled({"project.yml": "project: p\nstate: {catalog: main, schema: ops}\n", **SOURCE})
     uses = storage_uses(root=spec.root, state=(spec.state, "main.ops"), folders=(), assets={})
-    taken = StorageUse("target", "table://main.ops.journal", "main.ops.journal", "a")
+    taken = StorageUse("target", "table://3/main/ops/journal", "main.ops.journal", "a")
     (found,) = overlaps([*uses, taken])
     assert found.sentence("").startswith("the target 'main.ops.journal' is also the state 'main.ops'")

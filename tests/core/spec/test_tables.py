@@ -3,6 +3,7 @@
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
+from sparkassets.core.spec.table_sets import TableSet
 from sparkassets.core.table_names import parse_table, quoted, written
 from sparkassets.errors import InputError
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
@@ -54,6 +55,65 @@ def test_a_source_may_be_in_a_catalog(source):
     asset = one(f"asset: a\nsource: {source}\ntable: raw.events", name="a")
     assert asset.source is not None
     assert (asset.source.kind, asset.storage) == ("delta", StorageLocation.named(("raw", "events")))
+
+
+SEVERAL = "asset: raw\nsource: delta\ntable: Lake.Raw_{region}\npartition: {segments: runtime, column: region}\n"
+
+
+def test_a_name_with_fields_is_an_identity_as_it_is_written():
+    asset = one(SEVERAL, name="raw")
+    assert asset.storage == StorageLocation("table://Lake.Raw_{region}", "Lake.Raw_{region}", ("lake", "raw_{region}"))
+    assert asset.uri == "Lake.Raw_{region}"
+    tables = TableSet.of(asset)
+    assert tables.pattern.segment("raw_de") == ("de",)
+    assert tables.place("raw_de") == StorageLocation.named(("lake", "raw_de"))
+
+
+@pytest.mark.parametrize(
+    ("text", "relative", "segment", "table"),
+    [
+        ("raw_{region}", "raw_de", ("de",), ("raw_de",)),
+        ("{region}.orders", "de/orders", ("de",), ("de", "orders")),
+        ("main.raw_{region}.orders", "raw_de/orders", ("de",), ("main", "raw_de", "orders")),
+        ("my-cat.raw.a_{region}_b", "a_n-l_b", ("n-l",), ("my-cat", "raw", "a_n-l_b")),
+    ],
+)
+def test_the_schema_or_the_table_may_vary(text, relative, segment, table):
+    tables = TableSet.of(one(SEVERAL.replace("Lake.Raw_{region}", f'"{text}"'), name="raw"))
+    assert tables.pattern.segment(relative) == segment
+    assert tables.place(relative).table == table
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lake.`a b`.raw_{region}", "has backquotes, and a name with fields is written without"),
+        ("lake.raw_{region", "is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("lake/raw_{region}", "is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("lake.raw_*_{region}", "is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("lake.{region}*", "is no name of a table; expected catalog.schema.name, schema.name or name"),
+        ("lake.{region}_{region}", "the field {region} is there twice"),
+        ("lake.{day:%Y%m%d}_{region}", "the field {day} needs a partition"),
+    ],
+)
+def test_what_is_no_name_with_fields(text, message):
+    assert message in errors_of(SEVERAL.replace("Lake.Raw_{region}", f'"{text}"'))
+
+
+@pytest.mark.parametrize(
+    ("table", "is_refused"), [("Lake.raw_de", True), ("lake.other", False), ("x.lake.raw_de", False)]
+)
+def test_a_table_that_a_source_takes_for_its_own_is_not_written(table, is_refused):
+    files = {
+        "project.yml": "project: p",
+        "raw.yml": SEVERAL,
+        "a.yml": f"asset: a\ntable: {table}\nschedule: '@daily'",
+        "a.sql": "SELECT 1 AS n",
+    }
+    if is_refused:
+        assert "lies inside the source of asset 'raw', 'Lake.Raw_{region}'" in errors(files)
+    else:
+        assert compiled(files).assets["a"].is_named
 
 
 def test_outlets_are_tables_of_their_own():

@@ -1,0 +1,84 @@
+"""The tables of a catalog that the name of one source stands for, listed through the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.table_sets import TableSet
+from sparkassets.core.table_names import quoted
+from sparkassets.errors import SourceError
+from sparkassets.files import Skipped
+from sparkassets.files.tables import matches
+from sparkassets.ports import Observation
+from sparkassets.spark.catalogs.looking import unseen
+from sparkassets.spark.catalogs.told import NO_SCHEMA
+from sparkassets.spark.failures import condition, first_line
+from sparkassets.spark.workplace import Workplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+IN_A_CATALOG: Final = "its tables are in a catalog"
+
+
+class ListedTables:
+    """The tables that a catalog lists; implements `sparkassets.sources.table_sets.TableListing`.
+
+    Args:
+        workplace: Gives where to look, None as long as nobody has asked for Spark.
+    """
+
+    nouns = ("table", "of another format than Delta")
+
+    def __init__(self, workplace: Callable[[], Workplace | None]) -> None:
+        self._workplace = workplace
+
+    def listed(self, asset: AssetSpec, tables: TableSet, skipped: Skipped, *, seen: bool) -> list[str] | Observation:
+        """Schemas and tables by their names, in lower case as a catalog compares them; no temporary views.
+
+        Raises:
+            SourceError: The schema or the catalog is not there, or cannot be listed.
+        """
+        del skipped, seen
+        workplace = self._workplace()
+        if workplace is None:
+            return unseen(asset, IN_A_CATALOG)
+        with workplace.entered(asset) as session:
+            try:
+                return sorted(matches(tables.pattern, lambda way: _names(session, tables, way)))
+            except Exception as error:
+                raise _refusal(asset, tables, error) from error
+
+
+def _names(session: SparkSession, tables: TableSet, way: str) -> list[str]:
+    """What is directly in a schema, or a catalog; nothing where one that was listed is gone by now."""
+    place = (*(tables.within or ()), *(way.split("/") if way else ()))
+    inside = f" IN {quoted(place)}" if place else ""
+    try:
+        if len(place) < tables.depth - 1:
+            return [_name(row) for row in session.sql(f"SHOW SCHEMAS{inside}").collect()]
+        found = session.sql(f"SHOW TABLES{inside}").collect()
+    except Exception as error:
+        if way and condition(error) in NO_SCHEMA:
+            return []
+        raise
+    return [row["tableName"].lower() for row in found if not row["isTemporary"]]
+
+
+def _name(row: Row) -> str:
+    """The last part of a schema's name, which Spark quotes where it must be."""
+    written = str(row[0])
+    quotes = written.startswith("`") and written.endswith("`")
+    return (written[1:-1].replace("``", "`") if quotes else written).lower()
+
+
+def _refusal(asset: AssetSpec, tables: TableSet, error: Exception) -> SourceError:
+    """Why they cannot be listed."""
+    if isinstance(error, SourceError):
+        return error
+    within = ".".join(tables.within or ())
+    message = f"the tables of the source '{asset.name}' cannot be listed: {first_line(error)}"
+    missing = condition(error) in NO_SCHEMA
+    return SourceError(message, hint=f"CREATE SCHEMA {within}, or correct the name" if missing and within else None)
