@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.pending import listed, meant
+from sparkassets.core.planner.pending import is_computed_again, listed, meant
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
@@ -129,7 +129,9 @@ def _beyond(context: PlanningContext, asset: AssetSpec, through: list[InletSpec]
 def _rerun(context: PlanningContext, asset: AssetSpec, causes: list[InletSpec], reached: Reached) -> PartitionSet:
     """What of an asset is out of date after all that came before it, so that it is computed again."""
     if asset.partitioning.is_partitioned:
-        return _made_of(context, asset, causes, reached)
+        blocks = _made_of(context, asset, causes, reached)
+        appended = NOTHING if is_computed_again(asset) else context.state_of(asset).coverage
+        return blocks - asset.partitioning.inside(appended) if appended and not blocks.is_everything else blocks
     uris = {context.project.assets[name].uri for name in reached}
     follows = asset.schedule.timetable is None and (causes or _awaits(context, asset, uris))
     return EVERYTHING if follows else NOTHING
@@ -198,5 +200,7 @@ def _stays(asset: AssetSpec, causes: list[InletSpec]) -> str:
     """Why what is reached is not computed again by itself."""
     if causes and not asset.partitioning.is_partitioned:
         return f"runs at its own times ({asset.schedule.text})"
+    if causes and not is_computed_again(asset):
+        return "appended before, which is not computed again"
     ignored = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "ignore"]
     return f"not rerun by itself (on_update: ignore of {listing(ignored)})" if ignored else ""

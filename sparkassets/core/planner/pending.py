@@ -136,14 +136,15 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
 
     What was appended is never computed again; an instance of segments alone that an update asks for adds to it.
     """
-    if not state.stale or not _computed_again(asset):
+    if not state.stale or not is_computed_again(asset):
         return {}
     names = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "rerun" and inlet.name in state.stale]
     found = {name: asset.partitioning.cover(state.stale[name].parts() & have) for name in names}
     return {name: blocks for name, blocks in found.items() if blocks}
 
 
-def _computed_again(asset: AssetSpec) -> bool:
+def is_computed_again(asset: AssetSpec) -> bool:
+    """Whether what is there is computed again once it is out of date; rows that were appended stay as they are."""
     return asset.write is None or asset.write.recomputable or is_instance_of_tick(asset)
 
 

@@ -7,6 +7,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import EVERYTHING, PartitionSet, Whole, WindowMapping
 from sparkassets.core.planner.impact import impact, impact_of
 from sparkassets.core.spec.model import InletSpec
+from sparkassets.core.writes import Append
 from tests.builders import Story, asset, at, days, project, source, timed
 from tests.core.planner.test_products import History, blocks_of, inside, made
 from tests.depth import histories
@@ -124,3 +125,18 @@ def test_it_is_what_single_partitions_say(random):
         found = impact(history.story.context(), {name: parts})
         known = {each: set(inside(specs[each].partitioning, blocks)) for each, blocks in found.items()}
         assert known == {each: blocks for each, blocks in expected.items() if each != name}
+
+
+def test_what_was_appended_is_not_computed_again_and_ends_the_way():
+    log = asset("log", "s", write=Append())
+    story = Story(project(source("s"), log, asset("report", "log")))
+    story.observed("s", "2025-01-01..2025-01-02")
+    story.run_all()
+    story.observed("s", "2025-01-03")
+    changed = days("2025-01-02..2025-01-03")
+    assert impact(story.context(), {"s": changed}) == {"log": days("2025-01-03"), "report": days("2025-01-03")}
+    story.run_all()
+    assert impact(story.context(), {"s": changed}) == {}
+    (reach,) = impact_of(story.context(), story.project.assets["s"], changed).reaches
+    assert (reach.asset, reach.blocks) == ("log", changed)
+    assert reach.stays == "appended before, which is not computed again"
