@@ -7,7 +7,7 @@ const RUN_COLUMNS = [
   { title: "Slices", cell: (run) => [slicesOf(run), run.unchanged ? quiet(` ${number(run.unchanged)} unchanged`) : "", run.withheld ? [" ", badge("withheld", `${number(run.withheld)} withheld`)] : ""], wide: true },
   { title: "Rows", cell: (run) => (run.rows === undefined ? "" : number(run.rows)), right: true, fit: true, wide: true },
   { title: "Took", cell: (run) => (run.seconds === undefined ? "" : duration(run.seconds)), right: true, fit: true },
-  { title: "Because", cell: (run) => (run.error ? h("span", { class: "error line", title: run.error }, run.error) : h("span", { class: "quiet line", title: run.reason }, run.reason || "")), wide: true },
+  { title: "Because", cell: (run) => (run.error ? h("span", { class: "error line", title: run.error }, run.error) : h("span", { class: "quiet line", title: run.skipped || run.reason }, run.skipped || run.reason || "")), wide: true },
 ];
 
 function runTable(runs, { own = false, none }) {
