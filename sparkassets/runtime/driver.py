@@ -621,7 +621,7 @@ class Driver:
         match end.outcome:
             case Done():
                 return self._success_entry(end.active, end.outcome, state, seconds)
-            case Failed(cause, _, fenced, attempts, parts, asks, watermarks):
+            case Failed(cause, _, fenced, attempts, parts, bad, asks, watermarks):
                 return FailureEntry(
                     asset=asset.name,
                     run=claim.entry.run,
@@ -636,6 +636,7 @@ class Driver:
                     hint=failure.hint,
                     seconds=seconds,
                     divisions=parts,
+                    bad=bad,
                     asks=asks,
                     watermarks=watermarks,
                 )

@@ -25,7 +25,7 @@ from functools import partial, reduce
 from sparkassets.core.journal.entries import FailureCause
 from sparkassets.core.journal.questions import Question, advice, asked_of, completing
 from sparkassets.core.journal.state import ClaimState
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
 from sparkassets.core.runs import budget
 from sparkassets.core.spec.model import AssetSpec
@@ -46,6 +46,7 @@ from sparkassets.ports import (
     Target,
     TargetMissingError,
 )
+from sparkassets.runtime.named_files import bad_blocks
 
 INTERRUPTED = "interrupted before it ended"
 """What a cancelled run says of itself."""
@@ -81,7 +82,7 @@ class Failed:
     """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
 
     Attributes:
-        divisions, asks, watermarks: As in `FailureEntry`.
+        divisions, bad, asks, watermarks: As in `FailureEntry`.
     """
 
     cause: FailureCause
@@ -89,6 +90,7 @@ class Failed:
     fenced: bool
     attempts: int
     divisions: int | None = None
+    bad: PartitionSet = NOTHING
     asks: tuple[str, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
@@ -498,6 +500,7 @@ class Execution:
             error,
             attempts=self._attempts,
             divisions=divisions(self._order, error) if cause == "error" else None,
+            bad=bad_blocks(self._order, error) if cause == "error" else NOTHING,
         )
         if not self._begun:
             if self._prepared:

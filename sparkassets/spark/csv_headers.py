@@ -38,6 +38,7 @@ def no_column(
         hint=_hint(lost[0], columns),
     )
     made.of_data = True
+    made.files = (lacking,)
     return made
 
 

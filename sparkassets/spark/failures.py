@@ -22,6 +22,7 @@ _HEADER = re.compile(
     r"CSV header does not conform to the schema\.\s*\n\s*Header: (?P<found>[^\n]*)\n\s*Schema: (?P<wanted>[^\n]*)\n"
     r"(?:[^\n]*\n)*?\s*CSV file: (?P<file>[^\n]*)"
 )
+_UNREADABLE = re.compile(r"Encountered error while reading file (\S+?)\.?(?:\s|$)")
 _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
 """Messages that only say that something failed; the cause says what."""
 _OF_A_WORKER = "Traceback (most recent call last)"
@@ -77,8 +78,19 @@ def run_error(error: Exception, *, what: str = "", place: Location | None = None
     made = RunError(f"{where}: {first_line(error)}", hint=_hint(message))
     made.retryable = not is_final(error)
     made.of_data = is_of_data(error)
+    made.files = files_in(message)
     made.__cause__ = error
     return made
+
+
+def files_in(message: str) -> tuple[str, ...]:
+    """The files that Spark names as those that it cannot read, each once.
+
+    >>> files_in("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/a.csv. SQLSTATE: KD001")
+    ('file:///in/a.csv',)
+    """
+    found = [*_UNREADABLE.findall(message), *(header["file"].strip() for header in _HEADER.finditer(message))]
+    return tuple(dict.fromkeys(found))
 
 
 def _hint(message: str) -> str | None:

@@ -1,12 +1,15 @@
 """A driver finds the bad slice of a fused run in the same invocation, and publishes all others."""
 
+from dataclasses import replace
+
 import pytest
 
 from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.errors import RunError
 from sparkassets.runtime.work import Backfill, Tick
 from sparkassets.state.memory import MemoryStore
-from tests.builders import asset, days, project, source
+from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, World
 
 
@@ -54,6 +57,58 @@ def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     assert world.store.history(kinds=["failure"])
     again = world.driver().run([Tick()])
     assert told(again) == [("2025-01-02", "failed")]
+
+
+def unreadable(*bad: str, scheme: str = "file:"):
+    """Fails for runs that read one of these days' files, and names the first."""
+
+    def hook(order):
+        if found := [day for day in bad if order.blocks.overlaps(days(day))]:
+            error = RunError("a file cannot be read")
+            error.of_data, error.files = True, (f"{scheme}/data/landing/{found[0].replace('-', '')}/a%20b.csv",)
+            raise error
+
+    return hook
+
+
+@pytest.fixture
+def landed() -> World:
+    path = "/data/landing/{day:%Y%m%d}/*.csv"
+    landing = replace(source("s"), source=SourceSpec("csv"), storage=StorageLocation(path, path))
+    made = World(project(landing, asset("a", "s", retries=1, retry_delay_seconds=0)), MemoryStore())
+    made.tell("s", "2025-01-01..2025-01-08", cursor={str(at(f"2025-01-0{day}")): "seen" for day in range(1, 9)})
+    return made
+
+
+@pytest.mark.parametrize("scheme", ["file:", "file://"])
+def test_where_the_error_names_the_file_nobody_looks_for_its_day(landed, scheme):
+    landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", scheme=scheme)
+    assert told(landed.driver().run([Tick()])) == [
+        ("2025-01-01..2025-01-08", "failed"),
+        ("2025-01-01, 2025-01-03..2025-01-08", "success"),
+    ]
+    landed.tell("s", "2025-01-09", cursor={str(at("2025-01-09")): "seen"})
+    assert told(landed.driver().run([Tick()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
+
+
+def test_of_several_bad_files_each_run_names_one(landed):
+    landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", "2025-01-07")
+    assert [keys for keys, _ in told(landed.driver().run([Tick()]))] == [
+        "2025-01-01..2025-01-08",
+        "2025-01-01, 2025-01-03..2025-01-08",
+        "2025-01-01, 2025-01-03..2025-01-06, 2025-01-08",
+    ]
+
+
+def test_a_file_that_is_of_no_partition_is_looked_for_in_halves(landed):
+    def hook(order):
+        if order.blocks.overlaps(days("2025-01-02")):
+            error = RunError("a file cannot be read")
+            error.of_data, error.files = True, ("file:/data/other/20250102/a.csv",)
+            raise error
+
+    landed.engine.hooks["a", "compute"] = hook
+    assert len(told(landed.driver().run([Tick()]))) == 7
 
 
 def test_rows_outside_the_blocks_are_found_alike_after_the_write_has_begun(world):

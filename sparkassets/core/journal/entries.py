@@ -260,6 +260,7 @@ class FailureEntry:
         details: Where the whole story is, such as a log file's name.
         hint: What to do about it.
         divisions: How many more runs may look for the bad ones of the blocks; None where it did not fail of its data.
+        bad: Those of the blocks that read a file which the error names, so that nobody has to look for them.
         asks: Older runs of the chain, of which a person has to tell whether they are in; it has fenced them, and wrote
             nothing itself.
         watermarks: As in `sparkassets.core.journal.questions.Question`.
@@ -278,6 +279,7 @@ class FailureEntry:
     hint: str = ""
     seconds: float = 0.0
     divisions: int | None = None
+    bad: PartitionSet = NOTHING
     asks: tuple[str, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
 

@@ -286,6 +286,7 @@ def failure_to(entry: FailureEntry) -> dict[str, Any]:
             "hint": entry.hint,
             "seconds": round(entry.seconds, 3),
             "divisions": entry.divisions,
+            **({"bad": parts_to(entry.bad)} if entry.bad else {}),
             **({"asks": list(entry.asks)} if entry.asks else {}),
             **({"watermarks": dict(entry.watermarks)} if entry.watermarks else {}),
             **segments_to(entry.blocks),
@@ -309,6 +310,7 @@ def failure_from(row: JournalRow, body: Mapping[str, Any]) -> FailureEntry:
         hint=body["hint"],
         seconds=body["seconds"],
         divisions=body.get("divisions"),
+        bad=parts_from(body.get("bad", [])),
         asks=tuple(body.get("asks", ())),
         watermarks=body.get("watermarks", {}),
     )

@@ -6,27 +6,42 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from sparkassets.core.journal.state import FailedBlocks
-from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs.division import Known
 
 Failures = tuple[FailedBlocks, ...]
 
 
-def after_failure(before: Failures, item: FailedBlocks, *, settled: PartitionSet) -> Failures:
-    """What has failed when ``item`` did, but for what a person has ``settled`` since its run was claimed."""
+def after_failure(
+    before: Failures, item: FailedBlocks, *, settled: PartitionSet, bad: PartitionSet = NOTHING
+) -> Failures:
+    """What has failed when ``item`` did, but for what a person has ``settled`` since its run was claimed.
+
+    Of its blocks those that are known to be ``bad`` stand alone at once, and nothing is known of the others.
+    """
     if item.blocks.is_everything:
         instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
         return before if settled.is_everything else instead
-    after = _after_parts(before, item)
+    after = _after_parts(before, item, bad)
     return without(after, settled) if settled else after
 
 
-def _after_parts(before: Failures, item: FailedBlocks) -> Failures:
+def _after_parts(before: Failures, item: FailedBlocks, bad: PartitionSet) -> Failures:
     """What has failed when ``item`` did, instead of the same blocks."""
     whole = next((each for each in before if _parted(each, item.blocks, item.invocation)), None)
     if whole is not None and whole.division is not None and item.division is not None:
         item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
-    return (*_outside(_spent(before, item.blocks, item.invocation), item.blocks, known="unknown"), item)
+    others = _outside(_spent(before, item.blocks, item.invocation), item.blocks, known="unknown")
+    return (*others, *_told_apart(item, item.blocks & bad))
+
+
+def _told_apart(item: FailedBlocks, bad: PartitionSet) -> Failures:
+    """What failed, as one; or what of it is bad, which no more runs try, and the rest."""
+    division = item.division
+    if division is None or not bad or bad == item.blocks:
+        return (item,)
+    rest = replace(item, blocks=item.blocks - bad, division=replace(division, known="unknown"))
+    return replace(item, blocks=bad, division=replace(division, left=0)), rest
 
 
 def after_blocks(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
@@ -55,7 +70,7 @@ def _spent(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
     taken = {item.division.first for item in before if item.division and _parted(item, blocks, invocation)}
     return tuple(
         replace(item, division=replace(item.division, left=item.division.left - 1))
-        if item.division is not None and item.division.first in taken
+        if item.division is not None and item.division.left and item.division.first in taken
         else item
         for item in before
     )

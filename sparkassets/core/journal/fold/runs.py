@@ -97,7 +97,7 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         events=claim.request.events if claim is not None else (),
         division=Division(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
-    failures = after_failure(asset.failed, item, settled=asset.settled_since(entry.token))
+    failures = after_failure(asset.failed, item, settled=asset.settled_since(entry.token), bad=entry.bad)
     work.assets[entry.asset] = replace(asset, chain=chain, failed=failures)
 
 
