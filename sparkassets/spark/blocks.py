@@ -43,6 +43,11 @@ class Blocks:
     predicate: str
     order: RunOrder
 
+    @property
+    def keeps_removed(self) -> bool:
+        """Whether rows of segments that somebody removed stay, beside those of a run of all others."""
+        return self.order.finds_segments and any(self.order.removed.values())
+
     def guarded(self, frame: DataFrame) -> DataFrame:
         """The same rows, of which one outside the blocks fails the job that computes it."""
         from pyspark.sql import functions as sql
@@ -151,6 +156,8 @@ def blocks_of(order: RunOrder, schema: StructType) -> Blocks | None:
     owner = f"the result of {asset.name}"
     columns = partition_columns(schema, partitioning=partitioning, owner=owner)
     predicate = belonging(schema, order.blocks, partitioning=partitioning, owner=owner)
+    if order.finds_segments and (gone := _removed(schema, order, owner=owner)):
+        predicate = " AND ".join(f"({each})" for each in [predicate, *gone] if each is not None)
     if predicate is None:
         return None
     labels = partitioning.told(order.blocks, most=_SHOWN)
@@ -169,18 +176,27 @@ def segments_in(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
     owner = f"the table of {asset.name}"
     columns = partition_columns(rows.schema, partitioning=partitioning, owner=owner)
     predicate = belonging(rows.schema, order.blocks, partitioning=partitioning, owner=owner)
-    return _segments(rows if predicate is None else rows.filter(predicate), columns, order)
+    for each in (*([] if predicate is None else [predicate]), *_removed(rows.schema, order, owner=owner)):
+        rows = rows.filter(each)
+    return _segments(rows, columns, order)
 
 
 def without_removed(rows: DataFrame, order: RunOrder) -> DataFrame:
     """The rows that are of no segment which somebody removed."""
-    partitioning, owner = order.asset.partitioning, f"the result of {order.asset.name}"
-    for each in partitioning.segments:
+    for each in _removed(rows.schema, order, owner=f"the result of {order.asset.name}"):
+        rows = rows.filter(each)
+    return rows
+
+
+def _removed(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:
+    """Predicates that are true for the rows of no segment which somebody removed, one for each dimension."""
+    found = []
+    for each in order.asset.partitioning.segments:
         gone = order.removed.get(each.column.lower(), ())
         parts, alone = PartitionSet.by_segment({(key,): EVERYTHING.time for key in gone}), Partitioning(None, (each,))
-        if gone and (predicate := belonging(rows.schema, parts, partitioning=alone, owner=owner)) is not None:
-            rows = rows.filter(f"NOT coalesce(({predicate}), false)")
-    return rows
+        if gone and (predicate := belonging(schema, parts, partitioning=alone, owner=owner)) is not None:
+            found.append(f"NOT coalesce(({predicate}), false)")
+    return found
 
 
 def _segments(rows: DataFrame, columns: Sequence[PartitionColumn], order: RunOrder) -> dict[str, list[str]]:

@@ -306,3 +306,17 @@ def test_outlets_know_what_came_out_of_any_of_them(spark, folder):
     assert (split.partitions, counted.partitions) == (("a", "b", "c"), ("a", "b", "c"))
     assert project.partitions("large") == [(key, "current") for key in "abc"]
     assert rows(folder, "counted") == [("a", 1), ("b", 1)]
+
+
+def test_once_the_last_is_removed_others_are_discovered_and_its_rows_stay(spark, folder):
+    write(folder, [("a", 1), ("b", 5)])
+    project = project_of(folder, ALL_ROWS)
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    project.remove_partitions("energy_model", "a", "b")
+    assert project.run(spark).runs == ()
+
+    write(folder, [("a", 2), ("c", 1)])
+    assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
+    assert rows(folder, "energy_model") == [("a", 1.0), ("b", 5.0), ("c", 1.0)]
+    assert [each for each in project.partitions("energy_model") if each[1] == "current"] == [("c", "current")]
+    assert project.run(spark).runs == ()

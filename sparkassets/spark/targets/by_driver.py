@@ -63,6 +63,8 @@ def why_spark(work: PlannedWrite, table: DeltaTable | None) -> str | None:
     landing = work.landing
     if landing.merge is not None:
         return "the run's rows are merged by their keys"
+    if work.blocks is not None and work.blocks.keeps_removed:
+        return "rows of segments that were removed stay beside those of all others"
     if landing.before or landing.after or (landing.columns == "widened" and landing.replaces != "all"):
         return "the run changes the table's columns"
     session = landing.rows.sparkSession

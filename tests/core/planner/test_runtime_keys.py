@@ -11,8 +11,10 @@ from sparkassets.core.journal.entries import EventEntry, SegmentEntry, SuccessEn
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, PartitionError
+from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.spec.model import InletSpec, Require
-from tests.builders import Story, asset, project, source
+from sparkassets.core.strategies import Segments
+from tests.builders import Story, asset, project, source, timed
 
 RUNTIME = {"customer": "runtime"}
 
@@ -168,12 +170,44 @@ class TestOfNoneKnown:
         told(alone, "model", adds=["z"])
         assert alone.due() == {"model": ["z"]}
 
-    def test_removed_ones_are_not_computed_with_the_rest(self, alone):
-        alone.observed("raw")
-        came_out(alone, "model", "x")
-        alone.run_all()
-        told(alone, "model", removes=["x"])
-        assert (known(alone, "model"), alone.due()) == ((), {})
+    def test_once_the_last_is_removed_the_next_cause_discovers_again(self):
+        story = discovering()
+        story.observed("raw")
+        came_out(story, "model", "x")
+        told(story, "model", removes=["x"])
+        assert (known(story, "model"), story.due()) == ((WHOLE,), {})
+        story.observed("raw")
+        assert story.due() == {"model": ["*"]}
+        came_out(story, "model", "y")
+        assert (known(story, "model"), story.due()) == (("y",), {})
+        story.observed("raw")
+        assert story.due() == {"model": ["y"]}
+
+    def test_once_the_last_is_removed_it_may_be_added_again_and_is_computed_anew(self):
+        story = discovering()
+        story.observed("raw")
+        came_out(story, "model", "x")
+        told(story, "model", removes=["x"])
+        told(story, "model", adds=["x"])
+        assert (known(story, "model"), story.due()) == (("x",), {"model": ["x"]})
+
+    def test_once_the_last_is_removed_the_next_tick_discovers_again(self):
+        made = asset("model", by=None, segments=RUNTIME, schedule=timed("@daily"), strategy=Segments())
+        story = Story(project(made), now="2025-01-02")
+        came_out(story, "model", "x")
+        told(story, "model", removes=["x"])
+        assert story.due() == {}
+        story.now = "2025-01-03"
+        assert story.due() == {"model": ["*"]}
+
+    def test_days_of_the_last_that_was_removed_are_not_computed_again_before_something_comes(self):
+        story = Story(project(source("days"), asset("model", "days", segments=RUNTIME)), now="2025-01-04")
+        story.observed("days", "2025-01-01..2025-01-02")
+        came_out(story, "model", "x")
+        told(story, "model", removes=["x"])
+        assert story.due() == {}
+        story.observed("days", "2025-01-02..2025-01-03")
+        assert story.due() == {"model": ["2025-01-02..2025-01-03,*"]}
 
     def test_a_key_that_is_added_while_it_runs_is_computed_after_it(self, alone):
         alone.observed("raw")
@@ -206,6 +240,12 @@ class TestOfNoneKnown:
         assert story.due() == {}
         story.observed("days", "2025-01-01")
         assert story.due() == {"model": ["2025-01-01,x"]}
+
+
+def discovering():
+    """An asset whose rows alone tell its segments, computed again whenever its inlet is updated."""
+    spec = project(source("raw", by=None), asset("model", "raw", by=None, segments=RUNTIME))
+    return Story(replace(spec, assets={**spec.assets, "model": _rerunning(spec.assets["model"])}))
 
 
 def _rerunning(spec):

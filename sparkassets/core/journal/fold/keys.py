@@ -6,7 +6,7 @@ its inlets tell, without what somebody removed. Each change looks at the segment
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkassets.core.journal import withheld
@@ -18,8 +18,10 @@ from sparkassets.core.journal.learned import added, has, without
 from sparkassets.core.journal.specs import FoldInlet, FoldSpec
 from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks, LearnedKeys, Partly
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
+from sparkassets.core.partitions.lifting import Segment
 from sparkassets.core.partitions.nearby import alike
 from sparkassets.core.partitions.segments import WHOLE
+from sparkassets.core.partitions.sets import united
 
 _NONE = LearnedKeys()
 
@@ -193,14 +195,35 @@ def _derive(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
         return
     asset = work.marked(name) or asset
     asset = work.assets[name] = replace(asset, spec=asset.spec.partitioned(after))
-    if before.has_whole and not after.has_whole:
+    if after.has_whole:
+        work.assets[name] = replace(asset, coverage=asset.coverage | _looked_through(before, after, asset.coverage))
+    elif before.has_whole:
         work.assets[name] = _came_out(asset, computed=computed)
         _there(work, asset, work.assets[name])
-    else:
-        for fresh in _fresh(before, after):
-            listed_again(work, name, fresh.known, seq)
+    for fresh in _fresh(before, after) if not (before.has_whole and computed) else ():
+        listed_again(work, name, fresh.known - of_all(fresh.known), seq)
     work.assets[name] = of_known(work.assets[name])
     spread(work, name, seq, computed=computed)
+
+
+def _looked_through(before: Partitioning, after: Partitioning, coverage: PartitionSet) -> PartitionSet:
+    """The whole of dimensions whose last segment was removed, for the time that was computed of it.
+
+    Nothing is missing there, so that segments are discovered by the next run that something asks for.
+    """
+    pairs = zip(before.segments, after.segments, strict=True)
+    lost = [old.keys if new.keys == (WHOLE,) else () for old, new in pairs]
+
+    def whole(segment: Segment) -> Segment:
+        return tuple(WHOLE if keys else key for key, keys in zip(segment, lost, strict=True))
+
+    gone = ((whole(segment), ranges) for segment, ranges in coverage.apart if _holds_any(segment, lost))
+    return PartitionSet.by_segment(united(gone))
+
+
+def _holds_any(segment: Segment, lost: Sequence[Sequence[str]]) -> bool:
+    """Whether the tuple is of a segment that was removed, in each dimension that lost its last one."""
+    return any(lost) and all(key in keys for key, keys in zip(segment, lost, strict=True) if keys)
 
 
 def _follow(work: Workspace, name: str, seq: int, *, computed: bool) -> None:
@@ -239,7 +262,7 @@ def _known(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPa
     for some in (own.known, *(each.keys for each in told_by if each.keys != (WHOLE,))):
         known = added(known, some) if known else some
     known = without(known, own.removed)
-    silent = not told_by and not own.removed and not spec.learns
+    silent = not told_by and not spec.learns
     return (WHOLE,) if silent and not known else known
 
 
