@@ -112,3 +112,27 @@ start: 2025-01-01
     assert any("its separator is probably ';'" in (run.hint or "") for run in summary.runs)
     rows = pa.table(DeltaTable(root / "warehouse/daily").scan()).to_pylist()
     assert sorted(str(row["day"]) for row in rows) == ["2025-01-02", "2025-01-03"]
+
+
+def test_a_file_that_spark_names_is_not_looked_for(spark, tmp_path):
+    orders = """
+asset: orders
+source: csv
+path: landing/{day}.csv
+columns: {shop: string, amount: int}
+options: {mode: FAILFAST}
+partition: {by: day, column: day}
+start: 2025-01-01
+"""
+    files = {
+        "project.yml": PROJECT["project.yml"],
+        "assets/orders.yml": orders,
+        "assets/daily.yml": "asset: daily\npartition: {by: day, column: day}\nretry_delay: 0s\n",
+        "assets/daily.sql": "SELECT day, shop, amount FROM {{ inlets.orders }}",
+    }
+    files |= {f"landing/2025-01-{day:02}.csv": "shop,amount\nberlin,3\n" for day in range(1, 17)}
+    files["landing/2025-01-11.csv"] = "shop,amount\nberlin,many\n"
+    summary = Project.load(write(tmp_path, files)).run(spark, check=False)
+    assert [(run.partitions, run.status) for run in summary.runs][1:] == [
+        (("2025-01-01..2025-01-10", "2025-01-12..2025-01-16"), "success")
+    ]
