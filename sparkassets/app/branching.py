@@ -1,38 +1,57 @@
-"""Branches: changed code is run beside the base, compared with it, promoted to it, or dropped."""
+"""`BranchCommands`: changed code is run beside the base, compared with it, promoted to it, or dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from sparkassets.app.driving import Driving
-from sparkassets.app.history import History
+from sparkassets.app.adapters import Adapters
+from sparkassets.app.branches import Begun, Branch, Journal
+from sparkassets.app.context import ProjectContext, WorkScope
+from sparkassets.app.running import WorkRunner
 from sparkassets.app.selection import Selection
 from sparkassets.core.phrases import listing
+from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError, StateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.app.branches import Branch
     from sparkassets.core.branches.difference import Difference
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
-    from sparkassets.core.planner.plan import Plan
+    from sparkassets.core.planner.context import PlanningContext
+    from sparkassets.core.planner.plan import Note, Plan
     from sparkassets.core.results import Summary
-    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
     from sparkassets.runtime.progress import Progress
     from sparkassets.runtime.work import Work
 
+P = TypeVar("P")
+"""A project, as it is opened here."""
 
-class Branching(Driving):
-    """What can be done with branches of a project."""
 
-    def branch(self, name: str, *, existing: bool = False) -> Beside:
+class BranchCommands(Generic[P]):
+    """Opens branches, compares, promotes and drops them.
+
+    Args:
+        open_in: Opens the project of a branch, given what reaches it and the part of it that is computed there.
+    """
+
+    def __init__(
+        self,
+        context: ProjectContext,
+        runner: WorkRunner,
+        open_in: Callable[[ProjectSpec, Adapters, WorkScope], P],
+    ) -> None:
+        self._context = context
+        self._runner = runner
+        self._open_in = open_in
+
+    def open(self, name: str, *, existing: bool = False) -> P:
         """The project as it is in a branch; nothing is made before something runs there.
+
+        >>> project.branches.open("new-prices").run(spark)  # doctest: +SKIP
 
         Args:
             name: Of the branch.
@@ -41,7 +60,16 @@ class Branching(Driving):
         Raises:
             InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
-        return Beside(self._existing(name) if existing else self._branch(name), self)
+        branch = self._existing(name) if existing else self._branch(name)
+        return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
+
+    def differs(self, name: str) -> bool:
+        """Whether the code of a branch differs from the base's: whether there is anything that it computes.
+
+        Raises:
+            InputError: No branch may have that name, or there is no base yet.
+        """
+        return bool(self._branch(name).fork.own)
 
     def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
         """What `promote` would make the base's now, and why not the rest.
@@ -49,13 +77,12 @@ class Branching(Driving):
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
         """
-        from sparkassets.app.keys import plan_with_keys
         from sparkassets.runtime.promoting import Promoting
 
         branch = self._promotable(name)
-        context = self._context(select=self._of_branch(branch, select))
+        context = self._context.planning(select=self._of_branch(branch, select))
         work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
-        return plan_with_keys(work.plan(context), context.project)
+        return self._context.present(work.plan(context), context)
 
     def promote(
         self,
@@ -69,13 +96,15 @@ class Branching(Driving):
     ) -> Summary:
         """Makes what a branch has the base's, block by block, where a run of the base would make the same.
 
+        >>> project.branches.promote("new-prices", spark)  # doctest: +SKIP
+
         Args:
             name: Of the branch.
-            spark: As of `run`.
+            spark: As of `run` of the project.
             select: Of these assets only.
             rebuild: Also columns that no run of the base may change, each such table at once.
-            progress: As of `run`.
-            check: As of `run`.
+            progress: As of `run` of the project.
+            check: As of `run` of the project.
 
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
@@ -85,7 +114,7 @@ class Branching(Driving):
 
         branch = self._promotable(name)
         work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
-        return self._drive([work], spark, at=None, progress=progress, check=check, over_budget=True)
+        return self._runner.run([work], spark, progress=progress, check=check, over_budget=True)
 
     def diff(
         self,
@@ -97,6 +126,8 @@ class Branching(Driving):
     ) -> list[Difference]:
         """How what a branch has computed differs from what the base has: in columns, partitions and rows.
 
+        >>> [each.asset for each in project.branches.diff("new-prices", spark)]  # doctest: +SKIP
+
         Raises:
             InputError: There is no such branch.
             RunError: A table cannot be read.
@@ -104,7 +135,7 @@ class Branching(Driving):
         from sparkassets.app.differing import differences
 
         branch = self._existing(name)
-        comparing = self._adapters.comparing
+        comparing = self._context.adapters.comparing
         if comparing is None:
             raise InputError("nothing here compares tables")
         return differences(branch, self._of_branch(branch, select), partial(comparing, spark), samples=samples)
@@ -119,14 +150,13 @@ class Branching(Driving):
         from sparkassets.core.journal.entries import PauseEntry
 
         if self._is_half_dropped(name):
-            self._adapters.remove(f"{self.spec.state.rstrip('/')}/{BRANCHES}", name)
+            self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
             return ()
         branch = self._existing(name)
         self._refuse_promotions(name, branch.own.state().journal_id)
-        beside = Beside(branch, self)
 
         def decide(state: State) -> Sequence[Entry]:
-            over = self._adapters.leases().over(state, mine=frozenset())
+            over = self._context.gone(state)
             for known in state.assets.values():
                 live = [link for link in known.chain if link.status == "open" and link.token not in over]
                 if live:
@@ -135,22 +165,29 @@ class Branching(Driving):
                     raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
             return [PauseEntry(known.name, paused=True) for known in state.assets.values() if not known.paused]
 
-        beside.commit("drop", decide)
-        self._adapters.remove(f"{self.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
-        self._adapters.remove(f"{self.spec.state.rstrip('/')}/{BRANCHES}", name)
+        with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
+            ledger.commit(decide)
+        self._context.adapters.remove(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
+        self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
         return tuple(branch.fork.own)
 
-    def branches(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
         from sparkassets.core.branches.places import BRANCHES
 
-        return [] if self.spec.state_by_spark else sorted(self._adapters.folders(self.spec.state, BRANCHES))
+        return (
+            []
+            if self._context.spec.state_by_spark
+            else sorted(self._context.adapters.folders(self._context.spec.state, BRANCHES))
+        )
 
     def _is_half_dropped(self, name: str) -> bool:
         """Whether a `drop` was killed while it removed the journal, which comes last."""
         from sparkassets.core.branches.places import WAREHOUSES, checked_name
 
-        if checked_name(name) not in self.branches() or name in self._adapters.folders(self.spec.warehouse, WAREHOUSES):
+        if checked_name(name) not in self.names() or name in self._context.adapters.folders(
+            self._context.spec.warehouse, WAREHOUSES
+        ):
             return False
         try:
             return not self._branch(name).adapters.store.exists()
@@ -158,7 +195,7 @@ class Branching(Driving):
             return True
 
     def _refuse_promotions(self, name: str, branch_id: str) -> None:
-        for known in self._state("drop").assets.values():
+        for known in self._context.read_state("drop").assets.values():
             for claim in (link.entry for link in known.chain):
                 promotes = claim.request.promotes
                 if promotes is not None and promotes.journal_id == branch_id:
@@ -167,16 +204,17 @@ class Branching(Driving):
                     raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
 
     def _branch(self, name: str) -> Branch:
-        from sparkassets.app.branches import Branch, Journal
         from sparkassets.core.branches.places import checked_name, state_of
 
-        beside = self._adapters.beside
-        state_of(self.spec, checked_name(name))
-        if beside is None or not self._adapters.store.exists():
-            message = f"there is no base to branch off: {self.spec.state} holds no state"
+        if self._context.scope is not None:
+            raise InputError(f"{self._context.scope.title} has no branches of its own")
+        beside = self._context.adapters.beside
+        state_of(self._context.spec, checked_name(name))
+        if beside is None or not self._context.adapters.store.exists():
+            message = f"there is no base to branch off: {self._context.spec.state} holds no state"
             raise InputError(message, hint="`sparkassets run` with the base's code makes it")
-        clock = self._adapters.clock
-        base = Journal(self._adapters.store, self.spec, clock)
+        clock = self._context.adapters.clock
+        base = Journal(self._context.adapters.store, self._context.spec, clock)
         return Branch(name, base, beside, clock=clock)
 
     def _existing(self, name: str) -> Branch:
@@ -184,7 +222,7 @@ class Branching(Driving):
 
         branch = self._branch(name)
         if not branch.adapters.store.exists():
-            hint = did_you_mean(name, self.branches()) or f"`sparkassets run --branch {name}` makes it"
+            hint = did_you_mean(name, self.names()) or f"`sparkassets run --branch {name}` makes it"
             raise InputError(f"there is no branch {name!r}", hint=hint)
         return branch
 
@@ -197,69 +235,53 @@ class Branching(Driving):
 
     def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
         """The branch's own assets among those of ``select``."""
-        chosen = self.selected(select)
+        chosen = self._context.select(select)
         return tuple(name for name in branch.fork.own if chosen is None or name in chosen)
 
 
-class Beside(Driving, History):
-    """The project in a branch: what is asked and done here is about that alone."""
+class BranchScope:
+    """What a branch computes of a project; implements `context.WorkScope`.
 
-    def __init__(self, branch: Branch, base: Branching) -> None:
-        super().__init__(branch.fork.project, branch.adapters)
+    Attributes:
+        title: What it is called in messages.
+    """
+
+    def __init__(self, branch: Branch, base: ProjectContext) -> None:
+        self.title = f"branch {branch.fork.name!r}"
         self._branch = branch
         self._base = base
 
-    @property
-    def differs(self) -> bool:
-        """Whether there is anything that the branch computes."""
-        return bool(self._branch.fork.own)
-
-    @property
-    def named(self) -> ProjectSpec:
-        """The whole project, of which the branch computes and reads some."""
-        return self._base.spec
-
-    def selected(self, select: Selection) -> Collection[str] | None:
+    def select(self, select: Selection) -> Collection[str] | None:
         """Those of the assets that the branch computes.
 
         Raises:
             InputError: One of them is not in the project, or the branch computes none of them.
         """
-        if select is None or not self.differs:
+        own = self._branch.fork.own
+        if select is None or not own:
             return None
-        chosen, own = self._base.selected(select) or (), self._branch.fork.own
+        chosen = self._base.select(select) or ()
         found = tuple(name for name in chosen if name in own)
         if not found:
-            message = f"branch {self._branch.fork.name!r} does not compute {listing(tuple(chosen))}"
+            message = f"{self.title} does not compute {listing(tuple(chosen))}"
             raise InputError(message, hint="the base has it as the code says; without --branch it runs there")
         return found
 
-    def runnable(self, name: str, verb: str) -> AssetSpec:
-        """As of the project.
+    def check(self, name: str, verb: str) -> None:
+        """Refuses an asset that the branch takes from the base.
 
         Raises:
-            InputError: It is not computed in the branch.
+            InputError: With how to do ``verb`` to it all the same.
         """
         if name in self._base.spec.assets and name not in self._branch.fork.own:
-            message = f"branch {self._branch.fork.name!r} does not compute {name!r}: it is as the base has it"
+            message = f"{self.title} does not compute {name!r}: it is as the base has it"
             raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
-        return super().runnable(name, verb)
 
-    def plan(self, *, at: datetime | str | None = None, select: Selection = None, estimate: bool = False) -> Plan:
-        """As of the project; and what is computed in the branch and what is reused, and why."""
-        from sparkassets.app.keys import plan_with_keys
+    def notes(self, context: PlanningContext) -> tuple[Note, ...]:
+        """What is computed in the branch and what is reused, and why."""
+        return self._branch.notes(context)
 
-        found = super().plan(at=at, select=select, estimate=estimate)
-        context = self._context(at=at, select=select)
-        return plan_with_keys(replace(found, notes=(*found.notes, *self._branch.notes(context))), context.project)
-
-    def commit(self, what: str, decide: Callable[[State], Sequence[Entry]]) -> None:
-        """Has the branch's journal hold what is decided on its state."""
-        with self._opened(what) as ledger:
-            ledger.commit(decide)
-
-    def _drive(self, works: Sequence[Work], spark: SparkSession | None, **more: Any) -> Summary:  # noqa: ANN401  as of `Driving`
-        from sparkassets.app.branches import Begun
-
+    def begin(self, works: Sequence[Work]) -> list[Work]:
+        """The works, each of which keeps first up to where the base was known."""
         base = self._branch.base.state()
-        return super()._drive([Begun(work, self._branch.fork, base) for work in works], spark, **more)
+        return [Begun(work, self._branch.fork, base) for work in works]

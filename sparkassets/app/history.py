@@ -1,22 +1,73 @@
-"""What the journal tells: events, runs, and its rows as they are."""
+"""`HistoryCommands`: what the journal says of the past: runs, events, iterations, and its rows as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.app.context import ProjectContext
 from sparkassets.app.keys import with_keys
-from sparkassets.app.opened import Opened
+from sparkassets.core.instants import zoned
 from sparkassets.core.journal.codec import from_row
+from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
+    from sparkassets.core.documents.iterations import Published
     from sparkassets.core.journal.codec.rows import JournalRow
     from sparkassets.core.journal.entries import Numbered
     from sparkassets.core.journal.runs import RunRecord, RunStatus
+    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
-class History(Opened):
-    """What can be asked of a project's past."""
+class HistoryCommands:
+    """Reads the journal; needs no Spark."""
+
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
+
+    def runs(
+        self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
+    ) -> list[RunRecord]:
+        """Runs in the order of their claims; only the newest ``last``.
+
+        Those of an asset that is in the project, or was: of an outlet those that write it.
+
+        >>> [run.run for run in project.history.runs(status="failed", last=5)]  # doctest: +SKIP
+
+        Raises:
+            InputError: There is no such asset, nor was there one.
+        """
+        from sparkassets.app.records import newest
+        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+
+        maker = self._known_by(asset) if asset is not None else None
+        gone = self._context.gone(self._context.read_state("runs"))
+
+        def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
+            found = of_entries(map(from_row, rows), gone)
+            return [with_keys(run, self._context.spec) for run in found if status in (None, run.status)]
+
+        return newest(lambda limit: self.rows(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
+
+    def run(self, run: str) -> tuple[RunRecord, str]:
+        """One run, and what its driver was called: host and process.
+
+        Raises:
+            InputError: The journal knows no such run.
+        """
+        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+
+        spec = self._context.spec
+        claims = self.rows(kinds=("claim",), run=run, last=1)
+        if not claims:
+            hint = "; ".join(filter(None, ["`sparkassets runs` lists them", self.cut_note()]))
+            raise InputError(f"no run {run!r} in project {spec.name!r}", hint=hint)
+        gone = self._context.gone(self._context.read_state("runs"))
+        name = claims[0].asset if claims[0].asset in spec.assets else None
+        store = self._context.adapters.store
+        rows = store.history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
+        found = next(each for each in of_entries(map(from_row, rows), gone) if each.run == run)
+        return with_keys(found, spec), claims[0].driver
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
         """Dataset events, oldest first; only the newest ``last``.
@@ -24,6 +75,8 @@ class History(Opened):
         With ``asset``, a name or a dataset URI, those of its dataset, by whatever name they were announced.
         Of each, besides what it says, the ids of the runs that it ``triggered``, and of those that it was
         ``included_in``: they read it, and had another cause.
+
+        >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """
         from sparkassets.app.records import described, newest
         from sparkassets.core.journal.announce import dataset_of
@@ -33,53 +86,37 @@ class History(Opened):
         def parse(rows: Sequence[JournalRow]) -> list[Numbered]:
             return [each for each in map(from_row, rows) if EventRef.of(each) is not None]
 
-        uri = None if asset is None else dataset_of(self.spec, asset)
-        found = newest(lambda limit: self.history(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
-        return described(self.spec, self._adapters.store, found)
+        uri = None if asset is None else dataset_of(self._context.spec, asset)
+        found = newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
+        return described(self._context.spec, self._context.adapters.store, found)
 
-    def runs(
-        self, *, asset: str | None = None, status: RunStatus | None = None, last: int | None = None
-    ) -> list[RunRecord]:
-        """Runs in the order of their claims; only the newest ``last``.
+    def iterations(self, asset: str) -> list[Published]:
+        """The iterations of an asset that are there, the newest record first.
 
-        Those of an asset that is in the project, or was: of an outlet those that write it.
+        >>> [each.iteration.run for each in project.history.iterations("model")]  # doctest: +SKIP
 
         Raises:
-            InputError: There is no such asset, nor was there one.
+            InputError: There is no such asset, or it does not publish.
         """
-        from sparkassets.app.records import newest
-        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+        from sparkassets.core.documents.iterations import published
+        from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+        from sparkassets.core.spec.outlets import told as told_names
 
-        maker = self._known_by(asset) if asset is not None else None
-        gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
+        spec = publishing_asset(self._context.spec, asset)
+        if spec.outlets:
+            message = f"{asset!r} is a multi-asset, which holds no data: its outlets have iterations"
+            raise InputError(message, hint=f"name {told_names(spec.outlets)}")
+        known = self._context.read_state("iterations").assets.get(asset)
+        if known is None or not known.iterations:
+            return []
+        first = min(each.seq for each in known.iterations) - 1
+        rows = self._context.adapters.store.history(kinds=("success", "outlet"), asset=asset, after_seq=first)
+        entries = (each.entry for each in map(from_row, rows))
+        written = (each for each in entries if isinstance(each, SuccessEntry | OutletEntry) and each.iteration)
+        extras = {each.run: each.extra for each in written}
+        return published(spec, known.iterations, extras)
 
-        def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            found = of_entries(map(from_row, rows), gone)
-            return [with_keys(run, self.spec) for run in found if status in (None, run.status)]
-
-        return newest(lambda limit: self.history(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
-
-    def run_record(self, run: str) -> tuple[RunRecord, str]:
-        """One run, and what its driver was called: host and process.
-
-        Raises:
-            InputError: The journal knows no such run.
-        """
-        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
-        from sparkassets.errors import InputError
-
-        claims = self.history(kinds=("claim",), run=run, last=1)
-        if not claims:
-            hint = "; ".join(filter(None, ["`sparkassets runs` lists them", self.forgotten()]))
-            raise InputError(f"no run {run!r} in project {self.spec.name!r}", hint=hint)
-        gone = self._adapters.leases().over(self._state("runs"), mine=frozenset())
-        name = claims[0].asset if claims[0].asset in self.spec.assets else None
-        store = self._adapters.store
-        rows = store.history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
-        found = next(each for each in of_entries(map(from_row, rows), gone) if each.run == run)
-        return with_keys(found, self.spec), claims[0].driver
-
-    def history(
+    def rows(
         self,
         *,
         kinds: Sequence[str] | None = None,
@@ -95,10 +132,22 @@ class History(Opened):
         """
         if asset is not None:
             self._known_by(asset)
-        if not self._adapters.store.exists():
+        store = self._context.adapters.store
+        if not store.exists():
             return ()
-        self._adapters.store.check(project=self.spec.name)
-        return self._adapters.store.history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
+        store.check(project=self._context.spec.name)
+        return store.history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
+
+    def cut_note(self) -> str:
+        """A sentence on what the journal does not keep any more, by its retention; empty where it keeps all."""
+        store = self._context.adapters.store
+        if not store.exists() or store.begins() == 1:
+            return ""
+        from sparkassets.runtime.ledger import oldest_kept
+
+        oldest = oldest_kept(store)
+        when = zoned(oldest[1], self._context.spec.timezone, seconds=True) if oldest is not None else "now"
+        return f"what was before {when} is not kept (`retention` of the state)"
 
     def _known_by(self, asset: str) -> str:
         """The name by which the journal has the runs of an asset, also of one that is not in the project any more.
@@ -106,7 +155,21 @@ class History(Opened):
         Raises:
             InputError: There is no such asset, nor was there one.
         """
-        known = self._state("runs").assets if asset not in self.spec.assets else {}
+        known = self._context.read_state("runs").assets if asset not in self._context.spec.assets else {}
         if asset in known:
             return next((name for name, each in known.items() if asset in dict(each.spec.outlets)), asset)
-        return self.asset(asset).maker or asset
+        return self._context.spec.asset(asset).maker or asset
+
+
+def publishing_asset(spec: ProjectSpec, name: str) -> AssetSpec:
+    """The asset of that name, which publishes.
+
+    Raises:
+        InputError: There is none, or it has no iterations.
+    """
+    from sparkassets.core.writes import Publish
+
+    asset = spec.asset(name)
+    if not isinstance(asset.write, Publish):
+        raise InputError(f"asset {name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
+    return asset

@@ -27,7 +27,7 @@ from sparkassets.runtime.progress import Progress
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
-    from sparkassets.app.driving import Driving
+    from sparkassets.app.project import OpenProject
     from sparkassets.cli.structured import Events
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -49,7 +49,7 @@ def nothing_was_due(_: Summary) -> str:
 
 
 def drive(
-    project: Driving,
+    project: OpenProject,
     work: Work,
     *,
     as_json: bool,
@@ -166,7 +166,7 @@ class Told:
 
 
 def _ticks(
-    project: Driving, work: Work, stopper: Stopper, told: Told, tally: Tally, *, every_seconds: float | None
+    project: OpenProject, work: Work, stopper: Stopper, told: Told, tally: Tally, *, every_seconds: float | None
 ) -> None:
     while True:
         with told.progress(project.spec) as progress:

@@ -16,7 +16,7 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.app.branching import Beside
+    from sparkassets.app.project import OpenProject
     from sparkassets.wiring import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -188,7 +188,7 @@ def tell_forgotten(project: Project) -> None:
     """Says on stderr where history begins, if not with the first start of all."""
     from sparkassets.cli.terminal import Terminal
 
-    if text := project.forgotten():
+    if text := project.history.cut_note():
         Terminal.of(sys.stderr).print(text)
 
 
@@ -204,20 +204,18 @@ def last_option(default: int) -> Callable[[F], F]:
     )
 
 
-def in_branch(project: Project, branch: str | None, *, existing: bool = False) -> Project | Beside:
+def in_branch(project: Project, branch: str | None, *, existing: bool = False) -> OpenProject:
     """The project as it is in that branch, if one is named; with ``existing`` something has to have run there.
 
     Raises:
         InputError: There is no base to branch off, or no such branch where there has to be.
     """
-    return project if branch is None else project.branch(branch, existing=existing)
+    return project if branch is None else project.branches.open(branch, existing=existing)
 
 
-def without_runs(project: Project | Beside, otherwise: str) -> str:
+def without_runs(base: Project, branch: str | None, otherwise: str) -> str:
     """What is said where nothing runs: that the branch is the base, or else what is said of any project."""
-    from sparkassets.app.branching import Beside
-
-    same = isinstance(project, Beside) and not project.differs
+    same = branch is not None and not base.branches.differs(branch)
     return "nothing differs from the base: the branch computes nothing" if same else otherwise
 
 

@@ -10,7 +10,7 @@ from sparkassets.core.journal.withheld import told
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.planner.lateness import Lateness
-from sparkassets.core.planner.plan import Note, Waiting
+from sparkassets.core.planner.plan import Note, Waiting, note_table, waiting_table
 from sparkassets.core.runs import Requested
 from sparkassets.core.validations import Verdict
 from sparkassets.frozen import frozen
@@ -139,8 +139,33 @@ class Summary:
         return tuple((tuple(assets), fault) for fault, assets in shared.items())
 
     def __repr__(self) -> str:
-        counts = Counter(run.status for run in self.runs)
-        told = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing was due"
         faults = (f"<source {asset}: {fault}>" for asset, fault in self.faults)
-        stopped = "; interrupted" if self.interrupted else ""
-        return "\n".join([f"<summary: {told}{stopped}>", *map(repr, self.runs), *faults, *map(repr, self.waiting)])
+        return "\n".join([f"<{self._title()}>", *map(repr, self.runs), *faults, *map(repr, self.waiting)])
+
+    def _title(self) -> str:
+        counts = Counter(run.status for run in self.runs)
+        counted = ", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing was due"
+        return f"summary: {counted}{'; interrupted' if self.interrupted else ''}"
+
+    def _repr_html_(self) -> str:
+        """The summary in a notebook."""
+        from sparkassets.core.notebook import HtmlTable, render_tables
+
+        runs = [
+            (
+                run.asset,
+                few(run.partitions),
+                run.status,
+                "" if run.rows is None else f"{run.rows:,}",
+                f"{run.seconds:.1f}",
+                run.error or run.skipped or (f"withheld: {run.withheld_by}" if run.withheld else ""),
+            )
+            for run in self.runs
+        ]
+        return render_tables(
+            self._title(),
+            HtmlTable("", ("asset", "partitions", "status", "rows", "seconds", "why"), runs),
+            HtmlTable("could not be looked at", ("asset", "reason"), self.faults),
+            waiting_table("waits", [each for each in self.waiting if not each.quiet]),
+            note_table(self.notes),
+        )

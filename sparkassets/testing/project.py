@@ -26,7 +26,7 @@ class ProjectUnderTest(Project):
     """A project whose state and tables are in a temporary folder, whatever its files say.
 
     Sources that are read are Delta tables there, which `give` writes; those that are known by their events alone stay
-    so (`add_event`). Everything else is as it is in earnest: plans, runs, events, coverage.
+    so (`events.add`). Everything else is as it is in earnest: plans, runs, events, coverage.
 
     Args:
         folder: Holds ``project.yml``.
@@ -68,7 +68,7 @@ class ProjectUnderTest(Project):
 
         from sparkassets.testing.given import frame_of
 
-        asset = self.asset(source)
+        asset = self.spec.asset(source)
         if asset.source is None or asset.storage is None:
             told = "is computed by its runs" if asset.source is None else "is only known by its events"
             raise InputError(f"{source!r} {told}: no rows of it can be given")
@@ -87,7 +87,7 @@ class ProjectUnderTest(Project):
         Raises:
             InputError: There is no such asset, or it has no table yet.
         """
-        found = self.asset(asset)
+        found = self.spec.asset(asset)
         path = found.storage.path if found.storage is not None else None
         if path is None or not (Path(path) / "_delta_log").is_dir():
             raise InputError(f"{asset!r} has no table yet")

@@ -9,8 +9,7 @@ from threading import Lock
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.announcing import Announcing
-from sparkassets.app.driving import Driving
+from sparkassets.app.project import OpenProject
 from sparkassets.core.cases.reading import UNSAID
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
@@ -33,17 +32,19 @@ from sparkassets.runtime.progress import Explained
 from sparkassets.state.memory import MemoryStore
 
 
-class Rehearsal(Driving, Announcing):
+class Rehearsal:
     """A project whose runs succeed at once, but for those of the assets that are to fail.
 
     Attributes:
-        failing: These assets.
+        adapters: The outside of the project, in memory.
+        project: The project.
     """
 
     def __init__(self, spec: ProjectSpec) -> None:
         self._clock = _Clock()
         self._tables = _Tables()
-        super().__init__(_told_by_events(spec), self._outside())
+        self.adapters = self._outside()
+        self.project = OpenProject(_told_by_events(spec), self.adapters)
 
     @property
     def failing(self) -> set[str]:

@@ -35,12 +35,12 @@ def _step(rehearsal: Rehearsal, project: ProjectSpec, step: Step) -> Iterator[st
     rehearsal.failing.clear()
     rehearsal.failing.update(step.fails)
     if step.events:
-        rehearsal.add_events(step.events, name=str(step.location))
-    summary = rehearsal.run(at=step.at, check=False)
+        rehearsal.project.events.add_many(step.events, name=str(step.location))
+    summary = rehearsal.project.run(at=step.at, check=False)
     yield from (f"{name} cannot be looked at: {error}" for name, error in summary.faults)
     unlike = [] if step.runs is None else list(_unlike(project, step, summary.runs))
     asks = bool(step.waits) or any(name for name, _ in unlike)
-    waiting = rehearsal.plan(at=step.at).waiting if asks else ()
+    waiting = rehearsal.project.plan(at=step.at).waiting if asks else ()
     for name, told in unlike:
         reasons = _reasons(waiting, name)
         yield f"{told} ({'; '.join(reasons)})" if reasons else told

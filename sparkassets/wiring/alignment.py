@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sparkassets.app import timing
+from sparkassets.app import timetables
 from sparkassets.core.timetables.align import Alignment
 from sparkassets.wiring.host import SystemClock
 
 
 def align_crons(upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
-    """`Project.align` for two presets or crons in UTC, without a project."""
-    return timing.align_crons(upstream, downstream, at=at, now=SystemClock().now())
+    """`TimetableCommands.align` for two presets or crons in UTC, without a project."""
+    return timetables.align_crons(upstream, downstream, at=at, now=SystemClock().now())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from sparkassets.app.driving import Driving
+from sparkassets.app.context import ProjectContext
+from sparkassets.app.running import WorkRunner
 from sparkassets.errors import InputError, RunError, RunSkipped, said
 
 if TYPE_CHECKING:
@@ -20,80 +22,67 @@ if TYPE_CHECKING:
     from sparkassets.spark.context import Context
 
 
-class Attending(Driving):
-    """What a job that exists already can be a run of."""
+@contextmanager
+def attended_run(
+    context: ProjectContext,
+    runner: WorkRunner,
+    asset: str,
+    *,
+    partition: str | Sequence[str],
+    interval: str | None,
+    spark: SparkSession | None,
+) -> Iterator[Context]:
+    """A run of an asset while the block lasts; as `Project.run_of`."""
+    from sparkassets.runtime.progress import RunFailedError
 
-    @contextmanager
-    def run_of(
-        self,
-        asset: str,
-        *,
-        partition: str | Sequence[str] = (),
-        interval: str | None = None,
-        spark: SparkSession | None = None,
-    ) -> Iterator[Context]:
-        """Makes the code of the ``with`` a run of an asset: claimed when it begins, recorded when it ends.
-
-        What it changed in the asset's table by then is the run's event. No gate holds it back, and it is never retried.
-        Where it raises `RunSkipped` the run is skipped, and the ``with`` ends without an error.
-
-        Args:
-            asset: With ``write: self``.
-            partition: Keys ``A..B`` or ``A`` that it computes, of an asset with partitions.
-            interval: Its data interval, instants ``A..B``.
-            spark: The session that asks the asset's rules; the active one by default.
-
-        Raises:
-            InputError: There is no such asset or partition, or sparkassets writes its table.
-            RunError: Another run of the asset is under way; the code of the ``with`` does not begin then.
-            RunFailedError: The code has ended well, but what it wrote cannot be recorded.
-            StateError: The state cannot be used.
-        """
-        from sparkassets.runtime.progress import RunFailedError
-
-        work, meeting = self._attended(asset, partition, interval), _Meeting()
-        driving = threading.Thread(target=meeting.drive, args=(self, work, spark), name=f"run of {asset}", daemon=True)
-        driving.start()
-        context = meeting.begun.get()
-        if context is None:
-            driving.join()
-            raise meeting.refusal(asset)
-        try:
-            yield context
-            meeting.end(None)
-        except RunSkipped as skipped:
-            meeting.end(skipped)
-        except BaseException as error:
-            meeting.end(error)
-            driving.join()
-            raise
+    work, meeting = _attended(context, asset, partition, interval), _Meeting()
+    drive = partial(_attend, context, runner, work, spark, meeting)
+    driving = threading.Thread(target=meeting.drive, args=(drive,), name=f"run of {asset}", daemon=True)
+    driving.start()
+    begun = meeting.begun.get()
+    if begun is None:
         driving.join()
-        if meeting.failure is not None:
-            raise meeting.failure
-        if meeting.summary is not None and meeting.summary.failures:
-            raise RunFailedError(meeting.summary)
+        raise meeting.refusal(asset)
+    try:
+        yield begun
+        meeting.end(None)
+    except RunSkipped as skipped:
+        meeting.end(skipped)
+    except BaseException as error:
+        meeting.end(error)
+        driving.join()
+        raise
+    driving.join()
+    if meeting.failure is not None:
+        raise meeting.failure
+    if meeting.summary is not None and meeting.summary.failures:
+        raise RunFailedError(meeting.summary)
 
-    def _attended(self, name: str, partition: str | Sequence[str], interval: str | None) -> Work:
-        from sparkassets.app.backfilling import interval_asked, named_blocks
-        from sparkassets.runtime.work import Attended
 
-        asset = self.runnable(name, "run --select")
-        if not asset.writes_itself:
-            hint = "write 'write: self' where the asset's own code writes its table"
-            raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
-        if asset.partitioning.is_open:
-            asset = self._context().asset(name)
-        blocks = named_blocks(asset, [partition] if isinstance(partition, str) else partition)
-        return Attended(asset, blocks, interval_asked(asset, interval))
+def _attended(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> Work:
+    from sparkassets.app.backfilling import interval_asked, named_blocks
+    from sparkassets.runtime.work import Attended
 
-    def _attend(self, work: Work, spark: SparkSession | None, meeting: _Meeting) -> Summary:
-        from sparkassets.spark.attended import AttendedEngine
+    asset = context.runnable(name, "run --select")
+    if not asset.writes_itself:
+        hint = "write 'write: self' where the asset's own code writes its table"
+        raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
+    if asset.partitioning.is_open:
+        asset = context.planning().asset(name)
+    blocks = named_blocks(asset, [partition] if isinstance(partition, str) else partition)
+    return Attended(asset, blocks, interval_asked(asset, interval))
 
-        def computing() -> tuple[Engine, Outlets]:
-            engine, outlets = self._ready(spark)
-            return AttendedEngine(self.spec, meeting.attend, meeting.give_up, engine), outlets
 
-        return self._drive([work], spark, at=None, progress=None, check=False, over_budget=True, computing=computing)
+def _attend(
+    context: ProjectContext, runner: WorkRunner, work: Work, spark: SparkSession | None, meeting: _Meeting
+) -> Summary:
+    from sparkassets.spark.attended import AttendedEngine
+
+    def computing() -> tuple[Engine, Outlets]:
+        engine, outlets = runner.ready(spark)
+        return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), outlets
+
+    return runner.run([work], spark, check=False, over_budget=True, computing=computing)
 
 
 class _Meeting:
@@ -105,10 +94,10 @@ class _Meeting:
         self.failure: BaseException | None = None
         self._ended: SimpleQueue[RunError | RunSkipped | None] = SimpleQueue()
 
-    def drive(self, project: Attending, work: Work, spark: SparkSession | None) -> None:
+    def drive(self, drive: Callable[[], Summary]) -> None:
         """For the driver's thread: all of the invocation."""
         try:
-            self.summary = project._attend(work, spark, self)  # noqa: SLF001  of this module
+            self.summary = drive()
         except BaseException as error:  # noqa: BLE001  raised where the run was asked for
             self.failure = error
         finally:

@@ -5,23 +5,14 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.announcing import Announcing
-from sparkassets.app.branching import Branching
-from sparkassets.app.caring import Caring
-from sparkassets.app.history import History
-from sparkassets.app.marking import Marking
-from sparkassets.app.pausing import Pausing
-from sparkassets.app.publishing import Publishing
-from sparkassets.app.reporting import Reporting
-from sparkassets.app.segmenting import Segmenting
-from sparkassets.app.timing import Timing
-from sparkassets.app.tracing import Tracing
+from sparkassets.app.project import OpenProject
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.storage import schema_of
 from sparkassets.core.variables import Known, asked
@@ -31,7 +22,7 @@ from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Invocations, Leases
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.attending import Attending
+from sparkassets.wiring.attending import attended_run
 from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
@@ -45,30 +36,18 @@ if TYPE_CHECKING:
     from sparkassets.ports import Comparing, JournalStore, Sink
     from sparkassets.runtime.progress import Explained
     from sparkassets.runtime.watching import Watcher
+    from sparkassets.spark.context import Context
 
 
 _INVOCATIONS = Invocations()
 """The drivers of this process, of whatever project."""
 
 
-class Project(
-    Attending,
-    Branching,
-    Publishing,
-    Timing,
-    History,
-    Announcing,
-    Pausing,
-    Marking,
-    Tracing,
-    Segmenting,
-    Reporting,
-    Caring,
-):
+class Project(OpenProject):
     """A project with its state: what the command line does, in Python.
 
-    It looks (`Looking`, `Timing`, `History`), does (`Driving`, `Publishing`, `Pausing`, `Marking`) and tells
-    (`Announcing`, `Segmenting`).
+    `plan`, `status`, `explain` and `run` are here; the rest is in `assets`, `partitions`, `backfills`, `branches`,
+    `events`, `history`, `lineage`, `timetables` and `state`.
     A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
 
     >>> Project.load("conf").run(spark)  # doctest: +SKIP
@@ -107,16 +86,35 @@ class Project(
         spec = load(Path(folder), known, cache=kept())
         return cls(_told_by_tables(spec, Path(folder), known) if tables else spec, sinks=sinks, env=known)
 
-    def export(self, file: str | Path) -> int:
-        """Writes all that is stored of the project to a file, a JSON object a line; returns how many lines.
+    def run_of(
+        self,
+        asset: str,
+        *,
+        partition: str | Sequence[str] = (),
+        interval: str | None = None,
+        spark: SparkSession | None = None,
+    ) -> AbstractContextManager[Context]:
+        """Makes the code of a ``with`` a run of an asset: claimed when it begins, recorded when it ends.
+
+        What it changed in the asset's table by then is the run's event. No gate holds it back, and it is never retried.
+        Where it raises `RunSkipped` the run is skipped, and the ``with`` ends without an error.
+
+        >>> with project.run_of("orders", partition="2025-01-02"):  # doctest: +SKIP
+        ...     load_orders()
+
+        Args:
+            asset: With ``write: self``.
+            partition: Keys ``A..B`` or ``A`` that it computes, of an asset with partitions.
+            interval: Its data interval, instants ``A..B``.
+            spark: The session that asks the asset's rules; the active one by default.
 
         Raises:
-            InputError: Something else is there, or it cannot be written.
-            StateError: There is no state, or it cannot be used.
+            InputError: There is no such asset or partition, or sparkassets writes its table.
+            RunError: Another run of the asset is under way; the code of the ``with`` does not begin then.
+            RunFailedError: The code has ended well, but what it wrote cannot be recorded.
+            StateError: The state cannot be used.
         """
-        from sparkassets.emit.exports import write_export
-
-        return write_export(Path(file), self.exported(), project=self.spec.name)
+        return attended_run(self._context, self._runner, asset, partition=partition, interval=interval, spark=spark)
 
 
 def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str]) -> ProjectSpec:

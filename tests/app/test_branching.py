@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.announcing import Announcing
-from sparkassets.app.branching import Branching
+from sparkassets.app.project import OpenProject
 from sparkassets.core.definitions import Definition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import ClaimEntry
@@ -24,10 +23,6 @@ from sparkassets.testing.rehearsal import Rehearsal
 from tests.builders import asset, at, project, source
 
 
-class Whole(Branching, Announcing):
-    """A project in memory that has branches."""
-
-
 class Memory:
     """What the base and its branches are kept in.
 
@@ -40,15 +35,15 @@ class Memory:
         self.stores: dict[str, MemoryStore] = {}
         self.removed: list[str] = []
 
-    def project(self, code: int) -> Whole:
+    def project(self, code: int) -> OpenProject:
         events = replace(source("s"), source=SourceSpec("events"))
         return self.of(project(events, asset("a", "s", definition=Definition(f"a{code}")), asset("b", "a", by=None)))
 
-    def of(self, spec: ProjectSpec) -> Whole:
-        return Whole(spec, self.adapters(spec))
+    def of(self, spec: ProjectSpec) -> OpenProject:
+        return OpenProject(spec, self.adapters(spec))
 
     def adapters(self, spec: ProjectSpec) -> Adapters:
-        given = Rehearsal(spec)._adapters
+        given = Rehearsal(spec).adapters
         store = self.stores.setdefault(spec.state, MemoryStore())
         return replace(given, store=store, beside=self.adapters, folders=self.folders, remove=self.remove)
 
@@ -60,53 +55,53 @@ class Memory:
         self.removed.append(f"{place}/{name}")
         self.stores.pop(f"{place}/{name}", None)
 
-    def claim(self, whole: Whole, state: str, **more: object) -> None:
+    def claim(self, whole: OpenProject, state: str, **more: object) -> None:
         """A run of `a` that lives."""
         request = replace(RunRequest("a", "backfill", EVERYTHING), **more)  # type: ignore[arg-type]
         claim = ClaimEntry(request, run="a-1", lease_seconds=600, invocation="x", host="")
-        given = whole._adapters
+        given = whole._context.adapters
         ledger = Ledger(self.stores[state], project="test", driver="h:1", clock=given.clock)
         ledger.open()
         ledger.commit(lambda _: [claim])
 
 
-def branched() -> tuple[Memory, Whole]:
+def branched() -> tuple[Memory, OpenProject]:
     memory = Memory()
     base = memory.project(0)
-    base.add_event("s", partition="2025-01-01")
+    base.events.add("s", partition="2025-01-01")
     base.run(at="2025-02-01")
     dev = memory.project(1)
-    assert [run.asset for run in dev.branch("dev").run(at="2025-02-01").runs] == ["a", "b"]
+    assert [run.asset for run in dev.branches.open("dev").run(at="2025-02-01").runs] == ["a", "b"]
     return memory, dev
 
 
 def test_there_is_no_branch_without_a_base():
     with pytest.raises(InputError, match="there is no base to branch off: /s holds no state"):
-        Memory().project(1).branch("dev")
+        Memory().project(1).branches.open("dev")
 
 
 def test_a_branch_that_is_not_there_is_named():
     _, dev = branched()
     with pytest.raises(InputError, match="there is no branch 'dve'") as raised:
-        dev.promote("dve")
+        dev.branches.promote("dve")
     assert raised.value.hint == "did you mean 'dev'?"
     with pytest.raises(InputError, match="a branch cannot be named 'dev/x'"):
-        dev.branch("dev/x")
+        dev.branches.open("dev/x")
 
 
 def test_a_drop_removes_tables_before_the_journal():
     memory, dev = branched()
-    assert dev.branches() == ["dev"]
-    assert dev.drop("dev") == ("a", "b")
+    assert dev.branches.names() == ["dev"]
+    assert dev.branches.drop("dev") == ("a", "b")
     assert memory.removed == ["/w/_branches/dev", "/s/branches/dev"]
-    assert dev.branches() == []
+    assert dev.branches.names() == []
 
 
 def test_what_runs_is_not_dropped():
     memory, dev = branched()
     memory.claim(dev, "/s/branches/dev")
     with pytest.raises(InputError, match="branch 'dev' is in use: a-1 runs, by h:1"):
-        dev.drop("dev")
+        dev.branches.drop("dev")
     assert memory.removed == []
 
 
@@ -115,21 +110,21 @@ def test_what_is_being_promoted_is_not_dropped():
     journal_id = memory.stores["/s/branches/dev"].read(project="test").journal_id
     memory.claim(dev, "/s", promotes=Promotion("dev", journal_id, 1, {}))
     with pytest.raises(InputError, match="branch 'dev' is being promoted: a-1 of a is not settled in the base"):
-        dev.drop("dev")
+        dev.branches.drop("dev")
 
 
 def test_a_drop_that_was_killed_at_the_journal_is_done_again():
     memory, dev = branched()
     memory.stores["/s/branches/dev"].exists = lambda: False  # type: ignore[method-assign]
     listed = {"/s": ["dev"]}
-    dev._adapters = replace(dev._adapters, folders=lambda place, _: listed.get(place, []))
-    assert dev.drop("dev") == ()
+    dev._context.adapters = replace(dev._context.adapters, folders=lambda place, _: listed.get(place, []))
+    assert dev.branches.drop("dev") == ()
     assert memory.removed == ["/s/branches/dev"]
 
 
 def test_promotion_says_what_it_would_do_and_why_not_the_rest():
     _, dev = branched()
-    plan = dev.plan_promotion("dev")
+    plan = dev.branches.plan_promotion("dev")
     assert [(run.asset, run.reason) for run in plan.runs] == [("a", "promoted from branch dev")]
     assert [(wait.asset, wait.reason) for wait in plan.waiting] == [("b", "made of a, which the base has otherwise")]
 
@@ -138,11 +133,11 @@ def test_code_that_the_branch_has_not_run_is_not_promoted_and_the_base_does_not_
     memory, _ = branched()
     later, before = memory.project(2), memory.stores["/s"].history()
     with pytest.raises(InputError, match=r"^branch 'dev' has not run a as it is now\n") as raised:
-        later.promote("dev")
+        later.branches.promote("dev")
     assert raised.value.hint == "`sparkassets run --branch dev` computes what has changed; then promote it"
     assert memory.stores["/s"].history() == before
-    assert [run.asset for run in later.branch("dev").run(at="2025-02-01").runs] == ["a", "b"]
-    assert [run.asset for run in later.plan_promotion("dev").runs] == ["a"]
+    assert [run.asset for run in later.branches.open("dev").run(at="2025-02-01").runs] == ["a", "b"]
+    assert [run.asset for run in later.branches.plan_promotion("dev").runs] == ["a"]
 
 
 def bounded(code: int) -> ProjectSpec:
@@ -171,9 +166,9 @@ def computed(state: State) -> dict[str, list[str]]:
 def test_a_branch_waits_for_nothing_before_the_start_that_its_base_declares():
     memory = Memory()
     base = memory.of(bounded(0))
-    base.add_event("landed", partition="2026-09-02..2026-09-30")
+    base.events.add("landed", partition="2026-09-02..2026-09-30")
     base.run(at="2026-10-05")
-    dev = memory.of(bounded(1)).branch("dev")
+    dev = memory.of(bounded(1)).branches.open("dev")
     dev.run(at="2026-10-05")
     there = computed(base._state("status"))
     assert there["monthly"] == ["2026-09"]
@@ -189,11 +184,11 @@ def test_other_partitions_are_promoted_at_once():
 
     memory = Memory()
     base = memory.of(daily("UTC"))
-    base.add_event("landed", partition="2026-09-02T00..2026-09-30T23")
+    base.events.add("landed", partition="2026-09-02T00..2026-09-30T23")
     base.run(at="2026-10-05")
     dev = memory.of(daily("Asia/Tokyo"))
-    dev.branch("dev").run(at="2026-10-05")
-    [run] = dev.plan_promotion("dev").runs
+    dev.branches.open("dev").run(at="2026-10-05")
+    [run] = dev.branches.plan_promotion("dev").runs
     assert run.request.rebuilds
     assert run.partitions == ("2026-09-03..2026-09-30",)
 
@@ -201,89 +196,89 @@ def test_other_partitions_are_promoted_at_once():
 COLUMNS = {"base": ["day", "n"], "branch": ["day", "n", "note"]}
 
 
-def reshaped(columns: dict[str, list[str]], **more: object) -> Whole:
+def reshaped(columns: dict[str, list[str]], **more: object) -> OpenProject:
     """A project with a branch whose `a` has other columns than the base's."""
     memory = Memory()
 
-    def of(code: int) -> Whole:
+    def of(code: int) -> OpenProject:
         events, b = replace(source("s"), source=SourceSpec("events")), asset("b", "a", by=None)
         made = memory.of(project(events, asset("a", "s", definition=Definition(f"a{code}"), **more), b))
-        given = made._adapters
+        given = made._context.adapters
 
         def stored(each: AssetSpec) -> list[str] | None:
             is_branch = each.storage is not None and "_branches" in each.storage.path
             return columns["branch" if is_branch else "base"] if each.name == "a" else None
 
         beside = lambda spec: replace(memory.adapters(spec), stored=stored)  # noqa: E731
-        made._adapters = replace(given, stored=stored, beside=beside)
+        made._context.adapters = replace(given, stored=stored, beside=beside)
         return made
 
     base = of(0)
-    base.add_event("s", partition="2025-01-01..2025-01-02")
+    base.events.add("s", partition="2025-01-01..2025-01-02")
     base.run(at="2025-02-01")
     dev = of(1)
-    dev.branch("dev").run(at="2025-02-01")
+    dev.branches.open("dev").run(at="2025-02-01")
     return dev
 
 
 def test_columns_that_no_run_may_add_are_promoted_where_a_person_asks_for_a_rebuild_alone():
     dev = reshaped(COLUMNS)
-    plan = dev.plan_promotion("dev")
+    plan = dev.branches.plan_promotion("dev")
     assert plan.runs == ()
     wait = next(each for each in plan.waiting if each.asset == "a")
     assert wait.stuck
     assert wait.reason == (
         "the code adds column 'note', which the table does not have: `schema: add_columns` in "
-        f"{dev.asset('a').location.file} lets a run change them so; "
+        f"{dev.spec.asset('a').location.file} lets a run change them so; "
         "`sparkassets promote dev --rebuild` promotes all of the table at once"
     )
     with pytest.raises(RunFailedError, match="a waits for a person: the code adds column 'note'"):
-        dev.promote("dev")
-    [run] = dev.plan_promotion("dev", rebuild=True).runs
+        dev.branches.promote("dev")
+    [run] = dev.branches.plan_promotion("dev", rebuild=True).runs
     assert run.request.rebuilds
-    assert [each.asset for each in dev.promote("dev", rebuild=True).runs] == ["a", "b"]
+    assert [each.asset for each in dev.branches.promote("dev", rebuild=True).runs] == ["a", "b"]
 
 
 def test_columns_that_a_run_may_add_are_promoted_like_any_others_but_none_is_dropped_so():
-    [run] = reshaped(COLUMNS, schema="add_columns").plan_promotion("dev").runs
+    [run] = reshaped(COLUMNS, schema="add_columns").branches.plan_promotion("dev").runs
     assert not run.request.rebuilds
     dropped = {"base": COLUMNS["branch"], "branch": COLUMNS["base"]}
     dev = reshaped(dropped, schema="add_columns")
-    (wait,) = (each for each in dev.plan_promotion("dev").waiting if each.asset == "a")
+    (wait,) = (each for each in dev.branches.plan_promotion("dev").waiting if each.asset == "a")
     assert wait.reason == (
         "the code does not return column 'note' of the table: "
         "`sparkassets promote dev --rebuild` promotes all of the table at once"
     )
-    [run] = dev.plan_promotion("dev", rebuild=True).runs
+    [run] = dev.branches.plan_promotion("dev", rebuild=True).runs
     assert run.request.rebuilds
 
 
 def test_a_table_without_partitions_is_replaced_columns_and_all():
-    [run, *_] = reshaped(COLUMNS, by=None).plan_promotion("dev").runs
+    [run, *_] = reshaped(COLUMNS, by=None).branches.plan_promotion("dev").runs
     assert (run.asset, run.request.rebuilds) == ("a", False)
 
 
 def test_what_differs_is_told_by_the_code_that_computed_the_base_not_by_what_the_base_last_heard_of():
     memory = Memory()
     base = memory.project(0)
-    base.add_event("s", partition="2025-01-01")
+    base.events.add("s", partition="2025-01-01")
     base.run(at="2025-02-01")
     edited = memory.project(1)
     edited.run(at="2025-02-01")
     assert base._state("status").assets["a"].spec.definition == Definition("a1")
-    assert dict(edited.branch("dev")._branch.fork.own) == {"a": "its code is not the base's", "b": "it reads a"}
-    assert not memory.project(0).branch("dev").differs
-    edited.branch("dev").run(at="2025-02-01", select=["a"])
-    assert [run.asset for run in edited.plan_promotion("dev").runs] == ["a"]
+    assert dict(edited.branches.open("dev")._branch.fork.own) == {"a": "its code is not the base's", "b": "it reads a"}
+    assert not memory.project(0).branches.open("dev").differs
+    edited.branches.open("dev").run(at="2025-02-01", select=["a"])
+    assert [run.asset for run in edited.branches.plan_promotion("dev").runs] == ["a"]
 
 
 def test_what_a_branch_does_not_compute_is_not_denied_to_exist():
     memory = Memory()
     base = memory.of(bounded(0))
-    base.add_event("landed", partition="2026-09-02..2026-09-30")
+    base.events.add("landed", partition="2026-09-02..2026-09-30")
     base.run(at="2026-10-05")
-    assert memory.of(bounded(0)).branch("same").plan(at="2026-10-05", select=["orders"]).runs == ()
-    branch = memory.of(bounded(1)).branch("dev")
+    assert memory.of(bounded(0)).branches.open("same").plan(at="2026-10-05", select=["orders"]).runs == ()
+    branch = memory.of(bounded(1)).branches.open("dev")
     with pytest.raises(InputError, match="branch 'dev' does not compute orders"):
         branch.plan(at="2026-10-05", select=["orders"])
     assert [run.asset for run in branch.plan(at="2026-10-05", select=["orders", "daily"]).runs] == ["daily"]

@@ -2,8 +2,6 @@
 
 import pytest
 
-from sparkassets.app.looking import Looking
-from sparkassets.app.marking import Marking
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
@@ -15,20 +13,20 @@ def world():
 
 
 def due(world):
-    return [run.asset for run in Looking(world.project, world.adapters()).plan().runs]
+    return [run.asset for run in world.opened().plan().runs]
 
 
 @pytest.mark.parametrize("kind", ["done", "skip"])
 def test_what_no_run_has_recorded_yet_is_used_up(world, kind):
     for _ in range(2):
         world.tell("s")
-        marked = Marking(world.project, world.adapters()).mark("a", kind, reason="as it stands")
+        marked = world.opened().assets.mark("a", kind, reason="as it stands")
         assert marked.blocks.is_everything
         assert due(world) == (["b"] if kind == "done" else [])
 
 
 def test_what_comes_after_the_mark_is_news(world):
     world.tell("s")
-    Marking(world.project, world.adapters()).mark("a", "skip", reason="not this one")
+    world.opened().assets.mark("a", "skip", reason="not this one")
     world.tell("s")
     assert due(world) == ["a"]

@@ -44,7 +44,7 @@ def append(project, asset, *values, day="2026-09-01"):
 
 
 def events_of(project, asset):
-    return [each for each in project.events() if each["asset"] == asset]
+    return [each for each in project.history.events() if each["asset"] == asset]
 
 
 def test_the_code_of_a_with_is_a_run_and_its_commits_are_one_event(made):
@@ -56,7 +56,7 @@ def test_the_code_of_a_with_is_a_run_and_its_commits_are_one_event(made):
         run.extra["rows_seen"] = 2
     (event,) = events_of(project, "daily")
     assert (event["extra"], event["run"]) == ({"rows_seen": 2}, run.run_id)
-    (recorded,) = project.runs(asset="daily")
+    (recorded,) = project.history.runs(asset="daily")
     assert (recorded.status, recorded.version) == ("success", 1)
     assert project.run().runs == ()
     assert len(events_of(project, "daily")) == 1
@@ -66,7 +66,7 @@ def test_what_it_raises_is_recorded_and_raised(made):
     project = made()
     with pytest.raises(ZeroDivisionError), project.run_of("daily"):
         1 / 0  # noqa: B018  what a job does
-    (recorded,) = project.runs(asset="daily")
+    (recorded,) = project.history.runs(asset="daily")
     assert (recorded.status, recorded.error) == ("failed", "ZeroDivisionError: division by zero")
     assert events_of(project, "daily") == []
 
@@ -76,12 +76,12 @@ def test_a_job_that_has_nothing_to_do_is_skipped(made):
     append(project, "raw", 1)
     with project.run_of("daily") as run:
         run.skip("no file came")
-    (recorded,) = project.runs(asset="daily")
+    (recorded,) = project.history.runs(asset="daily")
     assert (recorded.status, recorded.skipped) == ("skipped", "no file came")
     assert events_of(project, "daily") == []
     with project.run_of("daily"):
         append(project, "daily", 1)
-    assert [each.status for each in project.runs(asset="daily")] == ["skipped", "success"]
+    assert [each.status for each in project.history.runs(asset="daily")] == ["skipped", "success"]
 
 
 def test_one_run_at_a_time(made):
@@ -149,9 +149,9 @@ def test_explain_says_what_is_not_promised_and_no_backfill_runs_what_has_no_code
     found = repr(project.explain("daily"))
     assert "write: self, and no code here: its job records each run by `project.run_of`, at least once" in found
     with pytest.raises(InputError, match="has no code here: its own job runs it"):
-        project.backfill(BackfillRequest("daily"))
+        project.backfills.run(BackfillRequest("daily"))
     with pytest.raises(InputError, match="writes its table itself"):
-        project.backfill(BackfillRequest("daily", rebuild=True))
+        project.backfills.run(BackfillRequest("daily", rebuild=True))
 
 
 def test_a_branch_reads_what_writes_itself_and_never_runs_it(made):
@@ -161,7 +161,7 @@ def test_a_branch_reads_what_writes_itself_and_never_runs_it(made):
         append(project, "daily", 1)
     shown = "---\nasset: shown\nsql: SELECT id FROM {{ inlets.daily }}\n"
     changed = made(f"{JOB}extra: {{a: 1}}\n{shown}")
-    assert [run.asset for run in changed.branch("b").plan().runs] == ["shown"]
+    assert [run.asset for run in changed.branches.open("b").plan().runs] == ["shown"]
 
 
 def test_a_job_that_is_killed_is_settled_by_the_next_and_its_commit_is_told_once(made, tmp_path):
@@ -185,7 +185,7 @@ with project.run_of("daily"):
     assert killed.returncode == 9
     with project.run_of("daily"):
         append(project, "daily", 3)
-    assert [each.status for each in project.runs(asset="daily")] == ["success", "lost", "success"]
+    assert [each.status for each in project.history.runs(asset="daily")] == ["success", "lost", "success"]
     versions = [each["extra"].get("versions") for each in events_of(project, "daily")]
     assert versions == [None, [1], None]
     assert project.run().runs == ()

@@ -4,9 +4,6 @@ import threading
 
 import pytest
 
-from sparkassets.app.announcing import Announcing
-from sparkassets.app.driving import Driving
-from sparkassets.app.pausing import Pausing
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, FailureEntry, PauseEntry, SuccessEntry
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.runtime.sinks import Sinks
@@ -21,11 +18,11 @@ def world(*sinks):
 
 
 def drive(world):
-    return Driving(world.project, world.adapters()).run()
+    return world.opened().run()
 
 
 def announce(world):
-    return Announcing(world.project, world.adapters()).add_event("s", partition="2025-01-05")
+    return world.opened().events.add("s", partition="2025-01-05")
 
 
 def test_a_run_is_told_from_its_claim_to_its_end_with_what_it_read():
@@ -77,7 +74,7 @@ def test_what_another_process_committed_is_told_by_it_alone():
 def test_a_pause_is_told():
     listener = Listener()
     w = world(listener)
-    Pausing(w.project, w.adapters()).pause("a")
+    w.opened().assets.pause("a")
     assert [each.entry for each, _ in listener.heard(PauseEntry)] == [PauseEntry("a", paused=True)]
     assert listener.ends == 1
 
@@ -101,7 +98,7 @@ def test_a_sink_that_never_returns_delays_no_run_and_the_end_by_the_grace_alone(
     blocked = Blocked()
     w = world(blocked)
     w.tell("s", "2025-01-05")
-    monkeypatch.setattr("sparkassets.app.opened.Sinks", lambda *a, **more: Sinks(*a, **more, grace_seconds=0.2))
+    monkeypatch.setattr("sparkassets.app.context.Sinks", lambda *a, **more: Sinks(*a, **more, grace_seconds=0.2))
     with pytest.warns(RuntimeWarning, match=r"^the sink Blocked is behind by \d+ entries; nothing waits for it any"):
         summary = drive(w)
     assert [result.status for result in summary.runs] == ["success"]

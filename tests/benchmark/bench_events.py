@@ -43,7 +43,7 @@ def announce(project: Project) -> float:
     """Announces all events, a tenth of them with an id; returns events a second."""
     begin = time.perf_counter()
     for first in range(0, EVENTS, BATCH):
-        project.add_events(
+        project.events.add_many(
             {
                 "asset": "feed",
                 "partition": f"2025-01-{number % 28 + 1:02}",
@@ -97,11 +97,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "conf"
         project = write_project(folder)
-        project.pause("report")
+        project.assets.pause("report")
         rate = announce(project)
         print(f"{EVENTS:,} events announced in commits of {BATCH:,}: {rate:,.0f} a second")
         measure(folder, f"{EVENTS:,} events that wait for a paused asset")
-        project.resume("report")
+        project.assets.resume("report")
         project.run()
         measure(folder, f"{EVENTS:,} events, all used")
 

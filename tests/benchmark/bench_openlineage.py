@@ -14,7 +14,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from sparkassets.app.driving import Driving
 from sparkassets.core.openlineage.telling import Telling
 from sparkassets.core.spec.model import AssetSpec, SqlBody
 from sparkassets.emit.openlineage import OpenLineage
@@ -70,7 +69,7 @@ def wave(world: World, day: str) -> float:
     """The milliseconds that each run takes of one."""
     world.tell("s", day)
     begun = time.process_time()
-    summary = Driving(world.project, world.adapters()).run()
+    summary = world.opened().run()
     took = time.process_time() - begun
     if len(summary.runs) != ASSETS or not summary.ok:
         raise SystemExit("not every asset ran")

@@ -94,7 +94,7 @@ def by_hand(name: str, spark: Any, root: Path, folder: Path) -> None:
 
 
 def by_project(spark: Any, project: Project) -> None:
-    (result,) = project.backfill(BackfillRequest("split", force=True), spark).runs
+    (result,) = project.backfills.run(BackfillRequest("split", force=True), spark).runs
     assert result.status == "success", result.error
 
 

@@ -40,7 +40,7 @@ def main() -> None:
                     made = replace(asset("made", place, sql, None), inlets={}, schedule=Schedule(), unchanged="publish")
                     ours = Project(project_of(place, {}, replace(made, write=write)))
                     begin = time.perf_counter()
-                    (result,) = ours.backfill(BackfillRequest("made", force=True), spark).runs
+                    (result,) = ours.backfills.run(BackfillRequest("made", force=True), spark).runs
                     if turn > 1:
                         seconds[write.name].append(time.perf_counter() - begin)
                     assert result.status == "success", result.error

@@ -131,7 +131,7 @@ def year(spark: Any, root: Path) -> None:
         )
 
     def run() -> None:
-        summary = ours.backfill(BackfillRequest("daily", "2013-01-01..2013-12-31", force=True), spark)
+        summary = ours.backfills.run(BackfillRequest("daily", "2013-01-01..2013-12-31", force=True), spark)
         assert [result.status for result in summary.runs] == ["success"]
 
     print("backfill of 365 days, one fused job")

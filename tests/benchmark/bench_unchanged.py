@@ -63,7 +63,7 @@ def measure(spark: Any, root: Path, made: AssetSpec, keys: str | None) -> None:
                 storage = replace(made.storage, path=str(place / "table")) if made.storage else None
                 ours = Project(project_of(place, {}, replace(made, storage=storage, body=body, unchanged=mode)))
                 begin = time.perf_counter()
-                (result,) = ours.backfill(BackfillRequest(made.name, keys, force=True), spark).runs
+                (result,) = ours.backfills.run(BackfillRequest(made.name, keys, force=True), spark).runs
                 if turn > 1:
                     seconds[mode].append(time.perf_counter() - begin)
                 assert result.status == "success", result.error

@@ -123,7 +123,7 @@ def one_pass(spark: Any, root: Path) -> None:
 def publish(project: Project, spark: Any, asset: str, days: int, *, withheld: int = 0) -> None:
     """All days of an asset, in one run."""
     request = BackfillRequest(asset, partition=f"{FIRST}..{FIRST + timedelta(days=days - 1)}", force=True)
-    (result,) = project.backfill(request, spark, check=False).runs
+    (result,) = project.backfills.run(request, spark, check=False).runs
     assert result.status == "success", result.error
     held = project.spec.assets[asset].partitioning.count(result.withheld)
     assert held == withheld, held

@@ -34,6 +34,10 @@ FOUND = [
 class Compared:
     spec = SPEC
 
+    @property
+    def branches(self) -> Compared:
+        return self
+
     def diff(self, name: str, *, select: object, samples: int) -> list[Difference]:
         assert (name, select, samples) == ("dev", None, 5)
         return FOUND

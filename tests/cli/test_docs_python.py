@@ -3,6 +3,7 @@
 import re
 import sys
 from types import ModuleType, SimpleNamespace
+from typing import Generic
 
 import pytest
 
@@ -43,11 +44,39 @@ def test_a_sink_is_told_of_a_failure(engine, capsys):
     assert capsys.readouterr().out == "daily_revenue: no such shop\n"
 
 
-def test_the_methods_are_there():
+def test_every_method_is_in_the_tables():
     rows = re.findall(r"^\| (`.*?) \|", page("docs/python.md"), flags=re.MULTILINE)
-    named = [name for row in rows for name in re.findall(r"`(?:Project\.)?(\w+)\(", row)]
-    assert len(named) > 12
-    assert all(callable(getattr(Project, name, None)) for name in named)
+    named = {name for row in rows for name in re.findall(r"`(?:Project\.)?([\w.]+)\(", row)}
+    assert named == {name for name, _ in methods()} - {"watch"}  # which is for tools
+
+
+def test_a_project_has_few_members_and_describes_each():
+    project = Project.load("conf")
+    members = [name for name in dir(project) if not name.startswith("_")]
+    assert len(members) <= 20
+    assert len(Project.__mro__) == 3  # itself, the same without files, and object
+    for name, method in methods():
+        first = (method.__doc__ or "").splitlines()[0]
+        assert first.rstrip(".:").count(" ") >= 2, name
+    for name in NAMESPACES:
+        found = type(getattr(project, name))
+        assert found.__bases__ in {(object,), (Generic,)}, f"{name} inherits"
+        assert found.__name__.endswith("Commands")
+
+
+NAMESPACES = ("assets", "backfills", "branches", "events", "history", "lineage", "partitions", "state", "timetables")
+
+
+def methods():
+    """Each public method of a project and of its namespaces, by the name that it is called by."""
+    project = Project.load("conf")
+    for name in dir(project):
+        found = getattr(project, name)
+        if name in NAMESPACES:
+            inner = ((each, getattr(found, each)) for each in dir(found) if not each.startswith("_"))
+            yield from ((f"{name}.{each}", method) for each, method in inner)
+        elif not name.startswith("_") and callable(found):
+            yield name, found
 
 
 def test_the_errors_are_there():

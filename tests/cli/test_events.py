@@ -111,13 +111,13 @@ def test_a_file_with_a_bad_line_records_nothing(tmp_path, said, asked):
 
 def test_from_python():
     project = Project.load("conf")
-    first = project.add_event("orders", partition="2025-01-01", id="a", extra={"n": 1})
-    assert project.add_events([{"asset": "orders", "id": "a"}, '{"asset": "orders"}'])[0] == first
-    assert project.add_events([]) == []
+    first = project.events.add("orders", partition="2025-01-01", id="a", extra={"n": 1})
+    assert project.events.add_many([{"asset": "orders", "id": "a"}, '{"asset": "orders"}'])[0] == first
+    assert project.events.add_many([]) == []
     with pytest.raises(InputError, match=r"^the line cannot be taken, so nothing was recorded\nlines:1: unknown key"):
-        project.add_events([{"assets": "orders"}])
+        project.events.add_many([{"assets": "orders"}])
     with pytest.raises(InputError, match=r"is a float|\"id\" is 1.5"):
-        project.add_events([{"asset": "orders", "id": 1.5}])
+        project.events.add_many([{"asset": "orders", "id": 1.5}])
 
 
 def test_the_list_of_an_asset_has_every_event_of_its_dataset(shop, asked):

@@ -62,6 +62,6 @@ def test_what_the_yaml_pauses_only_the_yaml_resumes(shop, said):
 
 def test_from_python():
     project = Project.load("conf")
-    assert project.pause("daily_revenue", "daily_revenue") == ["daily_revenue"]
-    assert project.pause("daily_revenue") == []
-    assert project.resume("daily_revenue", "best_shops") == ["daily_revenue"]
+    assert project.assets.pause("daily_revenue", "daily_revenue") == ["daily_revenue"]
+    assert project.assets.pause("daily_revenue") == []
+    assert project.assets.resume("daily_revenue", "best_shops") == ["daily_revenue"]

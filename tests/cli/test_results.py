@@ -1,5 +1,7 @@
 """What the Python API answers, as a notebook shows it: keys and times, never seconds since 1970."""
 
+from xml.etree import ElementTree as ET
+
 import pytest
 
 import sparkassets
@@ -24,7 +26,7 @@ def test_a_plan(loaded):
         "<run nightly: 0 7 * * * at 2025-01-02T07:00Z>",
         "<run daily_revenue 2025-01-01..2025-01-02: 2 partitions missing>",
     ]
-    plan = loaded.plan_backfill(BackfillRequest("daily_revenue", "2025-01-01..2025-01-09"), at=AT)
+    plan = loaded.backfills.plan(BackfillRequest("daily_revenue", "2025-01-01..2025-01-09"), at=AT)
     assert plan.runs[0].partitions == ("2025-01-01..2025-01-02",)
     assert repr(plan.waiting[0]).startswith("<wait daily_revenue 2025-01-03..2025-01-09: not over before ")
 
@@ -32,16 +34,50 @@ def test_a_plan(loaded):
 def test_a_status_a_preview_an_alignment_and_an_explanation(loaded):
     told = {item.asset: repr(item) for item in loaded.status(at=AT)}
     assert told["daily_revenue"] == "<status of daily_revenue: 2 missing>"
-    assert repr(loaded.preview("nightly", start=AT, count=2)[0]) == (
+    assert repr(loaded.timetables.preview("nightly", start=AT, count=2)[0]) == (
         "<next of nightly: 2025-01-03T07:00Z, 2025-01-04T07:00Z>"
     )
-    assert repr(loaded.align("nightly", "@daily", at=AT)) == (
+    assert repr(loaded.timetables.align("nightly", "@daily", at=AT)) == (
         "<run of 2025-01-02T00:00Z takes the one of 2025-01-01T07:00Z: execution delta 17:00:00, case 2>"
     )
     assert repr(loaded.explain("daily_revenue", at=AT)).splitlines()[:2] == [
         "+ daily_revenue",
         "  + runs now 2025-01-01..2025-01-02: 2 partitions missing",
     ]
+
+
+def cells(html):
+    """The rows of all tables, headings included, and no text besides what is in cells and paragraphs."""
+    root = ET.fromstring(html)  # noqa: S314  our own, which has to be well-formed
+    assert {each.tag for each in root.iter()} <= {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td"}
+    return [[cell.text or "" for cell in row] for row in root.iter("tr")]
+
+
+def test_a_plan_and_a_status_are_tables_in_a_notebook(loaded):
+    plan = loaded.plan(at=AT)
+    rows = cells(plan._repr_html_())
+    assert rows[0] == ["asset", "partitions", "reason"]
+    assert ["daily_revenue", "2025-01-01..2025-01-02", "2 partitions missing"] in rows
+    assert ["best_shops", "waits for daily_revenue 2025-01-01..2025-01-02, which runs first"] in rows
+    assert "takes" in cells(loaded.plan(at=AT, estimate=True)._repr_html_())[0]
+
+    status = loaded.status(at=AT)
+    rows = cells(status._repr_html_())
+    assert rows[0] == ["asset", "partitions", "state", "last", "next"]
+    assert [row[0] for row in rows[1:]] == [each.asset for each in status]
+    assert status["daily_revenue"].missing == 2
+    assert len(status) == 4
+    assert repr(status).splitlines()[0] == "<status at 2025-01-03T06:00Z>"
+
+
+def test_a_summary_is_a_table_in_a_notebook_that_shows_text_as_text():
+    failed = result("failed", rows=1_000, error="<script>alert(1)</script> & \u202e")
+    html = Summary((failed,), (Waiting("best_shops", "waits"),), faults=(("orders", "<b>"),))._repr_html_()
+    assert "<script" not in html
+    rows = cells(html)
+    assert ["daily_revenue", "failed", "1,000", "1.2", "<script>alert(1)</script> & \\u202e"] in rows
+    assert ["orders", "<b>"] in rows
+    assert ["best_shops", "waits"] in rows
 
 
 def result(status, **more):
@@ -63,7 +99,7 @@ FAILED = "daily_revenue 2025-01-01..2025-01-02 failed: no such column"
 
 
 @pytest.mark.parametrize(
-    "call", [Project.run, lambda project, **more: project.backfill(BackfillRequest("nightly"), **more)]
+    "call", [Project.run, lambda project, **more: project.backfills.run(BackfillRequest("nightly"), **more)]
 )
 def test_a_failure_is_raised_unless_one_looks_oneself(loaded, ends, call):
     ends(result("failed", error="no such column", hint="did you mean 'amount'?"), result("success", rows=5))

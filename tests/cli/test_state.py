@@ -53,7 +53,7 @@ def announced(folder, clock):
     project = Project.load(folder)
     for clock.day in range(1, 57, 5):
         day = (datetime(2025, 1, 1, tzinfo=UTC) + timedelta(days=clock.day - 1)).strftime("%Y-%m-%d")
-        project.add_event("feed", partition=day, extra={"password_file": "none"})
+        project.events.add("feed", partition=day, extra={"password_file": "none"})
     return folder
 
 
@@ -97,12 +97,12 @@ def test_what_is_asked_of_history_says_where_it_begins(announced, said):
 
 def test_a_driver_lets_go_by_itself_once_that_is_worth_it(folder, clock):
     project = Project.load(folder)
-    store = project._adapters.store
+    store = project._context.adapters.store
     for clock.day in range(1, 201, 2):
-        project.add_event("feed", partition="2025-01-01", extra={"day": clock.day})
+        project.events.add("feed", partition="2025-01-01", extra={"day": clock.day})
     first = store.history(after_seq=store.begins() - 1, up_to_seq=store.begins())[0]
     assert timedelta(days=30) < clock.now() - first.at < timedelta(days=100)
-    assert project.verify().damages == ()
+    assert project.state.verify().damages == ()
 
 
 def test_verify(announced, said):
@@ -118,8 +118,8 @@ def test_verify(announced, said):
 
 def test_verify_names_a_snapshot_that_is_not_what_the_journal_comes_to(announced, said):
     project = Project.load(announced)
-    project.compact()
-    store = project._adapters.store
+    project.state.compact()
+    store = project._context.adapters.store
     rows, seq = store._watermarks.read()
     harmed = [row if row.asset is None else type(row)(**{**_fields(row), "cursor": '{"other": 1}'}) for row in rows]
     store._watermarks._replace(harmed, seq=seq, beaten=lambda: False)
@@ -180,7 +180,7 @@ def test_export_never_goes_over_what_is_not_its_own(announced, said, tmp_path, t
 def test_export_without_values_of_the_environment(folder, clock, said, monkeypatch, tmp_path):
     monkeypatch.setenv("LAKE", "hidden-lake")
     (folder / "assets" / "feed.yml").write_text(FEED.replace("s3://lake", "s3://${LAKE}"))
-    Project.load(folder).add_event("feed", partition="2025-01-01")
+    Project.load(folder).events.add("feed", partition="2025-01-01")
     file = tmp_path / "state.jsonl"
     said("state", "export", "--out", str(file), "--project", str(folder))
     assert "hidden-lake" not in file.read_text()

@@ -79,9 +79,10 @@ class PlainProject(Project):
 
     def __init__(self, spec: ProjectSpec, *, engine: type[PlainEngine] = PlainEngine, **given: Any) -> None:
         super().__init__(spec, **given)
-        beside = self._adapters.beside
+        given = self._context.adapters
+        beside = given.beside
         assert beside is not None
-        self._adapters = replace(_plain(self._adapters, engine), beside=lambda spec: _plain(beside(spec), engine))
+        self._context.adapters = replace(_plain(given, engine), beside=lambda spec: _plain(beside(spec), engine))
 
 
 def _plain(adapters: Adapters, engine: type[PlainEngine]) -> Adapters:
@@ -94,7 +95,8 @@ def seen_from(project: Project, host: str, *, ahead: int) -> None:
     made: Callable[[], Leases] = partial(
         Leases, host=host or host_identity(), process=this_process(), alive=any_alive, clock=clock
     )
-    project._adapters = replace(project._adapters, clock=clock, leases=made)
+    context = project._context
+    context.adapters = replace(context.adapters, clock=clock, leases=made)
 
 
 def drive(orders: Orders) -> None:
@@ -113,7 +115,7 @@ def drive(orders: Orders) -> None:
     seen_from(project, orders.host, ahead=orders.ahead)
     deadline = time.monotonic() + orders.waits
     if orders.verb == "drop":
-        project.drop(BRANCH)
+        project.branches.drop(BRANCH)
         return
     while True:
         summary = _started(project, orders)
@@ -129,8 +131,8 @@ def drive(orders: Orders) -> None:
 
 def _started(project: Project, orders: Orders) -> Summary:
     if orders.verb == "promote":
-        return project.promote(BRANCH, select=orders.select, check=False)
-    started = project.branch(BRANCH) if orders.verb == "branch" else project
+        return project.branches.promote(BRANCH, select=orders.select, check=False)
+    started = project.branches.open(BRANCH) if orders.verb == "branch" else project
     return started.run(select=orders.select, check=False)
 
 

@@ -140,7 +140,7 @@ class Shop:
     def held(self, table: str) -> Counter[Sale]:
         """What it holds; of what `latest_only` publishes, all iterations do together."""
         if self.scenario.name.startswith("latest_only, publish"):
-            listed = Project.load(self.folder).iterations(table)
+            listed = Project.load(self.folder).history.iterations(table)
             return Counter(sale for each in listed for sale in _sales(Path(each.path)))
         return Counter(_sales(self.table(table))) if DeltaTable.is_deltatable(str(self.table(table))) else Counter()
 
@@ -153,7 +153,7 @@ class Shop:
     def check(self) -> None:
         """Every run is in all its tables and in the journal, once each, and nothing is left of any other."""
         project = Project.load(self.folder)
-        history = list(project.history())
+        history = list(project.history.rows())
         assert [row.seq for row in history] == list(range(1, len(history) + 1))
         ran = [row.run for row in history if row.asset == "copy" and row.kind == "success"]
         assert len(ran) == len(set(ran))
@@ -170,7 +170,7 @@ class Shop:
 
     def _check_iterations(self, project: Project, name: str) -> None:
         """Those that are listed are there, and no others."""
-        listed = list(project.iterations(name))
+        listed = list(project.history.iterations(name))
         kept = [each.iteration.name for each in listed]
         assert len(kept) == len(set(kept))
         assert {each.name for each in (self.table(name) / "_iterations").iterdir()} == set(kept)

@@ -75,9 +75,9 @@ def test_wherever_it_is_killed_a_branch_can_be_dropped_again(hit, tmp_path, figu
     shop = opened(tmp_path, "date_range, replace", figures)
     dev = shop.code(1)
     assert start(dev, verb="branch").ends() == "exited 0"
-    if figures.killed(start(dev, verb="drop", hit=hit)) and Project.load(dev).branches():
+    if figures.killed(start(dev, verb="drop", hit=hit)) and Project.load(dev).branches.names():
         assert start(dev, verb="drop").ends() == "exited 0"
-    assert Project.load(dev).branches() == []
+    assert Project.load(dev).branches.names() == []
     assert not (shop.table("_branches") / BRANCH).exists()
     check(shop)
     shop.folder = dev

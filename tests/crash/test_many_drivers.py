@@ -47,7 +47,7 @@ def test_a_container_of_the_same_name_takes_nothing_of_ours_nor_we_of_its(ours, 
     assert holder.ends() == "stopped"
     other = start(shop.folder, by=second)
     time.sleep(LOOKS_SECONDS)
-    claims = [row.run for row in Project.load(shop.folder).history(asset="copy", kinds=("claim",))]
+    claims = [row.run for row in Project.load(shop.folder).history.rows(asset="copy", kinds=("claim",))]
     assert len(claims) == 2  # that of the first sales, and the one that is held
     holder.go_on()
     assert holder.ends() == "exited 0"
@@ -101,4 +101,4 @@ def test_a_clock_that_jumps_at_every_look_at_it(name, tmp_path, monkeypatch):
         PlainProject.load(shop.folder).run(check=False)
     assert (shop.wrong().lost, shop.wrong().doubled) == (0, 0)
     shop.check()
-    assert PlainProject.load(shop.folder).verify().damages == ()
+    assert PlainProject.load(shop.folder).state.verify().damages == ()

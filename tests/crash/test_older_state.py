@@ -64,7 +64,7 @@ def test_a_state_that_is_older_than_its_tables_is_told_and_nothing_runs(name, fi
     if first:
         shop.sell_and_run()
     else:
-        PlainProject.load(shop.folder)._adapters.store.create(project="shop")
+        PlainProject.load(shop.folder)._context.adapters.store.create(project="shop")
     shop.keep("state")
     shop.sell_and_run(3)
     shutil.copytree(tmp_path / "state", tmp_path / "newest")
@@ -89,7 +89,7 @@ def test_whatever_is_recorded_in_between_does_not_hide_it(tmp_path):
     shop.sell_and_run(3)
     shop.restore("state")
     for _ in range(20):  # so that the tokens of what ran since are numbers that the journal has
-        PlainProject.load(shop.folder).add_event("s3://elsewhere")
+        PlainProject.load(shop.folder).events.add("s3://elsewhere")
     shop.refused()
 
 

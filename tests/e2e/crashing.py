@@ -227,7 +227,7 @@ def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") 
     progress = StoppingProgress(marker) if moment == "recorded" else Silent()
     project = Project.load(folder)
     if rollback:
-        project.rollback(asset, rollback)
+        project.assets.roll_back(asset, rollback)
     else:
         project.run(select=[asset], progress=progress)
 

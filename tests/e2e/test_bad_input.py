@@ -143,7 +143,7 @@ def test_arguments_that_are_wrong_do_nothing(home, said, arguments, message, hin
 
 def recorded(home):
     """Makes a state that holds something."""
-    Project.load(home).add_event("orders", partition="2025-01-01")
+    Project.load(home).events.add("orders", partition="2025-01-01")
 
 
 def foreign(home):
@@ -307,13 +307,13 @@ def test_a_run_that_fails_leaves_its_target_as_it_was(home, said, spark, wrong, 
     code, err = said("run")
     assert code == 1
     assert message in err
-    (failed,) = Project.load(home).runs(asset="daily", status="failed")
+    (failed,) = Project.load(home).history.runs(asset="daily", status="failed")
     assert message in failed.error
     assert "Traceback" in Path(failed.details).read_text("utf-8")
     assert rows(table, "day", "amount") == [(date.fromisoformat("2025-01-01"), 10)]
     assert DeltaTable(table).schema() == schema
-    assert len(Project.load(home).events(asset="daily")) == 1
-    assert dict(Project.load(home).partitions("daily")) == {"2025-01-01": "current", "2025-01-02": "failed"}
+    assert len(Project.load(home).history.events(asset="daily")) == 1
+    assert dict(Project.load(home).partitions.statuses("daily")) == {"2025-01-01": "current", "2025-01-02": "failed"}
     write(home, {"landing/2025-01-02.csv": "id,amount\n2,5\n", "assets/daily.yml": PROJECT["assets/daily.yml"]})
     assert said("run")[0] == 0
     assert rows(table, "day", "amount") == [

@@ -85,7 +85,7 @@ def test_a_failed_asset_holds_up_what_reads_it_and_nothing_else_until_it_is_mend
 
     assert rows(home / "warehouse" / "daily", "day", "amount") == [(FIRST, 10)]
     assert DeltaTable(home / "warehouse" / "daily").schema() == schema
-    assert len(Project.load(home).events(asset="daily")) == 1
+    assert len(Project.load(home).history.events(asset="daily")) == 1
     assert ran(home, "other") == [["2025-01-01"], ["2025-01-02"]]
     assert ran(home, "copy") == [["2025-01-01"]]
     waiting = {each.asset: each.reason for each in Project.load(home).plan().waiting}

@@ -163,7 +163,7 @@ class Shop:
         return [run for run in Project.load(self.folder).plan().runs if run.asset == asset]
 
     def history(self, asset: str, *kinds: str):
-        return Project.load(self.folder).history(asset=asset, kinds=kinds)
+        return Project.load(self.folder).history.rows(asset=asset, kinds=kinds)
 
     def table(self, asset: str) -> Path:
         return self.home / "warehouse" / asset
@@ -184,11 +184,11 @@ class Shop:
         assert len(set(successes)) == runs
         project = Project.load(self.folder)
         if asset == "daily":
-            assert dict(project.partitions(asset)) == dict.fromkeys(EXPECTED[asset], "current")
+            assert dict(project.partitions.statuses(asset)) == dict.fromkeys(EXPECTED[asset], "current")
         assert self.planned(asset) == []
         assert self.left(asset) == []
         assert self.start(asset).runs == ()
-        numbers = [row.seq for row in project.history()]
+        numbers = [row.seq for row in project.history.rows()]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -453,9 +453,9 @@ def test_a_signal_in_mid_run_loses_nothing(shop, signum, to_all, code, statuses)
     assert "1 run: 1 " in said
     assert not set(NOISE) & set(said.split())
     assert shop.contents("daily") == {}
-    (cancelled,) = Project.load(shop.folder).runs(asset="daily")
+    (cancelled,) = Project.load(shop.folder).history.runs(asset="daily")
     assert cancelled.status in statuses
-    assert Project.load(shop.folder).events(asset="daily") == []
+    assert Project.load(shop.folder).history.events(asset="daily") == []
     victim.jvm.wait(PATIENCE_SECONDS)
     (shop.home / "quick").touch()
     (run,) = shop.start("daily").runs
@@ -473,7 +473,7 @@ def test_the_end_of_the_jvm_in_mid_run_is_a_failure_in_one_line_and_the_next_sta
     said = victim.said.read_text()
     assert "daily failed: Spark's JVM was killed by SIGKILL" in said.splitlines()
     assert not set(NOISE) & set(said.split()), said
-    (failed,) = Project.load(shop.folder).runs(asset="daily")
+    (failed,) = Project.load(shop.folder).history.runs(asset="daily")
     assert (failed.status, failed.attempts) == ("failed", 1)
     (shop.home / "quick").touch()
     (run,) = shop.start("daily").runs

@@ -71,10 +71,10 @@ def test_the_next_start_publishes_what_is_missing_from_the_same_pins(shop, momen
     for name in OUTLETS:
         assert [row.run for row in shop.history(name, "outlet")] == small
         assert shop.left(name) == []
-        pins = [event["run"] for event in project.events(asset=name)]
+        pins = [event["run"] for event in project.history.events(asset=name)]
         assert pins == small
-    (origin,) = [each for each in project.lineage("large", "2025-01-02").origins if each.kind == "run"]
-    (other,) = [each for each in project.lineage("small", "2025-01-02").origins if each.kind == "run"]
+    (origin,) = [each for each in project.lineage.trace("large", "2025-01-02").origins if each.kind == "run"]
+    (other,) = [each for each in project.lineage.trace("small", "2025-01-02").origins if each.kind == "run"]
     assert origin.run == other.run
     assert [read.version for read in origin.reads] == [read.version for read in other.reads]
     assert shop.start("split").runs == ()

@@ -66,7 +66,7 @@ class Publisher:
         assert self.folders() == sorted(each.iteration.name for each in self.listed())
 
     def listed(self):
-        return Project.load(self.shop.folder).iterations(self.asset)
+        return Project.load(self.shop.folder).history.iterations(self.asset)
 
     def folders(self) -> list[str]:
         return sorted(each.name for each in (self.shop.table(self.asset) / "_iterations").iterdir())
@@ -91,7 +91,7 @@ class Publisher:
         successes = [row.run for row in shop.history(self.asset, "success")]
         assert len(set(successes)) == len(successes) == len(self.shown)
         assert successes == [marker["run"] for marker in stamps(shop.table(self.asset))]
-        assert len(Project.load(shop.folder).events(asset=self.asset)) == len(self.shown)
+        assert len(Project.load(shop.folder).history.events(asset=self.asset)) == len(self.shown)
         assert shop.planned(self.asset) == []
 
     def killed(self, moment: str, *more: str) -> None:

@@ -136,6 +136,6 @@ def test_the_next_process_finds_them_takes_over_and_goes_on(tmp_path):
     assert {run["status"] for run in runs.values()} == {"success"}
     lake.holds(*FIRST, *SECOND)
     for table in ("ledger", "daily", "prices", "total"):
-        told = [row.run for row in Project.load(tmp_path / "conf").history(asset=table, kinds=["success"])]
+        told = [row.run for row in Project.load(tmp_path / "conf").history.rows(asset=table, kinds=["success"])]
         assert told == [each["run"] for each in stamps(tmp_path / "warehouse" / table)]
     assert lake.run() == []

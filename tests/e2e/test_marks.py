@@ -28,7 +28,7 @@ def test_a_failed_day_that_was_loaded_by_hand(home, capsys):
     assert main(["mark", "daily", *said]) == 0
 
     assert main(["run", "--project", "."]) == 0
-    assert [run.status for run in Project.load(home).runs(asset="daily")] == ["success", "failed"]
+    assert [run.status for run in Project.load(home).history.runs(asset="daily")] == ["success", "failed"]
     assert rows(home / "warehouse" / "copy", "day", "amount") == [(FIRST, 10), (SECOND, 42)]
     assert rows(home / "warehouse" / "report", "amount") == [(52,)]
     capsys.readouterr()

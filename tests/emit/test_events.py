@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.app.driving import Driving
 from sparkassets.core.openlineage.identity import RunName, run_id
 from sparkassets.core.openlineage.telling import Telling
 from sparkassets.core.spec.model import NOWHERE, ReadAfter, SqlBody
@@ -68,7 +67,7 @@ def world(*assets, store=None, **more):
 
 def drive(w, **more):
     try:
-        return Driving(w.project, w.adapters()).run(**more)
+        return w.opened().run(**more)
     finally:
         for sink in w.sinks:
             for error in sink.errors:
@@ -159,8 +158,7 @@ def test_each_run_that_began_has_one_end_by_whoever_records_it(moment):
     w.tell("s", "2025-01-05")
     reached, dead = threading.Event(), FakeEngine(w.engine.tables)
     dead.hooks["a", moment] = lambda _: (reached.set(), threading.Event().wait())
-    given = w.adapters()
-    first = Driving(w.project, replace(given, computing=lambda _: (dead, FakeOutlets(dead))))
+    first = w.opened(computing=lambda _: (dead, FakeOutlets(dead)))
     threading.Thread(target=first.run, daemon=True).start()
     assert reached.wait(10)
     w.sinks = (later := Told(w.project),)

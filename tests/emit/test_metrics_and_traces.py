@@ -8,7 +8,6 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
-from sparkassets.app.driving import Driving
 from sparkassets.core.spec.model import Expectation
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.emit.metrics import Metrics
@@ -47,7 +46,7 @@ def figures(file):
 def test_counters_go_on_and_gauges_say_how_it_is(world, tmp_path):
     file = tmp_path / "sparkassets.prom"
     for number in (1, 2):
-        driving = Driving(world.project, world.adapters())
+        driving = world.opened()
         driving.watch(Metrics(world.project, file, now=world.clock.now))
         driving.run(check=False)
         told = figures(file)
@@ -78,7 +77,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 def test_a_span_for_the_tick_and_one_for_each_run_without_secrets(world):
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    driving = Driving(world.project, world.adapters())
+    driving = world.opened()
     driving.watch(Traces(world.project, provider=provider))
     driving.run(check=False)
     spans = {span.name: span for span in exporter.get_finished_spans()}
@@ -98,7 +97,7 @@ def test_a_span_for_the_tick_and_one_for_each_run_without_secrets(world):
 
 
 def test_a_watcher_that_raises_touches_nothing(world, tmp_path):
-    driving = Driving(world.project, world.adapters())
+    driving = world.opened()
     metrics = Metrics(world.project, tmp_path / "x.prom", now=broken)
     driving.watch(metrics)
     with pytest.warns(RuntimeWarning, match="it is told no more"):

@@ -6,8 +6,6 @@ import warnings
 
 import pytest
 
-from sparkassets.app.driving import Driving
-from sparkassets.app.marking import Marking
 from sparkassets.core.spec.model import Expectation, NotifyRule, PythonBody
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.emit.notifications import Notifications
@@ -38,7 +36,7 @@ def drive(world):
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("ignore")  # of what Apprise imports
         warnings.simplefilter("always", RuntimeWarning)
-        summary = Driving(world.project, world.adapters()).run(check=False)
+        summary = world.opened().run(check=False)
     return summary, [str(each.message) for each in noted]
 
 
@@ -87,7 +85,7 @@ def test_what_runs_well_or_what_a_person_does_is_no_message(receiver):
     drive(w)
     count = len(receiver.messages)
     assert count == 1
-    Marking(w.project, w.adapters()).mark("a", "done", "2025-01-02", reason="fine")
+    w.opened().assets.mark("a", "done", "2025-01-02", reason="fine")
     assert len(receiver.messages) == count
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from sparkassets.app.driving import Driving
 from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, make_room
 from sparkassets.state.memory import MemoryStore
 from tests.builders import asset, project, source
@@ -130,7 +129,7 @@ def test_a_folder_that_cannot_be_written_to_fails_no_run(tmp_path):
     w = World(project(source("s"), asset("a", "s")), MemoryStore())
     w.tell("s", "2025-01-01")
     w.engine.hooks["a", "compute"] = lambda _: print("said")
-    driving = Driving(w.project, w.adapters())
+    driving = w.opened()
     driving.watch(RunLogs(tmp_path / "logs", variables={}))
     assert driving.run().ok
 
@@ -139,7 +138,7 @@ def test_what_a_driver_runs_is_heard(tmp_path):
     w = World(project(source("s"), asset("a", "s"), asset("b", "s")), MemoryStore())
     w.tell("s", "2025-01-01")
     w.engine.hooks |= {(name, "compute"): lambda order: print("computing", order.asset.name) for name in "ab"}
-    driving = Driving(w.project, w.adapters())
+    driving = w.opened()
     driving.watch(RunLogs(tmp_path, variables={}))
     summary = driving.run()
     said = {run.asset: (tmp_path / f"{run.run}.log").read_text() for run in summary.runs}

@@ -7,7 +7,6 @@ from time import monotonic
 
 import pytest
 
-from sparkassets.app.driving import Driving
 from sparkassets.core.openlineage.telling import Telling
 from sparkassets.emit.openlineage import OpenLineage, configured_client
 from sparkassets.runtime.sinks import Sinks
@@ -42,7 +41,7 @@ def world():
 
 
 def drive(w):
-    return Driving(w.project, w.adapters()).run()
+    return w.opened().run()
 
 
 def kinds(events):
@@ -126,7 +125,7 @@ def test_a_refusal_fails_no_run(monkeypatch, status):
 
 
 def test_who_never_answers_delays_the_end_by_the_grace_alone(monkeypatch):
-    monkeypatch.setattr("sparkassets.app.opened.Sinks", lambda *a, **more: Sinks(*a, **more, grace_seconds=0.3))
+    monkeypatch.setattr("sparkassets.app.context.Sinks", lambda *a, **more: Sinks(*a, **more, grace_seconds=0.3))
     with Receiver(hangs=True) as receiver:
         monkeypatch.setenv("OPENLINEAGE_URL", receiver.url)
         w = world()

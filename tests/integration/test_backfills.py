@@ -43,7 +43,7 @@ def test_what_is_left_of_it_is_gone_on_with_and_the_price_is_that_of_the_files(s
     project.run(spark)
     request = BackfillRequest("totals", WEEK, force=True, newest_first=True)
     limited = BackfillRequest("totals", WEEK, force=True, newest_first=True, max_runs=1)
-    dry = project.plan_backfill(request, estimate=True)
+    dry = project.backfills.plan(request, estimate=True)
     assert [run.partitions for run in dry.runs] == [
         ("2025-03-05..2025-03-06",),
         ("2025-03-03..2025-03-04",),
@@ -52,9 +52,9 @@ def test_what_is_left_of_it_is_gone_on_with_and_the_price_is_that_of_the_files(s
     assert dry.totals.bytes == sum(sizes.values())
     assert dry.totals.unknown == {}
     assert all(run.estimate.rows == 2 and run.estimate.earlier == 3 for run in dry.runs)
-    project.backfill(limited, spark)
-    project.backfill(request, spark)
-    ran = [(run.kind, run.status, run.partitions) for run in project.runs(asset="totals")]
+    project.backfills.run(limited, spark)
+    project.backfills.run(request, spark)
+    ran = [(run.kind, run.status, run.partitions) for run in project.history.runs(asset="totals")]
     assert ran[3:] == [("backfill", "success", run.partitions) for run in dry.runs]
     assert project.plan().runs == ()
     rows = pa.table(DeltaTable(folder / "warehouse/totals").scan()).to_pylist()

@@ -70,7 +70,7 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     Project.load(prod, env={}).run(spark)
     before = versions(tmp_path)
     project = Project.load(dev, env={})
-    planned = project.branch("x100").plan()
+    planned = project.branches.open("x100").plan()
     assert [run.asset for run in planned.runs] == ["daily"]
     notes = {note.asset: note.text for note in planned.notes if "branch" in note.text or "reused" in note.text}
     assert notes == {
@@ -78,15 +78,15 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
         "total": "computed in branch x100: it reads daily",
         "clean": f"reused, as the base has recorded it at version {before['clean'] - 1}",
     }
-    assert [run.asset for run in project.branch("x100").run(spark).runs] == ["daily", "total"]
+    assert [run.asset for run in project.branches.open("x100").run(spark).runs] == ["daily", "total"]
     assert held(spark, tmp_path, "_branches/x100/daily") == [("2025-01-01", "300"), ("2025-01-02", "1000")]
     assert held(spark, tmp_path, "_branches/x100/total") == [("1300",)]
     assert versions(tmp_path) == before
-    assert not project.branch("x100").run(spark).runs
+    assert not project.branches.open("x100").run(spark).runs
 
     land(tmp_path, "2025-01-02", "de,20\n")
     Project.load(prod, env={}).run(spark)
-    summary = project.promote("x100", spark)
+    summary = project.branches.promote("x100", spark)
     assert [(run.asset, run.partitions) for run in summary.runs] == [("daily", ("2025-01-01",))]
     stale = {wait.asset: wait.reason for wait in summary.waiting if not wait.quiet}
     assert stale == {
@@ -96,20 +96,20 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "20")]
 
     again = Project.load(dev, env={})
-    assert [run.partitions for run in again.branch("x100").run(spark).runs] == [("2025-01-02",), ()]
-    assert [run.asset for run in again.promote("x100", spark).runs] == ["daily", "total"]
+    assert [run.partitions for run in again.branches.open("x100").run(spark).runs] == [("2025-01-02",), ()]
+    assert [run.asset for run in again.branches.promote("x100", spark).runs] == ["daily", "total"]
     assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "2000")]
     assert held(spark, tmp_path, "total") == [("2300",)]
-    assert not again.promote("x100", spark).runs
+    assert not again.branches.promote("x100", spark).runs
     assert not [run.asset for run in again.run(spark).runs]
 
-    assert again.branches() == ["x100"]
-    assert again.drop("x100") == ("daily", "total")
+    assert again.branches.names() == ["x100"]
+    assert again.branches.drop("x100") == ("daily", "total")
     assert not (tmp_path / "warehouse/_branches/x100").exists()
     assert not (tmp_path / "state/branches/x100").exists()
     assert held(spark, tmp_path, "total") == [("2300",)]
     with pytest.raises(InputError, match="there is no branch 'x100'"):
-        again.drop("x100")
+        again.branches.drop("x100")
 
 
 def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
@@ -123,12 +123,12 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
         "UNION ALL SELECT day, 'fr', 7, 'x' FROM {{ inlets.orders }} WHERE amount = 10\n"
     )
     project = Project.load(dev, env={})
-    project.branch("rows").run(spark)
-    clean, daily, total = project.diff("rows", spark)
+    project.branches.open("rows").run(spark)
+    clean, daily, total = project.branches.diff("rows", spark)
     assert clean.columns.added == {"kind": "string"}
     told = [block.extent for block, _ in clean.rows.blocks]
     assert told == sorted(told)
-    labels = {project.asset("clean").partitioning.labels(block)[0]: counts for block, counts in clean.rows.blocks}
+    labels = {project.spec.asset("clean").partitioning.labels(block)[0]: counts for block, counts in clean.rows.blocks}
     assert labels == {"2025-01-01": RowCounts(changed=1, same=1), "2025-01-02": RowCounts(added=1, same=1)}
     assert clean.rows.keys == ("shop",)
     assert clean.rows.samples[0] == Sample(
@@ -143,13 +143,13 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
         ("added", None, {"total": "2500"}),
     ]
     with pytest.raises(RunFailedError, match="clean waits for a person: the code adds column 'kind'"):
-        project.promote("rows", spark)
-    promoted = project.promote("rows", spark, rebuild=True)
+        project.branches.promote("rows", spark)
+    promoted = project.branches.promote("rows", spark, rebuild=True)
     assert [run.asset for run in promoted.runs] == ["clean", "daily", "total"]
     columns = spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns
     assert set(columns) == {"day", "shop", "amount", "kind"}
     assert held(spark, tmp_path, "total") == [("2500",)]
-    assert not any(found.total.differ for found in project.diff("rows", spark))
+    assert not any(found.total.differ for found in project.branches.diff("rows", spark))
 
 
 def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it(spark, prod, tmp_path):
@@ -164,7 +164,7 @@ def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it
     with pytest.raises(RunFailedError, match="clean waits for a person"):
         project.run()
     assert versions(tmp_path) == before
-    assert project.backfill(BackfillRequest("clean", rebuild=True), spark).ok
+    assert project.backfills.run(BackfillRequest("clean", rebuild=True), spark).ok
     assert project.run(spark).ok
     assert ("2025-01-03", "3") in held(spark, tmp_path, "daily")
     assert "code" in spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns

@@ -55,6 +55,6 @@ def test_two_drivers_share_the_work(spark, home, schema):
     for asset in (f"a{n}" for n in range(ASSETS)):
         history = spark.sql(f"DESCRIBE HISTORY {schema}.{asset}").collect()
         told = [said for row in history if (said := said_of(row.asDict())) is not None and said["kind"] == "data"]
-        recorded = [row.run for row in Project.load(home, env={}).history(asset=asset, kinds=["success"])]
+        recorded = [row.run for row in Project.load(home, env={}).history.rows(asset=asset, kinds=["success"])]
         assert Counter(each["run"] for each in told) == Counter(recorded)
         assert len(recorded) == ROUNDS

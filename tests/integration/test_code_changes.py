@@ -63,7 +63,7 @@ def test_a_table_of_two_codes_is_told_and_becomes_one(spark, folder):
         "- SUM(amount) AS revenue",
         "+ SUM(amount) * 100 AS revenue",
     ]
-    healed = project.backfill(BackfillRequest("daily", whole=True, downstream=True), spark)
+    healed = project.backfills.run(BackfillRequest("daily", whole=True, downstream=True), spark)
     assert [(run.asset, run.partitions) for run in healed.runs] == [
         ("daily", ("2025-01-01..2025-01-02",)),
         ("weekly", ()),

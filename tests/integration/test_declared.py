@@ -104,7 +104,7 @@ def test_a_project_in_python(spark, folder):
     assert rows(folder / "warehouse/fitted") == [(1.0,)]
     assert rows(folder / "warehouse/summary") == [(3.0, 6.0)]
     assert rows(folder / "warehouse/peaks") == [("a", 1.0), ("b", 2.0)]
-    assert [each[0] for each in project.partitions("customers")] == ["a", "b"]
-    extras = {event["asset"]: event["extra"] for event in project.events()}
+    assert [each[0] for each in project.partitions.statuses("customers")] == ["a", "b"]
+    extras = {event["asset"]: event["extra"] for event in project.history.events()}
     assert (extras["cleaned"]["by"], extras["daily"]["seen"]) == ("cleaned", 1)
     assert project.plan(at="2025-01-03").runs == ()

@@ -144,7 +144,7 @@ def test_three_days_are_withheld_and_the_rest_of_the_month_flows(spark, root):
     assert any("withheld" in reason and "not_null(dep_delay)" in reason for reason in waiting)
 
     assert Project.load(root).run(spark, check=False).runs == ()
-    Project.load(root).accept("flights", HALF, reason="a strike")
+    Project.load(root).assets.accept("flights", HALF, reason="a strike")
     (root / f"landing/flights/{DOUBLED.replace('-', '')}.csv").write_text(
         (root / f"clean/{DOUBLED.replace('-', '')}.csv").read_text()
     )

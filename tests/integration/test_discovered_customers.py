@@ -83,7 +83,7 @@ def test_customers_come_and_go_over_a_week(spark, folder):
         assert ran(summary)[0] == ("energy_model", covered, "success")
         assert rows(folder, "energy_model") == week.models()
         assert rows(folder, "forecasts") == [(key, mean * 24) for key, mean in week.models()]
-        assert project.partitions("energy_model", at=at) == [(key, "current") for key in sorted(known)]
+        assert project.partitions.statuses("energy_model", at=at) == [(key, "current") for key in sorted(known)]
         assert project.run(spark, at=at + timedelta(minutes=30)).runs == ()
 
 

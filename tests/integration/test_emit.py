@@ -30,13 +30,13 @@ def test_emitted_events_and_yielded_extras(spark, tmp_path, monkeypatch):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     project = Project.load(tmp_path / "conf")
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     summary = project.run(spark)
     assert [(run.asset, run.status, run.error) for run in summary.runs] == [
         ("made", "success", ""),
         ("reader", "success", ""),
     ]
-    _go, made, side, out, _reader = project.events()
+    _go, made, side, out, _reader = project.history.events()
     assert (made["asset"], made["extra"]["note"], made["extra"]["rows"]) == ("made", "ok", 3)
     assert (side["asset"], side["uri"], side["extra"], side["run"]) == (
         "side",

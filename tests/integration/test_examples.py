@@ -255,7 +255,7 @@ def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
         assert project.run(spark, at=morning).runs == ()
     assert banks == {f"2025-03-0{day}": "success" if day < 8 else "skipped" for day in range(3, 10)}
     assert [row[0].isoweekday() for row in rows(folder, "bank_days")] == [1, 2, 3, 4, 5]
-    skips = [(run.partitions, run.skipped) for run in project.runs(asset="bank_days", status="skipped")]
+    skips = [(run.partitions, run.skipped) for run in project.history.runs(asset="bank_days", status="skipped")]
     assert skips == [((f"2025-03-0{day}",), "banks do not pay at weekends") for day in (8, 9)]
 
     def week() -> tuple:

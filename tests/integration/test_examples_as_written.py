@@ -103,7 +103,7 @@ def test_scores_are_of_the_newest_model_which_is_a_gate_and_no_trigger(spark, tm
     project = Project.load(folder, env={})
     assert {run.asset for run in project.run(spark, at=now).runs} == {"churn_model", "churn_scores"}
     assert {row["rate"] for row in held(folder, "churn_scores")} == {2.0}
-    (published,) = project.iterations("churn_model")
+    (published,) = project.history.iterations("churn_model")
     assert published.extra["auc"] == 0.75
     features(then + 2 * hour)
     assert project.run(spark, at=now).runs == ()  # hourly
@@ -132,10 +132,10 @@ def test_the_month_is_published_by_its_day_with_what_is_there(spark, tmp_path):
     assert run.request.reason.endswith("the tolerance of 6h is over")
     (row,) = held(folder, "mifid_monthly")
     assert (row["month"], row["quantity"]) == (date(2025, 2, 1), 40)
-    (iteration,) = project.iterations("mifid_monthly")
+    (iteration,) = project.history.iterations("mifid_monthly")
     add(spark, "gold.trades", [{"trade_date": days[0], "instrument": "X", "quantity": 9}])
     assert project.run(spark, at="2025-03-14T14:30Z").runs == ()  # on_update: ignore
-    again = project.iterations("mifid_monthly")
+    again = project.history.iterations("mifid_monthly")
     assert [each.iteration.run for each in again] == [iteration.iteration.run]
 
 

@@ -177,5 +177,5 @@ def test_none_harms_another(spark, tmp_path, monkeypatch, capfd):
     (run,) = json.loads(out)["runs"]
     assert (run["asset"], run["status"]) == ("prints", "success")
     assert err.count("x" * 100) == LINES
-    (event,) = Project.load(tmp_path / "conf").events(asset="prints")
+    (event,) = Project.load(tmp_path / "conf").history.events(asset="prints")
     assert event["extra"]["most"] < 100 * LINES / 10

@@ -112,8 +112,8 @@ def test_each_month_has_a_model_and_is_scored_with_the_newest(spark, tmp_path):
     land(root, 3)
     Project.load(root).run(spark)
     assert scored(root) == {"2013-01": {"2013-03"}, "2013-02": {"2013-03"}, "2013-03": {"2013-03"}}
-    published = Project.load(root).iterations("model")
-    told = [event["extra"] for event in Project.load(root).events(asset="model")]
+    published = Project.load(root).history.iterations("model")
+    told = [event["extra"] for event in Project.load(root).history.events(asset="model")]
     assert sorted(extra["key"] for extra in told) == ["2013-01", "2013-02", "2013-03"]
     assert {extra["path"] for extra in told} == {each.path for each in published}
     assert all(each.extra["r2"] > 0.5 and each.extra["rows"] == ROWS for each in published)

@@ -44,7 +44,7 @@ def test_a_changed_time_zone_waits_for_a_rebuild_that_counts_every_hour_once(spa
     project = Project.load(folder, env={})
     with pytest.raises(RunFailedError, match="its table was computed by day in UTC"):
         project.run(spark, at="2025-01-10")
-    project.backfill(BackfillRequest("daily", rebuild=True), spark, at="2025-01-10")
+    project.backfills.run(BackfillRequest("daily", rebuild=True), spark, at="2025-01-10")
     assert project.run(spark, at="2025-01-10").ok
     rows = {str(row.day): row.hours for row in orders.held(spark, folder / "warehouse" / "daily").collect()}
     assert rows == {"2025-01-02": 24, "2025-01-03": 24, "2025-01-04": 24, "2025-01-05": 24}

@@ -64,7 +64,7 @@ def test_train_and_test_are_of_one_run(spark, tmp_path):
     train, test = rows(folder, "lake/train"), rows(folder, "lake/test")
     assert sorted(train + test) == rows(folder, "lake/examples")
     assert 20 <= len(test) <= 60
-    events = {event["asset"]: event for event in project.events() if event["run"]}
+    events = {event["asset"]: event for event in project.history.events() if event["run"]}
     assert {name: event["extra"]["rows"] for name, event in events.items()} == {"train": len(train), "test": len(test)}
     assert {event["run"] for event in events.values()} == {run.run}
     assert project.run(spark).runs == ()
@@ -98,7 +98,8 @@ def test_rows_that_are_drawn_at_random_are_in_one_outlet(spark, tmp_path, commit
         assert found[0] | found[1] == set(range(count))
         assert not found[0] & found[1]
         write_deltalake(tmp_path / "lake/examples", pa.table({"id": [count], "day": ["2025-01-06"]}), mode="append")
-    train, test = (next(e for e in reversed(project.events()) if e["asset"] == name) for name in ("train", "test"))
+    newest = {event["asset"]: event for event in project.history.events()}
+    train, test = newest["train"], newest["test"]
     assert (train["extra"]["share"], test["extra"]["share"]) == (0.5, 0.5)
     assert test["extra"]["path"] == str(tmp_path / "warehouse/test")
     assert "path" not in train["extra"]
@@ -131,7 +132,7 @@ def test_what_is_wrong_with_one_outlet_is_written_to_none(spark, tmp_path, retur
     for name in ("train", "test"):
         assert files(tmp_path, f"warehouse/{name}") == []
         assert not (tmp_path / "warehouse" / name / "_delta_log").exists()
-    assert [event["asset"] for event in project.events()] == ["examples"]
+    assert [event["asset"] for event in project.history.events()] == ["examples"]
 
 
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])

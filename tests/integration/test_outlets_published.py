@@ -64,25 +64,25 @@ def test_train_and_test_are_of_one_run(spark, tmp_path):
         assert [run.asset for run in project.run(spark).runs] == ["split", "models", "used"]
     assert sorted(row["n"] for row in held(tmp_path, "test")) == [0, 5, 10, 15]
     assert len(held(tmp_path, "train")) == 16
-    (train,), (test,) = (project.iterations(name) for name in ("train", "test"))
+    (train,), (test,) = (project.history.iterations(name) for name in ("train", "test"))
     assert train.iteration.run == test.iteration.run
     rows = pa.table(DeltaTable(test.path).scan())
     assert sorted(rows["n"].to_pylist()) == [0, 5, 10, 15]
     assert held(tmp_path, "used") == [{"told": "large of 16", "layers": 9}]
-    newest, older = project.iterations("large")
+    newest, older = project.history.iterations("large")
     assert [(each.extra["fitted"], each.extra["layers"]) for each in (newest, older)] == [(16, 9), (8, 9)]
-    assert [(each.extra["fitted"], "layers" in each.extra) for each in project.iterations("small")] == [
+    assert [(each.extra["fitted"], "layers" in each.extra) for each in project.history.iterations("small")] == [
         (16, False),
         (8, False),
     ]
     with pytest.raises(
         InputError, match="published together with the other outlets of 'models': it cannot go back alone"
     ):
-        project.rollback("large", older.iteration.run)
-    assert project.rollback("models", older.iteration.run, spark).ok
-    assert [each.newest for each in project.iterations("large")] == [False, True]
+        project.assets.roll_back("large", older.iteration.run)
+    assert project.assets.roll_back("models", older.iteration.run, spark).ok
+    assert [each.newest for each in project.history.iterations("large")] == [False, True]
     assert [run.asset for run in project.run(spark).runs] == ["used"]
     assert held(tmp_path, "used") == [{"told": "large of 8", "layers": 9}]
     with pytest.raises(InputError, match="'models' is a multi-asset, which holds no data: its outlets have iterations"):
-        project.iterations("models")
+        project.history.iterations("models")
     assert project.run(spark).runs == ()

@@ -37,7 +37,7 @@ def test_a_new_table_has_them_and_one_that_is_there_keeps_its_own(spark, tmp_pat
         assert made.run(spark).ok
         again = project(tmp_path / "p", f"{KEPT}: interval 60 days", named)
         assert named or "committed by the driver" in str(again.explain("daily"))
-        assert again.backfill(BackfillRequest("daily", force=True), spark).ok
+        assert again.backfills.run(BackfillRequest("daily", force=True), spark).ok
         (row,) = spark.sql(f"SHOW TBLPROPERTIES {name} ('{KEPT}')").collect()
         assert row["value"] == "interval 30 days"
 

@@ -82,7 +82,7 @@ def test_a_table_is_the_newest_of_its_iterations(spark, tmp_path):
     path = root / "warehouse/total/_iterations" / kept[runs[1]] / "rows"
     assert spark.read.format("delta").load(str(path)).collect() == [(3,)]
     assert spark.read.parquet(str(path)).collect() == [(3,)]
-    event = project.events(asset="total")[-1]
+    event = project.history.events(asset="total")[-1]
     assert event["extra"]["path"] == str(root / "warehouse/total/_iterations" / kept[runs[2]] / "rows")
     assert event["extra"]["key"] == event["extra"]["run"] == runs[2]
 
@@ -98,7 +98,7 @@ def test_a_model_is_found_by_its_reader(spark, tmp_path):
     assert json.loads(Path(row["path"], "model.json").read_text()) == {"factor": 6}
     assert json.loads(row["extra"]) == {"auc": 0.6}
     assert len(folders(root, "model")) == 2
-    extra = project.events(asset="model")[-1]["extra"]
+    extra = project.history.events(asset="model")[-1]["extra"]
     assert (extra["path"], extra["auc"]) == (row["path"], 0.6)
 
 
@@ -108,15 +108,15 @@ def test_an_older_iteration_is_made_the_newest_again_without_spark(spark, tmp_pa
         add(root, number)
         Project.load(root).run(spark)
     project = Project.load(root)
-    newer, older = project.iterations("model")
+    newer, older = project.history.iterations("model")
     assert (newer.newest, older.newest, older.extra["auc"]) == (True, False, 0.1)
     assert main(["iterations", "model", "--project", str(root), "--rollback", older.iteration.run]) == 0
     assert "is the newest again" in capsys.readouterr().out
     (row,) = held(root, "model")
     assert (row["path"], row["run"]) == (older.path, older.iteration.run)
-    newer, older = project.iterations("model")
+    newer, older = project.history.iterations("model")
     assert (newer.newest, older.newest) == (False, True)
-    event = project.events(asset="model")[-1]
+    event = project.history.events(asset="model")[-1]
     assert event["extra"] | {"rows": 1} == {
         "rows": 1,
         "auc": 0.1,
@@ -129,6 +129,6 @@ def test_an_older_iteration_is_made_the_newest_again_without_spark(spark, tmp_pa
     assert result.asset == "scores"
     assert sorted(row["score"] for row in held(root, "scores")) == [1, 2]
     with pytest.raises(InputError, match="is the newest already"):
-        project.rollback("model", older.iteration.run)
+        project.assets.roll_back("model", older.iteration.run)
     with pytest.raises(InputError, match=rf"no iteration of run 'x'; there are {newer.iteration.run} and "):
-        project.rollback("model", "x")
+        project.assets.roll_back("model", "x")

@@ -45,11 +45,11 @@ def test_a_table_of_which_only_spark_may_commit_keeps_its_iterations_and_goes_ba
         assert [run.status for run in Project.load(root).run(spark).runs] == ["success"]
     assert held(root, "total") == [{"n": 3}]
     project = Project.load(root)
-    _, older = project.iterations("total")
+    _, older = project.history.iterations("total")
     assert spark.read.format("delta").load(older.path).collect() == [(1,)]
-    assert project.rollback("total", older.iteration.run, spark).ok
+    assert project.assets.roll_back("total", older.iteration.run, spark).ok
     assert held(root, "total") == [{"n": 1}]
-    assert [each.newest for each in project.iterations("total")] == [False, True]
+    assert [each.newest for each in project.history.iterations("total")] == [False, True]
 
 
 def test_an_earlier_interval_is_published_beside_the_newest(spark, tmp_path):
@@ -70,9 +70,9 @@ def test_an_earlier_interval_is_published_beside_the_newest(spark, tmp_path):
     assert held(root, "total") == [{"day": "2025-03-03"}]
     assert sorted(each["day"] == each["at"] for each in held(root, "seen")) == [True] * 3
     request = BackfillRequest("total", interval="2025-03-01..2025-03-02", force=True)
-    assert project.backfill(request, spark, at="2025-03-04T01:00Z").ok
+    assert project.backfills.run(request, spark, at="2025-03-04T01:00Z").ok
     assert held(root, "total") == [{"day": "2025-03-03"}]
-    beside, newest, *_ = project.iterations("total")
+    beside, newest, *_ = project.history.iterations("total")
     assert (beside.newest, newest.newest) == (False, True)
     assert spark.read.format("delta").load(beside.path).collect() == [("2025-03-01",)]
 
@@ -92,15 +92,15 @@ def test_a_report_a_month_shows_the_newest_edition_of_each(spark, tmp_path):
     more = pa.table({"trade_date": [date(2025, 1, 5)], "instrument": ["x"], "quantity": [10]})
     write_deltalake(folder / "lake/trades", more, mode="append")
     request = BackfillRequest("mifid_monthly", partition="2025-01", force=True)
-    assert project.backfill(request, spark, at="2025-03-15T00:00Z").ok
+    assert project.backfills.run(request, spark, at="2025-03-15T00:00Z").ok
     assert sorted((row["month"].month, row["quantity"]) for row in held(folder, "mifid_monthly")) == [(1, 41), (2, 28)]
-    found = project.iterations("mifid_monthly")
-    asset = project.asset("mifid_monthly")
+    found = project.history.iterations("mifid_monthly")
+    asset = project.spec.asset("mifid_monthly")
     told = [(asset.partitioning.labels(each.iteration.blocks), each.newest) for each in found]
     assert told[0] == (["2025-01"], True)
     assert sorted(told[1:]) == [(["2025-01"], False), (["2025-02"], True)]
     older = next(each for each in found if not each.newest)
-    assert project.rollback("mifid_monthly", older.iteration.run, spark).ok
+    assert project.assets.roll_back("mifid_monthly", older.iteration.run, spark).ok
     assert sorted((row["month"].month, row["quantity"]) for row in held(folder, "mifid_monthly")) == [(1, 31), (2, 28)]
 
 
@@ -149,8 +149,8 @@ def test_vacuum_takes_no_iteration(spark, tmp_path):
     spark.sql(f"VACUUM delta.`{path}` LITE")
     assert DeltaTable(path).metadata().configuration["delta.deletedFileRetentionDuration"] == "interval 36500 days"
     project = Project.load(root)
-    assert [Path(each.path, "n").read_text() for each in project.iterations("model")] == ["2", "1"]
-    older = project.iterations("model")[1]
-    assert project.rollback("model", older.iteration.run).ok
+    assert [Path(each.path, "n").read_text() for each in project.history.iterations("model")] == ["2", "1"]
+    older = project.history.iterations("model")[1]
+    assert project.assets.roll_back("model", older.iteration.run).ok
     (row,) = spark.read.format("delta").load(str(path)).collect()
     assert (row.path, json.loads(row.extra)) == (older.path, {})

@@ -63,11 +63,11 @@ def test_a_model_for_each_customer(spark, folder):
     assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
     assert rows(folder, "energy_model") == [("a", b"2.0"), ("b", b"6.0"), ("c", b"9.0")]
 
-    assert project.remove_partitions("readings", "c") == ["c"]
+    assert project.partitions.remove("readings", "c") == ["c"]
     write(folder, [("a", 5), ("c", 11)])
     assert ran(project.run(spark)) == [("energy_model", ("a",), "success")]
     assert rows(folder, "energy_model") == [("a", b"3.0"), ("b", b"6.0"), ("c", b"9.0")]
-    assert project.add_partitions("readings", "c") == ["c"]
+    assert project.partitions.add("readings", "c") == ["c"]
     assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
     assert rows(folder, "energy_model")[-1] == ("c", b"10.0")
     assert project.run(spark).runs == ()
@@ -84,12 +84,12 @@ def test_a_run_of_everything_makes_known_what_comes_out(spark, folder):
     )
     project = Project.load(folder, env={})
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
-    assert project.partitions("energy_model") == [("a", "current"), ("b", "current")]
+    assert project.partitions.statuses("energy_model") == [("a", "current"), ("b", "current")]
 
     write(folder, [("a", 2), ("c", 1)])
     assert ran(project.run(spark)) == [("energy_model", ("a", "b"), "success")]
     assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0)]
-    project.add_partitions("energy_model", "c")
+    project.partitions.add("energy_model", "c")
     assert ran(project.run(spark)) == [("energy_model", ("c",), "success")]
     assert rows(folder, "energy_model") == [("a", 3.0), ("b", 5.0), ("c", 1.0)]
 
@@ -122,7 +122,7 @@ def test_a_run_of_everything_takes_the_place_of_all_rows_with_a_segment(spark, f
     project = Project.load(folder, env={})
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
     assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0), (None, 7.0)]
-    assert project.partitions("energy_model") == [("a", "current"), ("b", "current")]
+    assert project.partitions.statuses("energy_model") == [("a", "current"), ("b", "current")]
 
 
 WHOLE_INLET = "asset: readings\nsource: delta\npath: lake/readings\n"
@@ -147,7 +147,7 @@ def test_rows_of_a_segment_that_nobody_knew_are_part_of_the_run(spark, folder, r
     write(folder, [("c", 3), ("b", 2)])
     assert ran(project.run(spark)) == [("energy_model", ("a", "b", "c"), "success")]
     assert rows(folder, "energy_model") == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
-    assert project.partitions("energy_model") == [(key, "current") for key in "abc"]
+    assert project.partitions.statuses("energy_model") == [(key, "current") for key in "abc"]
     assert project.run(spark).runs == ()
 
 
@@ -207,7 +207,7 @@ def test_segments_of_an_inlet_by_values_of_time_become_known(spark, folder):
     expected = sorted((day, key, kwh) for key, day, kwh in [*first, ("d", days[0], 4.0)])
     assert sorted(rows(folder, "energy_model")) == expected
     of_rows = [(f"{day},{key}", "current") for key, day, _ in [*first, ("d", days[0], 4.0)]]
-    assert sorted(project.partitions("energy_model")) == sorted(of_rows)  # and none without rows
+    assert sorted(project.partitions.statuses("energy_model")) == sorted(of_rows)  # and none without rows
     assert project.run(spark).runs == ()
 
 
@@ -215,18 +215,18 @@ def test_rows_of_a_removed_segment_are_left_out(spark, folder):
     write(folder, [("a", 1), ("b", 2)])
     project = project_of(folder, ALL_ROWS)
     assert project.run(spark).ok
-    project.remove_partitions("energy_model", "b")
+    project.partitions.remove("energy_model", "b")
     write(folder, [("a", 1), ("b", 2), ("c", 3)])
     assert ran(project.run(spark)) == [("energy_model", ("a", "c"), "success")]
     assert rows(folder, "energy_model") == [("a", 2.0), ("b", 2.0), ("c", 3.0)]
-    assert project.partitions("energy_model") == [("a", "current"), ("b", "unlisted"), ("c", "current")]
+    assert project.partitions.statuses("energy_model") == [("a", "current"), ("b", "unlisted"), ("c", "current")]
 
 
 def test_rows_of_another_that_is_known_fail_a_run_of_some(spark, folder):
     write(folder, [("a", 1), ("b", 2)])
     project = project_of(folder, ALL_ROWS)
     assert project.run(spark).ok
-    project.add_partitions("energy_model", "c")
+    project.partitions.add("energy_model", "c")
     (result,) = project.run(spark, check=False).runs
     assert "rows outside the run's partitions c: customer_id is a, b; nothing was written" in result.error
 
@@ -258,11 +258,11 @@ def test_a_function_adds_one_that_is_computed_next(spark, folder):
     )
     project = Project.load(folder, env={})
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
-    assert project.partitions("energy_model") == [("a", "current"), ("z", "current")]
-    assert project.remove_partitions("energy_model", "z") == ["z"]
+    assert project.partitions.statuses("energy_model") == [("a", "current"), ("z", "current")]
+    assert project.partitions.remove("energy_model", "z") == ["z"]
     write(folder, [("a", 2)])
     assert ran(project.run(spark)) == [("energy_model", ("a",), "success")]
-    assert project.partitions("energy_model") == [("a", "current"), ("z", "unlisted")]
+    assert project.partitions.statuses("energy_model") == [("a", "current"), ("z", "unlisted")]
 
 
 @pytest.mark.parametrize("mode", ["append", "replace"])
@@ -278,8 +278,8 @@ def test_a_run_for_each_that_is_known(spark, folder, mode):
     project = Project.load(folder, env={})
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
     write(folder, [("a", 2), ("c", 1), ("d", 1)])
-    project.add_partitions("energy_model", "c", "d")
-    assert project.remove_partitions("energy_model", "b") == ["b"]
+    project.partitions.add("energy_model", "c", "d")
+    assert project.partitions.remove("energy_model", "b") == ["b"]
     assert sorted(ran(project.run(spark))) == [("energy_model", (key,), "success") for key in ("a", "c", "d")]
     before = [("a", 1.0)] if mode == "append" else []
     assert rows(folder, "energy_model") == [*before, ("a", 3.0), ("b", 5.0), ("c", 1.0), ("d", 1.0)]
@@ -300,11 +300,11 @@ def test_outlets_know_what_came_out_of_any_of_them(spark, folder):
     project = Project.load(folder, env={})
     assert ran(project.run(spark)) == [("split", ("*",), "success"), ("counted", ("a", "b"), "success")]
     assert (rows(folder, "small"), rows(folder, "large")) == ([("a", 1.0)], [("b", 5.0)])
-    assert project.add_partitions("split", "c") == ["c"]
+    assert project.partitions.add("split", "c") == ["c"]
     write(folder, [("a", 4)])
     (split, counted) = project.run(spark).runs
     assert (split.partitions, counted.partitions) == (("a", "b", "c"), ("a", "b", "c"))
-    assert project.partitions("large") == [(key, "current") for key in "abc"]
+    assert project.partitions.statuses("large") == [(key, "current") for key in "abc"]
     assert rows(folder, "counted") == [("a", 1), ("b", 1)]
 
 

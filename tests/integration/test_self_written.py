@@ -66,23 +66,23 @@ APPEND = """
 def test_a_function_that_appends_twice_is_one_event_of_the_newest_version(spark, made):
     project = made(APPENDS, APPEND)
     for turn in (1, 2):
-        project.add_event("x-go://now")
+        project.events.add("x-go://now")
         summary = project.run(spark)
         assert outcomes(summary) == [("log", "success", ""), ("reader", "success", "")]
         assert rows(spark, project, "reader") == [(5 * turn,)]
         assert project.run(spark).runs == ()
-    events = [each for each in project.events() if each["asset"] == "log"]
+    events = [each for each in project.history.events() if each["asset"] == "log"]
     assert [each["extra"] for each in events] == [{"note": "ok"}] * 2
     assert [run.version for run in summary.runs] == [3, 1]
 
 
 def test_what_others_commit_between_two_runs_is_an_event_of_its_own(spark, made):
     project = made(APPENDS, APPEND)
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     project.run(spark)
     spark.range(1).write.format("delta").mode("append").save(project.spec.assets["log"].storage.path)
     assert outcomes(project.run(spark)) == [("reader", "success", "")]
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     assert outcomes(project.run(spark)) == [("log", "success", ""), ("reader", "success", "")]
     assert project.run(spark).runs == ()
     assert rows(spark, project, "reader") == [(11,)]
@@ -196,9 +196,9 @@ def test_a_target_that_cannot_be_read_is_known_by_its_events(spark, made):
         """,
         "def export(context):\n    context.extra['batch'] = 7\n",
     )
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     assert outcomes(project.run(spark)) == [("exported", "success", ""), ("mailed", "success", "")]
-    (event,) = [each for each in project.events() if each["asset"] == "exported"]
+    (event,) = [each for each in project.history.events() if each["asset"] == "exported"]
     assert (event["uri"], event["extra"]) == ("snowflake://account/db/schema/table", {"batch": 7})
     assert project.run(spark).runs == ()
 
@@ -216,10 +216,10 @@ def test_a_run_that_failed_after_it_wrote_is_repeated_and_what_it_wrote_is_told_
                 raise ValueError("too late")
         """,
     )
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     project.run(spark)
     monkeypatch.setenv("FAILS", "1")
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     summary = project.run(spark, check=False)
     assert (summary.runs[0].asset, summary.runs[0].status) == ("log", "failed")
     monkeypatch.delenv("FAILS")
@@ -250,9 +250,9 @@ def test_several_tables_of_one_function(spark, made):
             context.outlets.told.extra["sent"] = 2
         """,
     )
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     assert outcomes(project.run(spark)) == [("split", "success", ""), ("reader", "success", "")]
-    assert {each["asset"]: each["extra"] for each in project.events() if each["asset"] in ("left", "told")} == {
+    assert {each["asset"]: each["extra"] for each in project.history.events() if each["asset"] in ("left", "told")} == {
         "left": {},
         "told": {"sent": 2},
     }
@@ -261,7 +261,7 @@ def test_several_tables_of_one_function(spark, made):
 
 def test_a_table_that_is_not_where_the_asset_says_fails_the_run(spark, made):
     project = made(APPENDS, "def append(context, spark):\n    pass\n")
-    project.add_event("x-go://now")
+    project.events.add("x-go://now")
     summary = project.run(spark, check=False)
     assert "its code has ended, but there is no Delta table at" in summary.runs[0].error
 
@@ -296,7 +296,7 @@ def test_a_job_that_chooses_its_partitions_tells_those_that_it_changed(spark, ma
     told = []
     for days in ("2026-09-01 2026-09-02", "2026-09-02"):
         os.environ["DAYS"] = days
-        project.add_event("x-go://now")
+        project.events.add("x-go://now")
         summary = project.run(spark, at="2026-09-03")
         told.append([(run.asset, run.status, labels(run.blocks)) for run in summary.runs if run.asset == "shown"])
     assert told == [

@@ -144,7 +144,7 @@ def test_a_project_whose_state_is_in_a_catalog(spark, schema, tmp_path, monkeypa
     assert [(run.asset, run.status) for run in summary.runs] == [("one", "success")]
     project = Project.load(tmp_path)
     assert not project.plan(at="2025-03-21T07:00:00Z").runs
-    assert [(run.asset, run.status) for run in project.runs()] == [("one", "success")]
+    assert [(run.asset, run.status) for run in project.history.runs()] == [("one", "success")]
     assert spark.table(".".join((*schema, "journal"))).filter("kind = 'success'").count() == 1
     project.close()
     assert spark.range(1).count() == 1  # it is not theirs to stop

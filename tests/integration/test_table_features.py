@@ -159,7 +159,7 @@ def refused(project: Project, place: Place, feature: str) -> None:
         for name in ("daily", "keyed", "lines")
     }
     assert summary.runs == ()
-    assert project.runs() == []
+    assert project.history.runs() == []
 
 
 @pytest.mark.parametrize("place", ["catalog", deep("path")], indirect=True)

@@ -43,11 +43,11 @@ def test_an_hour_is_appended_from_the_version_that_was_looked_at(spark, tmp_path
     project.run(spark, at="2025-01-01T04:00Z", check=False)
     assert held(root) == ["a", "c"]
     with pytest.raises(InputError, match="2 runs of log are withheld: name one of them"):
-        project.accept("log", reason="x")
+        project.assets.accept("log", reason="x")
     spark.sql("SELECT TIMESTAMP'2025-01-01 01:45' AS at, 'late' AS who").write.format("delta").mode("append").save(
         str(root / "lake/clicks")
     )
-    project.accept("log", interval="2025-01-01T01:00Z..2025-01-01T02:00Z", reason="nobody was there")
+    project.assets.accept("log", interval="2025-01-01T01:00Z..2025-01-01T02:00Z", reason="nobody was there")
     project.run(spark, at="2025-01-01T04:00Z", check=False)
     assert held(root) == ["None", "a", "c"]
     (log,) = (each for each in project.status() if each.asset == "log")

@@ -100,12 +100,12 @@ def test_each_interval_is_appended_once_and_published_beside_the_others(spark, t
     (row,) = held(tmp_path, "model")
     assert (row["key"], list(row)) == ("2025-03-03", ["run", "key", "path", "folder", "extra", "published_at"])
     assert held(tmp_path, "newest") == [{"key": "2025-03-03"}]
-    kept = [(each.iteration.blocks, each.newest) for each in project.iterations("model")]
-    days = project.asset("model").partitioning
+    kept = [(each.iteration.blocks, each.newest) for each in project.history.iterations("model")]
+    days = project.spec.asset("model").partitioning
     assert kept == [(days.parse("2025-03-03"), True), (days.parse("2025-03-02"), False)]
     assert project.run(spark, at="2025-03-04T00:30Z").runs == ()
-    assert project.backfill(BackfillRequest("trained", segments=("b",)), spark).runs[0].status == "success"
-    project.backfill(BackfillRequest("trained", segments=("a",)), spark)
+    assert project.backfills.run(BackfillRequest("trained", segments=("b",)), spark).runs[0].status == "success"
+    project.backfills.run(BackfillRequest("trained", segments=("a",)), spark)
     found = {
         row["model"]: (tmp_path / "warehouse/trained" / row["folder"] / "name") for row in held(tmp_path, "trained")
     }

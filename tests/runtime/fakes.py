@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
+from sparkassets.app.project import OpenProject
 from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
@@ -464,6 +465,10 @@ class World:
     def stored(self, asset: AssetSpec) -> tuple[str, ...] | None:
         """The columns of a table, where a test says them."""
         return self.columns.get(asset.name)
+
+    def opened(self, spec: ProjectSpec | None = None, **changed: Any) -> OpenProject:
+        """The project as it is used in Python, with some of its adapters changed."""
+        return OpenProject(spec or self.project, replace(self.adapters(), **changed))
 
     def adapters(self) -> Adapters:
         """What the use cases reach this world by."""

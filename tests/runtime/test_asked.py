@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.app.marking import Marking
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.strategies import EveryInstance, LatestOnly
 from sparkassets.core.writes import Append
@@ -51,7 +50,7 @@ def run(w: World):
 
 
 def mark(w: World, kind: str, *keys: str):
-    return Marking(w.project, w.adapters()).mark("a", kind, *keys, reason="I looked")
+    return w.opened().assets.mark("a", kind, *keys, reason="I looked")
 
 
 def ledger(w: World):
@@ -199,7 +198,7 @@ def test_of_several_outlets_the_asset_is_told_of():
     untold(w)
     (asked,) = run(w).runs
     assert "`sparkassets mark m --partition 2025-01-01 --done" in asked.hint
-    marked = Marking(w.project, w.adapters()).mark("m", "missing", "2025-01-01", reason="half of it was there")
+    marked = w.opened().assets.mark("m", "missing", "2025-01-01", reason="half of it was there")
     assert marked.settled == ("m-1",)
     del w.engine.hooks["a", "committed"]
     assert run(w).ok

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.app.branches import Begun, Branch, Journal
-from sparkassets.app.marking import Marking
 from sparkassets.core.branches.forking import base_uri
 from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.entries import EventEntry
@@ -146,7 +145,7 @@ class History:
     def adapters(self, project: ProjectSpec) -> Any:
         from sparkassets.testing.rehearsal import Rehearsal
 
-        found = Rehearsal(project)._adapters
+        found = Rehearsal(project).adapters
         store = self.stores.setdefault(project.state, MemoryStore())
         return replace(found, store=store)
 
@@ -168,7 +167,7 @@ class History:
         drive(lake, LakeEngine(lake), work, self.random, moment)
 
     def promote(self, moment: str | None = None) -> None:
-        """As `Branching.promote`: code that the branch has not run is refused before the base hears of it."""
+        """As `BranchCommands.promote`: code that the branch has not run is refused before the base hears of it."""
         if self.branch().unknown():
             return
         engine = PromotingEngine(self.lake, self.beside)
@@ -243,7 +242,7 @@ class History:
         for lake in lakes:
             for name in {each.maker or name for name, each in lake.project.assets.items() if each.source is None}:
                 with suppress(InputError):  # of what is not withheld, or runs
-                    Marking(lake.project, lake.adapters()).accept(name, reason="looked at")
+                    lake.opened().assets.accept(name, reason="looked at")
 
     def both(self) -> None:
         """Two drivers at once, which know of one another that they live: in the branch, or for its promotion."""

@@ -8,7 +8,6 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.app.marking import Marking
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.planner.bounds import within
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Require
@@ -73,7 +72,7 @@ class Declared(History):
             keys = [key for each in blocks for key in partitioning.labels(each & allowed)]
             if not keys:
                 continue
-            Marking(self.lake.project, self.lake.adapters()).mark(name, "skip", *keys, reason="a holiday")
+            self.lake.opened().assets.mark(name, "skip", *keys, reason="a holiday")
 
     def in_base(self) -> None:
         """The changed code runs on the base itself."""

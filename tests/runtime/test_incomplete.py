@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.app.marking import Marking
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import Append
@@ -49,7 +48,7 @@ def run(w: World):
 
 
 def mark(w: World, kind: str):
-    return Marking(w.project, w.adapters()).mark("m", kind, DAY, reason="it is gone")
+    return w.opened().assets.mark("m", kind, DAY, reason="it is gone")
 
 
 def test_it_is_completed_where_what_it_read_is_there():

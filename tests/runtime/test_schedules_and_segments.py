@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.app.looking import Looking
-from sparkassets.app.timing import Timing
 from sparkassets.core.instants import instant
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.runtime.work import Tick
@@ -298,7 +296,7 @@ class Played:
 
     @property
     def looking(self):
-        return Looking(self.spec, self.world.adapters())
+        return self.world.opened(self.spec)
 
     @property
     def status(self):
@@ -330,7 +328,7 @@ class Played:
 
     def agrees(self, now):
         """After a run the status tells the tick that is to come, which is the first of the preview."""
-        coming = Timing(self.spec, self.world.adapters()).preview("a", count=2)[0].slots
+        coming = self.world.opened(self.spec).timetables.preview("a", count=2)[0].slots
         later = [slot.run_after for slot in coming if slot.run_after > now]
         at = self.status.next_at
         assert (at and instant(at)) == (later[0] if later else None)

@@ -6,8 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.app.history import History
-from sparkassets.app.looking import Looking
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Plan
@@ -63,9 +61,7 @@ def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():
     assert run(w).runs == ()
     known = state(w, "a")
     assert (known.chain, known.failed, known.last, known.skip.reason) == ((), (), None, REASON)
-    assert [(each.status, each.skipped) for each in History(w.project, w.adapters()).runs(asset="a")] == [
-        ("skipped", REASON)
-    ]
+    assert [(each.status, each.skipped) for each in w.opened().history.runs(asset="a")] == [("skipped", REASON)]
     w.engine.hooks.clear()
     w.tell("s")
     assert ended(run(w)) == [("a", "success", ""), ("b", "success", "")]
@@ -92,9 +88,9 @@ def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     said = {(item.asset, item.reason) for item in planned(w).waiting}
     assert ("a", f"skipped by a-1: {REASON}") in said
     assert ("b", "not wanted: what it would be made of is skipped in a") in said
-    status = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    status = next(each for each in w.opened().status() if each.asset == "a")
     assert (status.skipped, status.withheld, status.judged) == (2, 0, ())
-    assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(Looking(w.project, w.adapters()).explain("a"))
+    assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(w.opened().explain("a"))
     w.engine.hooks.clear()
     w.tell("s", "2025-01-02")
     runs = {each.asset: each for each in run(w).runs}
@@ -116,7 +112,7 @@ def test_partitions_that_are_there_count_as_current_with_the_rows_that_they_have
     assert run(w).runs == ()
     assert state(w, "a").coverage == BOTH
     assert not state(w, "a").stale
-    status = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    status = next(each for each in w.opened().status() if each.asset == "a")
     assert (status.current, status.skipped) == (2, 0)
 
 

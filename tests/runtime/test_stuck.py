@@ -2,10 +2,6 @@
 
 import pytest
 
-from sparkassets.app.history import History
-from sparkassets.app.looking import Looking
-from sparkassets.app.pausing import Pausing
-from sparkassets.app.tracing import Tracing
 from sparkassets.cli.driving import Tally
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.status import standing
@@ -27,7 +23,7 @@ def run(w: World, *select: str):
 
 
 def status(w: World, name: str = "a"):
-    (found,) = [each for each in Looking(w.project, w.adapters()).status() if each.asset == name]
+    (found,) = [each for each in w.opened().status() if each.asset == name]
     return standing(found)
 
 
@@ -106,7 +102,7 @@ def test_who_runs_something_else_or_paused_it_has_no_failure(lost):
     assert not run(lost).ok
     assert run(lost, "b").ok
     lose(lost)
-    Pausing(lost.project, lost.adapters()).pause("a")
+    lost.opened().assets.pause("a")
     assert run(lost).ok
 
 
@@ -128,19 +124,19 @@ def test_runs_of_an_outlet_are_those_that_write_it():
     w = outlets()
     w.tell("s")
     run(w)
-    history = History(w.project, w.adapters())
+    history = w.opened()
     assert [each.run for each in history.runs(asset="train")] == [each.run for each in history.runs(asset="m")] != []
 
 
 def test_lineage_of_what_writes_outlets_names_these():
     w = outlets()
     with pytest.raises(InputError, match="the runs of 'm' write train and test: ask where these came from") as refused:
-        Tracing(w.project, w.adapters()).lineage("m")
+        w.opened().lineage.trace("m")
     assert refused.value.hint == "`sparkassets lineage train`"
 
 
 def test_lineage_of_what_never_ran_is_that_it_is_not_there():
     w = outlets()
     run(w)
-    (origin,) = Tracing(w.project, w.adapters()).lineage("train").origins
+    (origin,) = w.opened().lineage.trace("train").origins
     assert (origin.kind, origin.blocks) == ("missing", EVERYTHING)

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.app.backfilling import BackfillRequest
-from sparkassets.app.looking import Looking
 from sparkassets.core.instants import instant
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import Numbered, TickPassedEntry
@@ -137,7 +136,7 @@ def test_what_changes_after_a_tick_waits_for_the_next():
     assert [shop.at(2), shop.at(3)] == [["ems 1"], []]
     shop.tell("sales", "m")
     assert shop.at(3, 12) == []
-    (waits,) = [each for each in Looking(shop.project, shop.adapters()).plan().waiting if each.asset == "a"]
+    (waits,) = [each for each in shop.opened().plan().waiting if each.asset == "a"]
     assert waits.reason == "@daily: not before 2025-01-04T00:00Z"
     assert shop.at(4) == ["m 3"]
 
@@ -192,10 +191,10 @@ def test_a_backfill_appends_what_changed_and_nothing_that_did_not():
     shop.at(2)
     shop.tell("sales", "m")
     shop.driver().run([Tick(select=())])
-    looking = Looking(shop.project, shop.adapters())
-    (run,) = looking.plan_backfill(BackfillRequest("a", "m")).runs
+    looking = shop.opened()
+    (run,) = looking.backfills.plan(BackfillRequest("a", "m")).runs
     assert run.blocks == shop.of["m"]
-    assert looking.plan_backfill(BackfillRequest("a", "e")).runs == ()
+    assert looking.backfills.plan(BackfillRequest("a", "e")).runs == ()
 
 
 @pytest.mark.parametrize("schedule", ["", 'schedule: "@daily"\n', "schedule: sales\n"])
@@ -238,6 +237,6 @@ def test_a_plan_tells_of_a_tick_for_which_nothing_came():
     for day in (2, 3):
         world.clock.instant = datetime(2025, 1, day, tzinfo=UTC)
         world.driver().run([Tick()])
-    (waits,) = Looking(world.project, world.adapters()).plan().waiting
+    (waits,) = world.opened().plan().waiting
     then = "nothing to do yet for @daily at 2025-01-03T00:00Z, next at 2025-01-04T00:00Z"
     assert waits.reason == f"up to date since a-1; {then}"

@@ -8,10 +8,6 @@ from decimal import Decimal
 
 import pytest
 
-from sparkassets.app.history import History
-from sparkassets.app.looking import Looking
-from sparkassets.app.marking import Marking
-from sparkassets.app.tracing import Tracing
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.documents.status import standing, status_document
@@ -250,9 +246,9 @@ def test_what_is_accepted_is_published_at_once_and_judged_anew_with_new_data():
     judging(w, "a", SECOND)
     w.driver().run([Backfill(w.project.assets["a"], FIRST | SECOND), Tick()])
     assert (published(w, "a"), published(w, "b")) == ([FIRST], [FIRST])
-    told = Marking(w.project, w.adapters()).accept("a", "2025-01-02", reason="looked at")
+    told = w.opened().assets.accept("a", "2025-01-02", reason="looked at")
     assert (told.blocks, told.unchanged) == (SECOND, NOTHING)
-    again = Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    again = w.opened().assets.accept("a", reason="looked at")
     assert (again.blocks, again.unchanged) == (NOTHING, NOTHING)
     (only,) = planned(w).runs
     assert (only.blocks, only.request.accepted) == (SECOND, SECOND)
@@ -267,7 +263,7 @@ def test_news_after_the_acceptance_void_it():
     w = world()
     judging(w, "a", SECOND)
     run(w)
-    Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    w.opened().assets.accept("a", reason="looked at")
     w.tell("s", "2025-01-02")
     assert not run(w).ok
     assert published(w, "a") == [FIRST, NOTHING]
@@ -282,7 +278,7 @@ def test_an_accepted_block_that_was_stale_is_current_then():
     w.tell("s", "2025-01-02")
     w.clock.instant = datetime.fromisoformat("2025-02-02T07:00:00+00:00")
     run(w)
-    Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    w.opened().assets.accept("a", reason="looked at")
     assert run(w).ok
     w.clock.instant = datetime.fromisoformat("2025-02-03T07:00:00+00:00")
     assert SECOND not in [each.blocks for each in planned(w).runs if each.asset == "a"]
@@ -303,7 +299,7 @@ def test_what_is_not_withheld_is_not_accepted(keys, told):
         w.engine.judged["a"] = bad(SECOND)
     run(w)
     with pytest.raises(InputError, match=re.escape(told)):
-        Marking(w.project, w.adapters()).accept("a", *keys, reason="looked at")
+        w.opened().assets.accept("a", *keys, reason="looked at")
 
 
 def whole(**more) -> World:
@@ -340,7 +336,7 @@ def test_an_asset_without_partitions_is_accepted_and_tried_by_other_rules():
     assert [each.reason for each in planned(w).runs] == ["withheld by other rules or code"]
     run(w)
     assert not planned(w).runs
-    Marking(w.project, w.adapters()).accept("a", reason="looked at")
+    w.opened().assets.accept("a", reason="looked at")
     assert [each.reason for each in planned(w).runs] == ["marked as accepted by ann: looked at"]
     assert [result.asset for result in run(w).runs] == ["a", "b"]
     assert not planned(w).runs
@@ -367,7 +363,7 @@ def test_outlets_withhold_alike_and_their_consumers_wait():
     assert state(w, "m").withheld
     said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
     assert said["b"] == "waits for m: 2025-01-02 is withheld (x: not_null(n): 12 of 900 rows)"
-    Marking(w.project, w.adapters()).accept("m", reason="looked at")
+    w.opened().assets.accept("m", reason="looked at")
     del w.engine.judged["x"]
     assert run(w).ok
     assert [state(w, name).coverage for name in ("m", "x", "y", "b")] == [FIRST | SECOND] * 4
@@ -404,7 +400,7 @@ def test_status_counts_it_and_shows_rule_and_rows():
     w = world()
     w.engine.judged["a"] = bad(SECOND)
     run(w)
-    (_, found, waiting) = Looking(w.project, w.adapters()).status()
+    (_, found, waiting) = w.opened().status()
     assert (found.current, found.withheld, found.missing) == (1, 1, 0)
     (judged,) = found.judged
     assert (judged.blocks, judged.text) == (SECOND, "not_null(n): 12 of 900 rows")
@@ -412,11 +408,11 @@ def test_status_counts_it_and_shows_rule_and_rows():
     assert document["withheld"][0]["rules"][0]["samples"] == [{"n": "NULL"}]
     assert (document["partitions"]["withheld"], standing(found)) == (1, ("1 current, 1 withheld", "withheld"))
     assert waiting.withheld == 0
-    assert Looking(w.project, w.adapters()).partitions("a") == [("2025-01-01", "current"), ("2025-01-02", "withheld")]
-    tree = repr(Looking(w.project, w.adapters()).explain("a"))
+    assert w.opened().partitions.statuses("a") == [("2025-01-01", "current"), ("2025-01-02", "withheld")]
+    tree = repr(w.opened().explain("a"))
     assert "- withheld 2025-01-02 by a-1; new data, other rules or `sparkassets accept` try it again" in tree
     assert "n=NULL" in tree
-    (_, record) = History(w.project, w.adapters()).runs()[:1], History(w.project, w.adapters()).runs()[0]
+    (_, record) = w.opened().history.runs()[:1], w.opened().history.runs()[0]
     assert (record.withheld, run_document(record, w.project)["withheld"]["count"]) == (SECOND, 1)
 
 
@@ -426,7 +422,7 @@ def test_lineage_goes_past_what_was_withheld():
     w.engine.judged["a"] = bad(SECOND)
     w.tell("s", "2025-01-02")
     run(w)
-    origins = Tracing(w.project, w.adapters()).lineage("a", "2025-01-02").origins
+    origins = w.opened().lineage.trace("a", "2025-01-02").origins
     assert [origin.run for origin in origins] == ["a-1"]
 
 
@@ -490,7 +486,7 @@ def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withho
     both, one = "not_null(n): 12 of 900 rows; unique(n): 2 of 5 rows", "unique(n): 2 of 5 rows"
     assert said[str(SECOND.first)] == f"waits for a: 2025-01-02 is withheld ({both})"
     assert said[str(third.first)] == f"waits for a: 2025-01-03 is withheld ({one})"
-    tree = repr(Looking(w.project, w.adapters()).explain("a", partition="2025-01-03"))
+    tree = repr(w.opened().explain("a", partition="2025-01-03"))
     assert one in tree
     assert "12 of 900" not in tree
     assert "warned: pattern(n): 2 of 12 rows" in tree
@@ -509,10 +505,10 @@ def test_what_rules_of_inlets_warn_of_is_told_with_the_inlet():
         ("not_null(n)", "withheld"),
     ]
     said = "warned: s: not_null(n): 2 of 12 rows"
-    assert said in repr(Looking(w.project, w.adapters()).explain("a"))
-    found = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    assert said in repr(w.opened().explain("a"))
+    found = next(each for each in w.opened().status() if each.asset == "a")
     assert found.notes == (f"a-1 {said}",)
-    shown, other = run_document(History(w.project, w.adapters()).run_record("a-1")[0], w.project)["validations"]
+    shown, other = run_document(w.opened().history.run("a-1")[0], w.project)["validations"]
     assert (shown["inlet"], shown["outcome"], shown["samples"]) == ("s", "warned", [{"n": "NULL"}])
     assert "inlet" not in other
     assert state(w, "a") == decoded(w)
@@ -531,7 +527,7 @@ def test_each_block_is_told_with_its_own_figures_and_rows():
     w.engine.judged["a"] = Judgement(SECOND | third, (both,))
     run(w)
     assert state(w, "a") == decoded(w)
-    (judged,) = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a").judged
+    (judged,) = next(each for each in w.opened().status() if each.asset == "a").judged
     (rule,) = verdicts_document(judged.verdicts, w.project.assets["a"])
     assert (rule["failing"], [(each["failing"], each["checked"]) for each in rule["by_partition"]]) == (
         13,
@@ -539,14 +535,14 @@ def test_each_block_is_told_with_its_own_figures_and_rows():
     )
     assert [each["partitions"]["ranges"][0][:10] for each in rule["by_partition"]] == ["2025-01-02", "2025-01-03"]
     assert [each["samples"] for each in rule["by_partition"]] == [[{"n": "2"}], [{"n": "3"}]]
-    tree = repr(Looking(w.project, w.adapters()).explain("a"))
+    tree = repr(w.opened().explain("a"))
     assert "not_null(n): 13 of 1000 rows" in tree
     assert "2025-01-03: not_null(n): 1 of 100 rows" in tree
-    alone = repr(Looking(w.project, w.adapters()).explain("a", partition="2025-01-03"))
+    alone = repr(w.opened().explain("a", partition="2025-01-03"))
     assert "not_null(n): 1 of 100 rows" in alone
     assert "900" not in alone
     judging(w, "a", third)
-    Marking(w.project, w.adapters()).accept("a", "2025-01-02", reason="looked at")
+    w.opened().assets.accept("a", "2025-01-02", reason="looked at")
     run(w)
     said = {item.asset: item.reason for item in planned(w).waiting if not item.quiet}
     assert said["b"] == "waits for a: 2025-01-03 is withheld (not_null(n): 1 of 100 rows)"

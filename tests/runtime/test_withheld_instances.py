@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.app.keys import summary_with_keys
-from sparkassets.app.looking import Looking
-from sparkassets.app.marking import Marking
 from sparkassets.core.definitions import Definition
 from sparkassets.core.documents.status import status_document
 from sparkassets.core.instants import unix
@@ -77,13 +75,13 @@ def published(w: World) -> list[int]:
 
 
 def accept(w: World, **named):
-    return Marking(w.project, w.adapters()).accept("a", **named, reason="looked at")
+    return w.opened().assets.accept("a", **named, reason="looked at")
 
 
 def mark(w: World, kind: MarkKind, day: int):
     begins = datetime(2024, 12, 31, tzinfo=UTC) + timedelta(days=day)
     interval = f"{begins:%Y-%m-%d}..{begins + timedelta(days=1):%Y-%m-%d}"
-    return Marking(w.project, w.adapters()).mark("a", kind, interval=interval, reason="as told")
+    return w.opened().assets.mark("a", kind, interval=interval, reason="as told")
 
 
 def said(w: World, name: str = "a") -> list[str]:
@@ -133,7 +131,7 @@ def test_a_mark_of_one_withheld_instance_leaves_the_others(kind):
     judging(w, {28, 30})
     run(w)
     before = w.driver().ledger.open().dataset("a").seq
-    marked = Marking(w.project, w.adapters()).mark("a", kind, interval=span(28), reason="it is empty")
+    marked = w.opened().assets.mark("a", kind, interval=span(28), reason="it is empty")
     assert (marked.blocks, marked.instance) == (EVERYTHING, seconds(28))
     assert [each.interval for each in state(w, "a").withheld] == [seconds(30)]
     assert state(w, "a") == decoded(w)
@@ -144,11 +142,11 @@ def test_they_are_shown_each_with_its_interval_its_rules_and_rows():
     w = world()
     judging(w, {28, 30})
     run(w)
-    found = next(each for each in Looking(w.project, w.adapters()).status() if each.asset == "a")
+    found = next(each for each in w.opened().status() if each.asset == "a")
     shown = status_document(found, w.project)["withheld"]
     assert [each["data_interval"]["start"] for each in shown] == ["2025-01-28T00:00:00Z", "2025-01-30T00:00:00Z"]
     assert [(each["rules"][0]["failing"], each["rules"][0]["samples"]) for each in shown] == [(12, [{"n": "NULL"}])] * 2
-    tree = repr(Looking(w.project, w.adapters()).explain("a"))
+    tree = repr(w.opened().explain("a"))
     for day, name in ((28, "a-1"), (30, "a-3")):
         assert f"withheld {span(day)} by {name}; new data, other rules or `sparkassets accept` try it again" in tree
 

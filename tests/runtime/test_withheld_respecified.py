@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.app.marking import Marking
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from tests.builders import Story, asset, project, source
 from tests.runtime.fakes import World
@@ -70,7 +69,7 @@ def test_what_a_person_tells_of_while_it_runs_is_not_withheld(kind):
 
     def told(order):
         judge(order)
-        Marking(w.project, w.adapters()).mark("a", kind, "2025-01-02", reason="as it is")
+        w.opened().assets.mark("a", kind, "2025-01-02", reason="as it is")
 
     w.engine.hooks["a", "prepare"] = told
     run(w)

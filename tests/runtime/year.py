@@ -228,8 +228,8 @@ class Year:
         engine, self._aged = Failing(), set[str]()
         outlets = Tables(engine)
         leases = partial(Leases, host="h", process=(1, 0.0), alive=lambda _: True, clock=self.clock)
-        given = self.project._adapters
-        self.project._adapters = replace(
+        given = self.project._context.adapters
+        self.project._context.adapters = replace(
             given,
             store=MemoryStore() if in_memory else given.store,
             computing=lambda _: (engine, outlets),
@@ -269,7 +269,7 @@ class Year:
         kinds = Counter(f"{type(each).__module__}.{type(each).__qualname__}" for each in objects)
         state = self.home / "state"
         files = [each for each in state.rglob("*") if each.is_file() and each.suffix != ".log"]
-        store = self.project._adapters.store
+        store = self.project._context.adapters.store
         image = store.read(project="year")
         newest = image.tail[-1].seq if image.tail else image.snapshot_seq
         return Size(
@@ -307,7 +307,7 @@ class Year:
         if now.hour == 0:
             self._ledger(now, old)
         if now.hour == 0 and self.ticks:
-            self.project.add_event("prices")
+            self.project.events.add("prices")
 
     def _ledger(self, now: datetime, old: datetime) -> None:
         path = str(self.home / "landing/ledger")

@@ -43,7 +43,7 @@ def command(
     schedule, and its consumers go on; it counts as accepted until something new comes for it, and is judged anew then.
     """
     project = open_project(folder)
-    found = project.accept(asset, *partitions, interval=interval, run=run, reason=reason)
+    found = project.assets.accept(asset, *partitions, interval=interval, run=run, reason=reason)
     if as_json:
         print_json(mark_document(found, project.spec))
         return 0

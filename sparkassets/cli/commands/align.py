@@ -50,7 +50,7 @@ def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alig
         from sparkassets.wiring.alignment import align_crons
 
         return align_crons(upstream, downstream, at=at)
-    return open_project(folder).align(upstream, downstream, at=at)
+    return open_project(folder).timetables.align(upstream, downstream, at=at)
 
 
 def _print(found: Alignment, terminal: Terminal) -> None:

@@ -29,8 +29,7 @@ from sparkassets.core.documents.values import partitions_document
 from sparkassets.core.planner.wording import labels
 
 if TYPE_CHECKING:
-    from sparkassets.app.branching import Beside
-    from sparkassets.wiring import Project
+    from sparkassets.app.project import OpenProject
 
 
 @click.command("backfill")
@@ -107,13 +106,13 @@ def command(
     if not dry_run:
         return drive(
             project,
-            lambda progress: project.backfill(request, progress=progress, check=False, over_budget=over_budget),
+            lambda progress: project.backfills.run(request, progress=progress, check=False, over_budget=over_budget),
             as_json=as_json,
             telling=telling,
         )
-    plan = project.plan_backfill(request, estimate=True, over_budget=over_budget)
-    after = project.impact(plan) if request.downstream else None
-    costs = project.followers(after) if after else {}
+    plan = project.backfills.plan(request, estimate=True, over_budget=over_budget)
+    after = project.backfills.downstream(plan) if request.downstream else None
+    costs = project.backfills.downstream_costs(after) if after else {}
     if as_json:
         told = {} if after is None else {"downstream": downstream_document(after, costs, project.spec)}
         print_json({**plan_document(plan, project.spec), **told})
@@ -124,9 +123,9 @@ def command(
     return 0
 
 
-def _give_up(project: Project | Beside, asset: str, *, as_json: bool) -> int:
+def _give_up(project: OpenProject, asset: str, *, as_json: bool) -> int:
     """Tells what was left of the asset's backfills."""
-    left = project.give_up(asset)
+    left = project.backfills.give_up(asset)
     if as_json:
         print_json({"given_up": partitions_document(left, project.spec.assets[asset])})
     else:

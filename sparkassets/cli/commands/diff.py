@@ -53,7 +53,7 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
     are, else row by row. Values of columns with `pii: true` are not shown.
     """
     project = open_project(folder)
-    found = project.diff(branch, select=selected(project.spec, select), samples=samples)
+    found = project.branches.diff(branch, select=selected(project.spec, select), samples=samples)
     if as_json:
         print_json([difference_document(each, project.spec) for each in found])
         return 0

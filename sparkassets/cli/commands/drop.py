@@ -21,7 +21,7 @@ def command(folder: Path, name: str, as_json: bool) -> int:
 
     Refused while something runs in the branch, or a promotion of it is not over. Killed in between, it is done again.
     """
-    dropped = open_project(folder).drop(name)
+    dropped = open_project(folder).branches.drop(name)
     if as_json:
         print_json({"branch": name, "assets": list(dropped)})
     else:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 Event = Mapping[str, Any]
-"""As `sparkassets.wiring.Project.events` has it."""
+"""As `HistoryCommands.events` has it."""
 
 
 @click.group("events", cls=Group, no_args_is_help=False)
@@ -48,7 +48,7 @@ def command() -> None:
 def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> int:
     """List dataset events, the newest last."""
     project = open_project(folder)
-    found = project.events(asset=asset, last=last)
+    found = project.history.events(asset=asset, last=last)
     if len(found) < last:
         tell_forgotten(project)
     if as_json:
@@ -104,7 +104,7 @@ def add_event(
         raise InputError("expected ASSET_OR_URI, or --file FILE")
     extra = _extra(extras)
     project, known = open_project(folder), list[Event]()
-    event = project.add_event(target, partition=partition, extra=extra, id=ident, at=at, on_known=known.append)
+    event = project.events.add(target, partition=partition, extra=extra, id=ident, at=at, on_known=known.append)
     if as_json:
         print_json(event_document(event, project.spec))
     else:
@@ -122,7 +122,7 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
         raise InputError(f"cannot read {str(file)!r}: {error.strerror}") from error
     project, known = open_project(folder), list[Event]()
     name = "stdin" if str(file) == "-" else str(file)
-    added = project.add_events(text.split("\n"), name=name, on_known=known.append)
+    added = project.events.add_many(text.split("\n"), name=name, on_known=known.append)
     if as_json:
         print_json([event_document(event, project.spec) for event in added])
     elif added:

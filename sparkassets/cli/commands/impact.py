@@ -36,7 +36,7 @@ def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | Non
     again.
     """
     project = open_project(folder)
-    found = project.reached_by(asset, *partitions, at=at)
+    found = project.lineage.impact(asset, *partitions, at=at)
     if as_json:
         print_json(impact_document(found, project.spec))
         return 0

@@ -46,7 +46,7 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
     project = open_project(folder)
     if rollback is not None:
         return _roll_back(project, asset, rollback, as_json=as_json)
-    found, spec = project.iterations(asset), project.asset(asset)
+    found, spec = project.history.iterations(asset), project.spec.asset(asset)
     if as_json:
         print_json([iteration_document(each, spec) for each in found])
         return 0
@@ -71,7 +71,7 @@ def _told(extra: Mapping[str, Any]) -> str:
 
 
 def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
-    summary = project.rollback(asset, run, check=False)
+    summary = project.assets.roll_back(asset, run, check=False)
     ended = [each for each in summary.runs if each.request.restores == run]
     result = ended[-1] if ended else None
     status = result.status if result is not None else "waiting"

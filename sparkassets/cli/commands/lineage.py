@@ -54,7 +54,7 @@ def command(
         if partitions or depth is not None:
             raise InputError("columns are told by queries, not by runs: --partition and --depth do not go with them")
         return _columns(project, name, column, as_json=as_json)
-    found = project.lineage(asset, *partitions, depth=depth)
+    found = project.lineage.trace(asset, *partitions, depth=depth)
     if any(map(_is_untold, found.origins)):
         tell_forgotten(project)
     if as_json:
@@ -74,10 +74,10 @@ def _columns(project: Project, asset: str, column: str, *, as_json: bool) -> int
 
     terminal = Terminal.of(sys.stdout)
     if column:
-        one = project.column_lineage(asset, column)
+        one = project.lineage.column(asset, column)
         print_json(column_document(one)) if as_json else terminal.print(*tree(column_tree(one), terminal))
     else:
-        each = project.columns_made(asset)
+        each = project.lineage.columns(asset)
         print_json(columns_document(each)) if as_json else terminal.print(*tree(columns_tree(each), terminal))
     return 0
 

@@ -63,7 +63,7 @@ def command(
     if len(set(kinds)) != 1:
         raise InputError("say one of --done, --missing and --skip")
     project = open_project(folder)
-    found = project.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
+    found = project.assets.mark(asset, kinds[0], *partitions, interval=interval, reason=reason)
     if as_json:
         print_json(mark_document(found, project.spec))
         return 0

@@ -57,15 +57,20 @@ def command(
         _tell(project, asset, keys, adds=action == "add", dimension=dimension, as_json=as_json)
         return 0
     if as_json:
-        made = project.definitions(asset, at=at)
-        print_json([partition_document(key, status, made.get(key)) for key, status in project.partitions(asset, at=at)])
+        made = project.partitions.definitions(asset, at=at)
+        print_json(
+            [
+                partition_document(key, status, made.get(key))
+                for key, status in project.partitions.statuses(asset, at=at)
+            ]
+        )
         return 0
-    terminal, partitioning = Terminal.of(sys.stdout), project.asset(asset).partitioning
+    terminal, partitioning = Terminal.of(sys.stdout), project.spec.asset(asset).partitioning
     if partitioning.time is not None and partitioning.is_product:
-        if (grid := project.grid(asset, at=at)).rows:
+        if (grid := project.partitions.grid(asset, at=at)).rows:
             print_grid(grid, terminal, time=partitioning.time.name, whole=whole)
             return 0
-    elif found := project.stretches(asset, at=at):
+    elif found := project.partitions.ranges(asset, at=at):
         print_list(found, terminal, whole=whole)
         return 0
     terminal.print("no partition is wanted or there yet")
@@ -79,7 +84,7 @@ def _tell(
     if not keys:
         raise InputError("which segments? expected a KEY, or several")
     named = {key: _segment(key) for key in keys}
-    tell = project.add_partitions if adds else project.remove_partitions
+    tell = project.partitions.add if adds else project.partitions.remove
     changed = {*tell(asset, *named.values(), dimension=dimension)}
     done = [key for key, segment in named.items() if segment in changed]
     if as_json:

@@ -20,6 +20,6 @@ def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
 
     A run in progress ends as it would have; a `backfill` that names an asset is done all the same.
     """
-    changed = open_project(folder).pause(*assets)
+    changed = open_project(folder).assets.pause(*assets)
     report(assets, changed, done="paused", already="was paused already", as_json=as_json)
     return 0

@@ -46,9 +46,10 @@ def command(
     --estimate it also opens the logs of the tables that the runs read: bytes are of the data files that hold what is
     read, seconds and rows go by earlier runs.
     """
-    project = in_branch(open_project(folder), branch)
+    base = open_project(folder)
+    project = in_branch(base, branch)
     with project.connect() if spark else nullcontext():
-        plan = project.plan(at=at, select=selected(project.named, select), estimate=estimate)
+        plan = project.plan(at=at, select=selected(base.spec, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document
@@ -57,5 +58,5 @@ def command(
     else:
         from sparkassets.cli.render import NOTHING_IS_DUE, print_plan
 
-        print_plan(plan, project.spec, idle=without_runs(project, NOTHING_IS_DUE))
+        print_plan(plan, project.spec, idle=without_runs(base, branch, NOTHING_IS_DUE))
     return 0

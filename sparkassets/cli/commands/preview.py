@@ -14,6 +14,7 @@ from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.render import print_preview
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.timetables import preview_document
+from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.preview import Preview
@@ -35,9 +36,9 @@ def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int
     With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what data alone starts is left out.
     """
     project = open_project(folder)
-    found: list[Preview] = project.preview(*assets, start=start, count=count)
+    found: list[Preview] = project.timetables.preview(*assets, start=start, count=count)
     if as_json:
         print_json([document for each in found for document in preview_document(each)])
     else:
-        print_preview(found, project.moment(), Terminal.of(sys.stdout))
+        print_preview(found, SystemClock().now(), Terminal.of(sys.stdout))
     return 0

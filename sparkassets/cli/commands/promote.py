@@ -51,12 +51,14 @@ def command(
     if not dry_run:
         return drive(
             project,
-            lambda progress: project.promote(name, select=names, rebuild=rebuild, progress=progress, check=False),
+            lambda progress: project.branches.promote(
+                name, select=names, rebuild=rebuild, progress=progress, check=False
+            ),
             as_json=as_json,
             telling=telling,
             idle=lambda summary: _nothing(name, summary.waiting),
         )
-    plan = project.plan_promotion(name, select=names, rebuild=rebuild)
+    plan = project.branches.plan_promotion(name, select=names, rebuild=rebuild)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document

@@ -94,12 +94,12 @@ class _Watched:
 
     def __init__(self, project: Project, place: str, at: str | None) -> None:
         self._project, self._place, self._at = project, place, at
-        self._seen, self._written = project.moved(), time.monotonic()
+        self._seen, self._written = project.state.newest_entry(), time.monotonic()
 
     def look(self) -> None:
         """Writes it anew if something happened since; what goes wrong is said, and tried again the next time."""
         try:
-            newest = self._project.moved()
+            newest = self._project.state.newest_entry()
             if newest == self._seen and time.monotonic() - self._written < OLD:
                 return
             _write(self._project, self._place, self._at)
@@ -113,7 +113,7 @@ class _Watched:
 def _write(project: Project, place: str, at: str | None) -> Written:
     from sparkassets.report import write_site
 
-    return write_site(project.report(at=at), place)
+    return write_site(project.state.report(at=at), place)
 
 
 def _seconds(text: str) -> float:

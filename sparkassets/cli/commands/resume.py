@@ -17,6 +17,6 @@ from sparkassets.cli.pausing import report
 @json_option
 def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
     """Let paused ASSETs run again, with all that came meanwhile."""
-    changed = open_project(folder).resume(*assets)
+    changed = open_project(folder).assets.resume(*assets)
     report(assets, changed, done="resumed", already="was not paused", as_json=as_json)
     return 0

@@ -51,15 +51,16 @@ def command(
     quits at once, which loses nothing either: the next run settles it.
     """
     every_seconds = _seconds(loop)
-    project = in_branch(open_project(folder), branch)
-    names = selected(project.named, select)
+    base = open_project(folder)
+    project = in_branch(base, branch)
+    names = selected(base.spec, select)
     return drive(
         project,
         lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),
         as_json=as_json,
         every_seconds=every_seconds,
         telling=telling,
-        idle=lambda _: without_runs(project, NOTHING_WAS_DUE),
+        idle=lambda _: without_runs(base, branch, NOTHING_WAS_DUE),
     )
 
 

@@ -70,7 +70,11 @@ def command(
     project = open_project(folder)
     if log and name is not None:
         return _print_log(project, name, as_json=as_json)
-    runs = [project.run_record(name)[0]] if name is not None else project.runs(asset=asset, status=status, last=last)
+    runs = (
+        [project.history.run(name)[0]]
+        if name is not None
+        else project.history.runs(asset=asset, status=status, last=last)
+    )
     if name is None and len(runs) < last:
         tell_forgotten(project)
     if as_json:
@@ -96,7 +100,7 @@ def _print_log(project: Project, name: str, *, as_json: bool) -> int:
     """Prints the log of a run; says on stderr why there is none."""
     from sparkassets.wiring.watching import run_log
 
-    run, driver = project.run_record(name)
+    run, driver = project.history.run(name)
     file = run_log(project.spec, name)
     text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
     if as_json:

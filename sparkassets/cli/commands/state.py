@@ -14,7 +14,7 @@ from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from sparkassets.app.caring import Verified
+    from sparkassets.app.state import VerificationResult
 
 DAMAGED = 3
 """The exit code of a state that cannot be used."""
@@ -34,7 +34,7 @@ def compact(folder: Path, as_json: bool) -> int:
     It saves a snapshot, lets go of entries that are older than `retention`, merges files, and removes files and logs
     that are not needed any more. With --json {entries, let_go}.
     """
-    found = open_project(folder).compact()
+    found = open_project(folder).state.compact()
     if as_json:
         print_json({"entries": found.entries, "let_go": found.let_go})
     else:
@@ -52,7 +52,7 @@ def verify(folder: Path, as_json: bool) -> int:
     Each damage is told with what to do, and ends in exit code 3. A table that is not as it was recorded is no damage:
     the next run takes account of it. With --json {begins, entries, damages: [{what, repair}], tables: [{asset, what}]}.
     """
-    found = open_project(folder).verify()
+    found = open_project(folder).state.verify()
     if as_json:
         damages = [{"what": each.what, "repair": each.repair} for each in found.damages]
         tables = [{"asset": asset, "what": what} for asset, what in found.tables]
@@ -79,7 +79,10 @@ def export(folder: Path, file: Path, as_json: bool) -> int:
     `table` says of each line whether it is an entry of the `journal`, what is known of an asset (`watermarks`), or what
     was known before the oldest entry (`base`); the first line describes the rest. With --json {file, lines}.
     """
-    lines = open_project(folder).export(file)
+    from sparkassets.emit.exports import write_export
+
+    project = open_project(folder)
+    lines = write_export(file, project.state.export_lines(), project=project.spec.name)
     if as_json:
         print_json({"file": str(file), "lines": lines})
     else:
@@ -98,7 +101,7 @@ def migrate(folder: Path, as_json: bool) -> int:
     """
     from sparkassets.core.journal.codec.formats import FORMAT
 
-    changed = open_project(folder).migrate()
+    changed = open_project(folder).state.migrate()
     if as_json:
         print_json({"format": FORMAT, "changed": changed})
     elif changed:
@@ -108,7 +111,7 @@ def migrate(folder: Path, as_json: bool) -> int:
     return 0
 
 
-def _print(found: Verified, terminal: Terminal) -> None:
+def _print(found: VerificationResult, terminal: Terminal) -> None:
     for damage in found.damages:
         terminal.print(damage.what, f"  hint: {damage.repair}")
     for asset, what in found.tables:

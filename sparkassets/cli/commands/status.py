@@ -24,7 +24,7 @@ from sparkassets.cli.selection import selected
 from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
 from sparkassets.cli.terminal import Terminal, clean
 from sparkassets.core.documents.status import standing, status_document
-from sparkassets.core.instants import instant, unix, zoned
+from sparkassets.core.instants import instant, zoned
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.holders import Holder
@@ -48,27 +48,28 @@ COLUMNS = [
 @json_option
 def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
     """Show what is known of every asset, upstream first."""
-    project = in_branch(open_project(folder), branch, existing=True)
-    names = selected(project.named, select)
-    found = [each for each in project.status(at=at) if names is None or each.asset in names]
+    base = open_project(folder)
+    project = in_branch(base, branch, existing=True)
+    names = selected(base.spec, select)
+    status = project.status(at=at)
+    found = [each for each in status if names is None or each.asset in names]
     if as_json:
-        print_json([status_document(status, project.spec) for status in found])
+        print_json([status_document(each, project.spec) for each in found])
         return 0
     terminal = Terminal.of(sys.stdout)
-    now = unix(project.moment(at))
-    print_table(terminal, COLUMNS, [_row(status, project.spec, now) for status in found])
-    for status in found:
-        print_failure(status.asset, status.error or "", terminal)
-        for judged in status.judged:
-            _print_judged(status, judged, project.spec, terminal)
-        for holder in () if project.spec.assets[status.asset].maker else status.holders:
-            terminal.print(f"{status.asset}: {clean(_holder_text(holder, project.spec))}")
-        for mark in status.watermarks:
-            terminal.print(f"{status.asset}: {mark.inlet}: {clean(mark.text)}")
-        if status.late is not None:
-            print_late([status.late], project.spec, terminal)
-        for note in status.notes:
-            terminal.print(f"{terminal.paint(status.asset, 'yellow')}: {clean(note)}")
+    print_table(terminal, COLUMNS, [_row(each, project.spec, status.at) for each in found])
+    for each in found:
+        print_failure(each.asset, each.error or "", terminal)
+        for judged in each.judged:
+            _print_judged(each, judged, project.spec, terminal)
+        for holder in () if project.spec.assets[each.asset].maker else each.holders:
+            terminal.print(f"{each.asset}: {clean(_holder_text(holder, project.spec))}")
+        for mark in each.watermarks:
+            terminal.print(f"{each.asset}: {mark.inlet}: {clean(mark.text)}")
+        if each.late is not None:
+            print_late([each.late], project.spec, terminal)
+        for note in each.notes:
+            terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {clean(note)}")
     return 0
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.late import late_document
 from sparkassets.core.documents.values import instant_text, spans
 from sparkassets.core.documents.verdicts import judged_document
+from sparkassets.core.instants import instant, zoned
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.holders import Holder
@@ -18,6 +21,55 @@ COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withhel
 """Statuses of partitions that are counted."""
 FIRST = ("failed", "withheld", "missing", "stale", "requested", "current", "skipped")
 """Those of which an asset is a case, what asks for more first."""
+
+
+@frozen
+class ProjectStatus:
+    """Every asset at a glance, upstream first; to be iterated, counted and taken by the names of assets.
+
+    Attributes:
+        at: As of when, Unix seconds.
+    """
+
+    at: int
+    assets: tuple[AssetStatus, ...]
+
+    def __iter__(self) -> Iterator[AssetStatus]:
+        return iter(self.assets)
+
+    def __len__(self) -> int:
+        return len(self.assets)
+
+    def __getitem__(self, name: str) -> AssetStatus:
+        found = next((each for each in self.assets if each.asset == name), None)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join([f"<{self._title()}>", *map(repr, self.assets)])
+
+    def _title(self) -> str:
+        return f"status at {zoned(instant(self.at), 'UTC')}"
+
+    def _repr_html_(self) -> str:
+        """The status in a notebook."""
+        from sparkassets.core.notebook import HtmlTable, render_tables
+
+        rows = [
+            (each.asset, each.told, standing(each)[0], _moment(each.last_at), _moment(each.next_at), each.error or "")
+            for each in self.assets
+        ]
+        notes = [(each.asset, note) for each in self.assets for note in each.notes]
+        return render_tables(
+            self._title(),
+            HtmlTable("", ("asset", "partitions", "state", "last", "next", "error"), rows),
+            HtmlTable("noticed", ("asset", "what"), notes),
+        )
+
+
+def _moment(at: int | None) -> str:
+    return "" if at is None else zoned(instant(at), "UTC")
 
 
 def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:

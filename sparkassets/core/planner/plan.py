@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,12 @@ from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, joined
 from sparkassets.core.runs import Requested, RunRequest
+from sparkassets.core.sizes import duration_text, size_text
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
+    from sparkassets.core.notebook import HtmlTable
     from sparkassets.core.planner.changes import CodeChange
     from sparkassets.core.planner.lateness import Lateness
 
@@ -163,3 +165,43 @@ class Plan:
         return "\n".join(
             [f"<plan at {zoned(instant(self.at), 'UTC')}>", *map(repr, (*self.runs, *self.waiting, *self.notes))]
         )
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook."""
+        from sparkassets.core.notebook import HtmlTable, render_tables
+
+        runs = [(run.asset, few(run.partitions), run.reason, *_costs(run.estimate)) for run in self.runs]
+        wanting = [each for each in self.waiting if not each.quiet]
+        resting = [each for each in self.waiting if each.quiet]
+        return render_tables(
+            f"plan at {zoned(instant(self.at), 'UTC')}" + ("" if runs else ": nothing is due"),
+            HtmlTable("runs", ("asset", "partitions", "reason", "reads", "takes"), runs),
+            waiting_table("waits", wanting),
+            waiting_table("nothing due", resting),
+            note_table(self.notes),
+        )
+
+
+def waiting_table(heading: str, items: Sequence[Waiting]) -> HtmlTable:
+    """Why assets do not run, for a notebook."""
+    from sparkassets.core.notebook import HtmlTable
+
+    until = ("" if each.until is None else zoned(instant(each.until), "UTC") for each in items)
+    rows = [(each.asset, few(each.partitions), each.reason, when) for each, when in zip(items, until, strict=True)]
+    return HtmlTable(heading, ("asset", "partitions", "reason", "until"), rows)
+
+
+def note_table(notes: Sequence[Note]) -> HtmlTable:
+    """What is to be known of assets' tables, for a notebook."""
+    from sparkassets.core.notebook import HtmlTable
+
+    rows = [(note.asset, few(note.partitions), note.text) for note in notes]
+    return HtmlTable("noticed", ("asset", "partitions", "what"), rows)
+
+
+def _costs(estimate: Estimate | None) -> tuple[str, str]:
+    """What a run reads and takes, where somebody asked."""
+    if estimate is None:
+        return "", ""
+    reads = "unknown" if estimate.bytes is None else size_text(estimate.bytes)
+    return reads, "unknown" if estimate.seconds is None else f"~{duration_text(estimate.seconds)}"

@@ -584,6 +584,17 @@ class ProjectSpec:
         views = (each for each in self.assets[asset].inlets.values() if each.view is not None)
         return next((each.uri for each in views if self.assets[each.name].uri == uri), uri)
 
+    def asset(self, name: str) -> AssetSpec:
+        """The asset of that name.
+
+        Raises:
+            InputError: There is none; with did-you-mean.
+        """
+        found = self.assets.get(name)
+        if found is None:
+            raise self.no_asset(name)
+        return found
+
     def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""
         return InputError(f"no asset {name!r} in project {self.name!r}", hint=hint or did_you_mean(name, self.assets))

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.app.looking import Looking
 from sparkassets.core.journal.codec.specs import spec_from, spec_to
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.runtime.work import Tick
@@ -37,7 +36,7 @@ class Read:
 
     @property
     def waits(self):
-        return [each.reason for each in Looking(self.spec, self.world.adapters()).plan().waiting]
+        return [each.reason for each in self.world.opened(self.spec).plan().waiting]
 
 
 def test_an_asset_without_partitions_reads_the_newest_and_no_update_of_an_older_one_runs_it():
@@ -93,7 +92,7 @@ def test_it_waits_for_no_more_than_it_reads_of_what_runs_first():
     assert [run.asset for run in world.driver().run([Tick()]).runs] == ["up", "a"]
     world.clock.instant = world.clock.instant.replace(day=2)
     world.tell("s", "2025-01-01")
-    runs = [run.asset for run in Looking(world.project, world.adapters()).plan().runs]
+    runs = [run.asset for run in world.opened().plan().runs]
     assert runs == ["up", "a"]
 
 

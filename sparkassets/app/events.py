@@ -1,4 +1,4 @@
-"""Announcing what others updated; needs no Spark."""
+"""`EventCommands`: announces what others updated; needs no Spark."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.app.opened import Opened
+from sparkassets.app.context import ProjectContext
 from sparkassets.runtime.news import changed_specs
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.entries import EventEntry
 
 
-class Announcing(Opened):
-    """What others can tell a project."""
+class EventCommands:
+    """Announces updates, one or many in one commit."""
 
-    def add_event(
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
+
+    def add(
         self,
         target: str,
         *,
@@ -27,6 +30,8 @@ class Announcing(Opened):
         on_known: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         """Announces that ``target`` (an asset's name or a dataset URI) was updated; needs no Spark.
+
+        >>> project.events.add("orders", partition="2025-01-02", extra={"by": "ann"})  # doctest: +SKIP
 
         Args:
             target: A name, unless it has ``://``, is the identity of an asset, or is one that a condition names.
@@ -44,10 +49,13 @@ class Announcing(Opened):
         """
         from sparkassets.core.journal.announce import announced
 
-        entry = announced(self._known("events add"), target, partition=partition, extra=extra, id=id, at=at)
+        self._context.refuse_scope("events add")
+        entry = announced(
+            self._context.with_segments("events add"), target, partition=partition, extra=extra, id=id, at=at
+        )
         return self._announce([entry], on_known)[0]
 
-    def add_events(
+    def add_many(
         self,
         lines: Iterable[str | Mapping[str, Any]],
         *,
@@ -55,6 +63,8 @@ class Announcing(Opened):
         on_known: Callable[[dict[str, Any]], None] | None = None,
     ) -> list[dict[str, Any]]:
         """Announces many updates in one commit, or none of them.
+
+        >>> project.events.add_many([{"asset": "orders", "partition": "2025-01-02"}])  # doctest: +SKIP
 
         Args:
             lines: Objects, or their JSON, ``{"asset" or "uri", "partition", "extra", "at", "id"}``.
@@ -69,7 +79,9 @@ class Announcing(Opened):
         """
         from sparkassets.core.journal.announce import announced_lines
 
-        return self._announce(announced_lines(self._known("events add"), lines, name=name), on_known)
+        self._context.refuse_scope("events add")
+        project = self._context.with_segments("events add")
+        return self._announce(announced_lines(project, lines, name=name), on_known)
 
     def _announce(
         self, entries: Sequence[EventEntry], on_known: Callable[[dict[str, Any]], None] | None
@@ -79,11 +91,11 @@ class Announcing(Opened):
         from sparkassets.app.records import described
         from sparkassets.runtime.announcing import announce
 
-        store = self._adapters.store
-        with self._opened("events add") as ledger:
-            found = announce(ledger, store, entries, before=lambda state: changed_specs(self.spec, state))
-        told = described(self.spec, store, [each.recorded for each in found])
-        for each, event in zip(found, told, strict=True):
+        spec, store = self._context.spec, self._context.adapters.store
+        with self._context.recording("events add") as ledger:
+            found = announce(ledger, store, entries, before=lambda state: changed_specs(spec, state))
+        events = described(spec, store, [each.recorded for each in found])
+        for each, event in zip(found, events, strict=True):
             if each.known and on_known is not None:
                 on_known(event)
-        return told
+        return events

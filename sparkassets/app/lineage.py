@@ -1,11 +1,12 @@
-"""Asking where partitions came from: the journal is read from its newest entry back; needs no Spark."""
+"""`LineageCommands`: where partitions and columns come from, and what follows from them; needs no Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.app.opened import Opened
+from sparkassets.app.context import ProjectContext
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError
@@ -15,17 +16,25 @@ if TYPE_CHECKING:
     from sparkassets.core.derivation.tracing import ColumnLineage, ColumnsMade
     from sparkassets.core.journal.entries import Numbered
     from sparkassets.core.journal.lineage import Lineage
+    from sparkassets.core.planner.impact import Impact
     from sparkassets.ports import JournalStore
 
 FIRST_READ = 256
 """Rows of a dataset that are read at first; then eight times as many, until what was asked for is found."""
 
 
-class Tracing(Opened):
-    """What can be asked of the past of partitions."""
+class LineageCommands:
+    """Goes back from partitions and columns to what made them, and ahead to what is made of them."""
 
-    def lineage(self, asset: str, *partitions: str, depth: int | None = None) -> Lineage:
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
+
+    def trace(self, asset: str, *partitions: str, depth: int | None = None) -> Lineage:
         """Where partitions of an asset came from: which runs computed them, of which versions and partitions.
+
+        The journal is read from its newest entry back.
+
+        >>> project.lineage.trace("weekly_sales", "2025-W02", depth=2)  # doctest: +SKIP
 
         Args:
             asset: Its name.
@@ -38,18 +47,34 @@ class Tracing(Opened):
         from sparkassets.app.backfilling import named_blocks
         from sparkassets.core.journal.lineage import lineage
 
-        outlets = self.asset(asset).outlets
+        outlets = self._context.spec.asset(asset).outlets
         if outlets:
             raise InputError(
                 f"the runs of {asset!r} write {listing(outlets, last='and')}: ask where these came from",
                 hint=f"`sparkassets lineage {outlets[0]}`",
             )
-        project, state = self._with_state("lineage")
+        project, state = self._context.with_state("lineage")
         spec = project.assets[asset]
         blocks = named_blocks(spec, partitions)
-        return lineage(project, state, _Past(self._adapters.store).of, asset=spec, blocks=blocks, depth=depth)
+        return lineage(project, state, _Past(self._context.adapters.store).of, asset=spec, blocks=blocks, depth=depth)
 
-    def column_lineage(self, asset: str, column: str) -> ColumnLineage:
+    def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> Impact:
+        """What follows, all the way down, if these partitions of an asset changed or are bad; none without partitions.
+
+        >>> [reach.asset for reach in project.lineage.impact("orders", "2025-01-02").reaches]  # doctest: +SKIP
+
+        Raises:
+            InputError: Its keys are wrong.
+        """
+        from sparkassets.app.backfilling import named_blocks
+        from sparkassets.core.planner.impact import impact_of
+
+        self._context.spec.asset(asset)
+        context = self._context.planning(at=at)
+        spec = context.asset(asset)
+        return impact_of(context, spec, named_blocks(spec, partitions))
+
+    def column(self, asset: str, column: str) -> ColumnLineage:
         """From which columns one is made, back to the sources, and what is made of it; by the queries alone.
 
         Raises:
@@ -57,9 +82,9 @@ class Tracing(Opened):
         """
         from sparkassets.core.derivation.tracing import column_lineage
 
-        return column_lineage(self._derivations(), self.asset(asset), column)
+        return column_lineage(self._derivations(), self._context.spec.asset(asset), column)
 
-    def columns_made(self, asset: str) -> ColumnsMade:
+    def columns(self, asset: str) -> ColumnsMade:
         """From which columns each column of an asset is made, one step back; by its query alone.
 
         Raises:
@@ -67,12 +92,12 @@ class Tracing(Opened):
         """
         from sparkassets.core.derivation.tracing import columns_made
 
-        return columns_made(self._derivations(), self.asset(asset))
+        return columns_made(self._derivations(), self._context.spec.asset(asset))
 
     def _derivations(self) -> Derivations:
         from sparkassets.core.derivation.assets import Derivations
 
-        return Derivations(self.spec, self._adapters.stored)
+        return Derivations(self._context.spec, self._context.adapters.stored)
 
 
 class _Past:

@@ -1,23 +1,25 @@
-"""Care of the state: compacted, verified, exported, and stored in today's format."""
+"""`StateCommands`: care of the state, and all that is known at one moment in one document."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.app.opened import Opened
+from sparkassets.app.context import ProjectContext
 from sparkassets.errors import StateError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
+    from sparkassets.core.documents.report import Report
     from sparkassets.ports import Damage, JournalImage
     from sparkassets.runtime.ledger import Ledger
 
 
 @frozen
-class Compacted:
+class CompactionResult:
     """What a compaction did.
 
     Attributes:
@@ -30,7 +32,7 @@ class Compacted:
 
 
 @frozen
-class Verified:
+class VerificationResult:
     """What a look at the whole state found.
 
     Attributes:
@@ -46,10 +48,13 @@ class Verified:
     tables: tuple[tuple[str, str], ...]
 
 
-class Caring(Opened):
-    """What can be done for a project's state."""
+class StateCommands:
+    """Compacts, verifies, exports and migrates the state; reads all of it for the report."""
 
-    def compact(self) -> Compacted:
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
+
+    def compact(self) -> CompactionResult:
         """Saves a snapshot, lets go of old entries, merges files and removes what nothing refers to; also what is new.
 
         Safe beside drivers that run.
@@ -57,34 +62,34 @@ class Caring(Opened):
         Raises:
             StateError: There is no state, or it cannot be used.
         """
-        self._adapters.store.check(project=self.spec.name)
-        ledger = self._ledger("state compact")
+        self._context.adapters.store.check(project=self._context.spec.name)
+        ledger = self._context.ledger("state compact")
         ledger.open()
         gone = ledger.compact()
-        return Compacted(ledger.state.seq + 1 - self._adapters.store.begins(), gone)
+        return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.begins(), gone)
 
-    def verify(self) -> Verified:
+    def verify(self) -> VerificationResult:
         """Reads all of the state, replays it, and looks at the assets' tables; writes nothing.
 
         Raises:
             StateError: There is none, or it is not this project's, or newer.
         """
-        store = self._adapters.store
-        store.check(project=self.spec.name)
+        store = self._context.adapters.store
+        store.check(project=self._context.spec.name)
         damages, tables = [*store.damages()], list[tuple[str, str]]()
         entries, begins = 0, store.begins()
         if not damages:
             from sparkassets.ports import Damage
 
             try:
-                image = store.read(project=self.spec.name)
+                image = store.read(project=self._context.spec.name)
                 damages += self._replayed(image)
-                ledger = self._ledger("state verify")
+                ledger = self._context.ledger("state verify")
                 entries = ledger.open().seq + 1 - begins
                 tables = [*self._disagreeing(ledger)]
             except StateError as error:
                 damages.append(Damage(str(error.args[0]), error.hint or "restore the state from a backup"))
-        return Verified(begins, entries, tuple(damages), tuple(tables))
+        return VerificationResult(begins, entries, tuple(damages), tuple(tables))
 
     def _replayed(self, image: JournalImage) -> Iterator[Damage]:
         """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
@@ -94,7 +99,7 @@ class Caring(Opened):
         from sparkassets.ports import Damage
         from sparkassets.runtime.ledger import entries_of
 
-        store, snapshot = self._adapters.store, decode(image.snapshot, journal_id=image.journal_id)
+        store, snapshot = self._context.adapters.store, decode(image.snapshot, journal_id=image.journal_id)
         rows, seq = store.base()
         if seq + 1 < store.begins():
             what = f"what was known before entry {store.begins()} is not there, and the snapshot alone tells it"
@@ -109,7 +114,7 @@ class Caring(Opened):
             what = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
             yield Damage(what, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal")
 
-    def exported(self) -> Iterator[dict[str, Any]]:
+    def export_lines(self) -> Iterator[dict[str, Any]]:
         """All that is stored, an object a line of an export and without credentials.
 
         Raises:
@@ -119,19 +124,19 @@ class Caring(Opened):
         from sparkassets.core.redaction import redacted
         from sparkassets.runtime.ledger import PART
 
-        store = self._adapters.store
-        image = store.read(project=self.spec.name)
+        store = self._context.adapters.store
+        image = store.read(project=self._context.spec.name)
         begins, (base, _) = store.begins(), store.base()
         newest = image.tail[-1].seq if image.tail else image.snapshot_seq
 
         def lines() -> Iterator[dict[str, Any]]:
-            yield head_line(self.spec.name, image.journal_id, begins=begins, newest=newest)
+            yield head_line(self._context.spec.name, image.journal_id, begins=begins, newest=newest)
             yield from map(base_line, base)
             for first in range(begins - 1, newest, PART):
                 yield from map(entry_line, store.history(after_seq=first, up_to_seq=min(first + PART, newest)))
             yield from map(known_line, image.snapshot)
 
-        return (redacted(line, variables=self.spec.variables) for line in lines())
+        return (redacted(line, variables=self._context.spec.variables) for line in lines())
 
     def migrate(self) -> int:
         """Stores all that an older release wrote in today's format; returns how many rows changed.
@@ -142,12 +147,33 @@ class Caring(Opened):
         from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
         from sparkassets.ports import Upgrade
 
-        store = self._adapters.store
-        store.check(project=self.spec.name)
+        store = self._context.adapters.store
+        store.check(project=self._context.spec.name)
         if damages := store.damages():
             message = f"the state is damaged: {damages[0].what}"
             raise StateError(message, hint=f"{damages[0].repair}; `sparkassets state verify` tells all of it")
         return store.migrate(Upgrade(entry_of_today, known_of_today))
+
+    def report(self, *, at: datetime | str | None = None) -> Report:
+        """The documents of the report, as of now or of ``at``; sources and tables are looked at, nothing is recorded.
+
+        Raises:
+            StateError: The state cannot be used.
+        """
+        from sparkassets.core.documents.report import KINDS, MOST_ENTRIES, Past, report_of
+        from sparkassets.core.journal.codec import from_row
+        from sparkassets.core.planner.planner import plan
+
+        context = self._context.planning(at=at)
+        found = plan(context)
+        store = self._context.adapters.store
+        rows = store.history(kinds=KINDS, last=MOST_ENTRIES) if store.exists() else ()
+        past = Past.of([*map(from_row, rows)], whole=len(rows) < MOST_ENTRIES, gone=context.gone)
+        return report_of(context, found, past)
+
+    def newest_entry(self) -> int:
+        """The number of the journal's newest entry, which is another one whenever something happened."""
+        return self._context.read_state("report").seq
 
     def _disagreeing(self, ledger: Ledger) -> Iterator[tuple[str, str]]:
         """Assets whose tables are not as the journal has them."""
@@ -155,9 +181,11 @@ class Caring(Opened):
         from sparkassets.runtime.news import changed_specs
         from sparkassets.runtime.targets import look_at_targets
 
-        state = ledger.assume(changed_specs(self.spec, ledger.state))
-        gone = self._adapters.leases().over(state, mine=frozenset())
-        news = look_at_targets(self.spec, state, self._adapters.targets(), gone=gone, knows=ledger.knows)
+        state = ledger.assume(changed_specs(self._context.spec, ledger.state))
+        gone = self._context.gone(state)
+        news = look_at_targets(
+            self._context.spec, state, self._context.adapters.targets(), gone=gone, knows=ledger.knows
+        )
         for entry in news.entries:
             if isinstance(entry, TargetEntry):
                 yield entry.asset, entry.found.reason or entry.found.kind

@@ -1,11 +1,11 @@
-"""What time alone tells: the coming runs of an asset, and which runs of two timetables belong together."""
+"""`TimetableCommands`: what time alone says: the coming runs, and which runs of two timetables belong together."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.app.opened import Opened
+from sparkassets.app.context import ProjectContext
 from sparkassets.core.instants import parse_instant
 from sparkassets.core.timetables import Timetable
 from sparkassets.errors import InputError
@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from sparkassets.core.timetables.align import Alignment
 
 
-class Timing(Opened):
-    """What can be asked of a project's timetables."""
+class TimetableCommands:
+    """Reads timetables; needs no Spark."""
+
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
 
     def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
         """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on.
+
+        >>> project.timetables.preview("daily_sales", count=3)  # doctest: +SKIP
 
         Raises:
             InputError: ``count`` is not between 1 and `MOST_RUNS`.
@@ -28,13 +33,15 @@ class Timing(Opened):
 
         if not 1 <= count <= MOST_RUNS:
             raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
-        specs = [self.asset(name) for name in assets] or list(self.spec.assets.values())
-        since, known = self.moment(start), self._state("preview").assets
+        specs = [self._context.spec.asset(name) for name in assets] or list(self._context.spec.assets.values())
+        since, known = self._context.moment(start), self._context.read_state("preview").assets
         paused = {name for name, state in known.items() if state.paused}
         return [preview(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
 
     def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
         """Which run of ``upstream`` belongs to the run of ``downstream`` at that time.
+
+        >>> project.timetables.align("hourly_clicks", "@daily").delta_seconds  # doctest: +SKIP
 
         Args:
             upstream: The name of an asset with a timetable, a preset or a cron.
@@ -47,7 +54,7 @@ class Timing(Opened):
         from sparkassets.core.timetables.align import aligned
 
         up, down = self._timetable(upstream), self._timetable(downstream)
-        return aligned(up, down, self.moment(at), names=(upstream, downstream))
+        return aligned(up, down, self._context.moment(at), names=(upstream, downstream))
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""
@@ -56,8 +63,8 @@ class Timing(Opened):
         if names_no_asset(text):
             from sparkassets.core.timetables.parse import parse_timetable
 
-            return parse_timetable(text, timezone=self.spec.timezone)
-        spec = self.asset(text)
+            return parse_timetable(text, timezone=self._context.spec.timezone)
+        spec = self._context.spec.asset(text)
         if spec.schedule.timetable is None:
             from sparkassets.core.planner.preview import untimed
 
@@ -66,7 +73,7 @@ class Timing(Opened):
 
 
 def align_crons(upstream: str, downstream: str, *, at: datetime | str | None, now: datetime) -> Alignment:
-    """`Timing.align` for two presets or crons in UTC, without a project; at ``now`` where nothing is said."""
+    """`TimetableCommands.align` for two presets or crons in UTC, without a project; by default at ``now``."""
     from sparkassets.core.timetables.align import aligned
     from sparkassets.core.timetables.parse import parse_timetable
 

@@ -1,0 +1,241 @@
+"""`AssetCommands`: what people decide about assets, and correct of what is known of them, without running them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sparkassets.app.backfilling import interval_asked, named_blocks
+from sparkassets.app.context import ProjectContext
+from sparkassets.app.running import WorkRunner
+from sparkassets.core.instants import unix
+from sparkassets.core.journal.entries import Entry, PauseEntry
+from sparkassets.core.journal.state import ClaimState, State
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.targets import look_at_targets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.core.journal.marks import Marked, MarkKind
+    from sparkassets.core.results import Summary
+    from sparkassets.runtime.ledger import Ledger
+
+
+@frozen
+class NamedParts:
+    """What a person names of an asset.
+
+    Attributes:
+        partitions: Keys ``A..B`` or ``A``.
+        interval: Instants ``A..B``, or ``A`` where it starts, of an asset without partitions.
+        run: The name of a run of such an asset.
+    """
+
+    partitions: tuple[str, ...] = ()
+    interval: str | None = None
+    run: str = ""
+
+    def interval_of(self, asset: AssetSpec) -> tuple[int, int] | None:
+        """The interval in Unix seconds.
+
+        Raises:
+            InputError: The asset has partitions, or the interval is none.
+        """
+        if asset.partitioning.is_partitioned and (self.run or self.interval is not None):
+            given = "--run" if self.run else "--interval"
+            raise InputError(f"asset {asset.name!r} has partitions: leave {given} out, which is for those without")
+        return interval_asked(asset, self.interval)
+
+
+class AssetCommands:
+    """Pauses and resumes assets, corrects what is known of their partitions, and rolls back what they published."""
+
+    def __init__(self, context: ProjectContext, runner: WorkRunner) -> None:
+        self._context = context
+        self._runner = runner
+
+    def pause(self, *assets: str) -> list[str]:
+        """Stops these assets from running until they are resumed; what comes for them meanwhile is kept.
+
+        A run that is in progress ends as it would have. Returns those that ran before.
+
+        >>> project.assets.pause("daily_sales")  # doctest: +SKIP
+        ['daily_sales']
+
+        Raises:
+            InputError: One is not in the project, or is a source.
+        """
+        return self._set_paused(assets, paused=True)
+
+    def resume(self, *assets: str) -> list[str]:
+        """Lets these assets run again, with all that came meanwhile; returns those that were paused.
+
+        Raises:
+            InputError: One is not in the project, is a source, or is paused by its own YAML.
+        """
+        for name in assets:
+            spec = self._context.runnable(name, "resume")
+            if spec.paused:
+                raise InputError(
+                    f"asset {name!r} is paused by `paused: true` in {spec.location.file}, which `resume` cannot change",
+                    hint="take that line out",
+                )
+        return self._set_paused(assets, paused=False)
+
+    def mark(self, asset: str, kind: MarkKind, *partitions: str, interval: str | None = None, reason: str) -> Marked:
+        """Says that partitions are done, missing or to be skipped, without running them; needs no Spark.
+
+        ``done`` counts as computed: what failed, or was loaded by hand, is news for those that read it. ``missing`` is
+        computed again, as soon as its gates are open; its rows stay until then. What is to ``skip`` is not wanted until
+        it is marked as missing, and nobody waits for it.
+
+        >>> project.assets.mark("daily_sales", "missing", "2025-01-02", reason="a bad load")  # doctest: +SKIP
+
+        Args:
+            asset: Its name.
+            kind: ``done``, ``missing`` or ``skip``.
+            partitions: Keys ``A..B`` or ``A``, inclusive; none for an asset without partitions.
+            interval: Of an asset without partitions that has a run for each instance: the data interval of one of
+                them, instants ``A..B``, or ``A`` where it starts; None for all that are due.
+            reason: Why, for people; without credentials.
+
+        Raises:
+            InputError: The asset is a source, its keys are wrong, no instance has that interval, some of them run, or
+                the reason is missing.
+        """
+        return self._mark(asset, kind, NamedParts(tuple(partitions), interval), reason, verb="mark")
+
+    def accept(
+        self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
+    ) -> Marked:
+        """Says that what is withheld is to be published although its validations fail; needs no Spark.
+
+        The next run computes it again and publishes it; once something new comes for it, it is judged anew.
+
+        >>> project.assets.accept("daily_sales", "2025-01-02", reason="a strike")  # doctest: +SKIP
+
+        Args:
+            asset: Its name.
+            partitions: Keys ``A..B`` or ``A``, inclusive; none for all that is withheld.
+            interval: Instants ``A..B``, for an asset without partitions: the data interval of the withheld run.
+            run: The withheld run itself, for such an asset. Where several are withheld, one of them has to be named.
+            reason: Why, for people; without credentials.
+
+        Raises:
+            InputError: Some of them are not withheld, or run; several runs are, and none is named; the asset is a
+                source, or the reason is missing.
+        """
+        named = NamedParts(tuple(partitions), interval, run or "")
+        return self._mark(asset, "accept", named, reason, verb="accept")
+
+    def roll_back(self, asset: str, run: str, spark: SparkSession | None = None, *, check: bool = True) -> Summary:
+        """Makes the iteration of ``run`` the newest again; what it was published as is an update for its readers.
+
+        Spark is started only where it is what commits to the asset's table.
+
+        >>> project.assets.roll_back("model", project.history.iterations("model")[1].iteration.run)  # doctest: +SKIP
+
+        Raises:
+            InputError: There is no such iteration, or something of the asset runs.
+            RunFailedError: It could not be committed; it holds the summary.
+        """
+        from sparkassets.app.history import publishing_asset
+        from sparkassets.core.planner.rollback import plan_rollback
+        from sparkassets.runtime.work import Rollback
+
+        self._context.refuse_scope("iterations --rollback")
+        self._runner.lend(spark)
+        spec = publishing_asset(self._context.spec, asset)
+        if spec.maker:
+            message = (
+                f"{asset!r} is published together with the other outlets of {spec.maker!r}: it cannot go back alone"
+            )
+            hint = f"all of them go back by `sparkassets iterations {spec.maker} --rollback {run}`"
+            raise InputError(message, hint=hint)
+        context = self._context.planning()
+        plan = plan_rollback(context, context.asset(asset), run)
+        if not plan.runs:
+            reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
+            raise InputError(f"nothing is rolled back: {asset}: {reasons}")
+        computing = partial(self._runner.unstarted, spark)
+        return self._runner.run([Rollback(spec, run)], spark, check=check, over_budget=True, computing=computing)
+
+    def _mark(self, asset: str, kind: MarkKind, named: NamedParts, reason: str, *, verb: str) -> Marked:
+        from sparkassets.core.journal.marks import Marked, MarkEntry
+        from sparkassets.core.planner.marking import Marking, checked_reason, entries
+        from sparkassets.core.planner.pending import meant
+
+        self._context.refuse_scope(verb)
+        if self._context.runnable(asset, verb).source is not None:
+            raise InputError(
+                f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
+                hint="`sparkassets events add` tells of an update",
+            )
+        spec = self._context.with_segments(verb).assets[asset]
+        blocks = EVERYTHING if kind == "accept" and not named.partitions else named_blocks(spec, named.partitions)
+        head = (spec, blocks, kind, checked_reason(reason), self._context.adapters.user())
+        asked = Marking(*head, named.interval_of(spec), named.run)
+        known: list[PartitionSet] = []
+        asking: list[ClaimState] = []
+
+        def decide(state: State) -> Sequence[Entry]:
+            context = self._moment(state)
+            own = context.state_of(spec)
+            known[:] = [meant(context, spec, own, asked.blocks)]
+            asking[:] = [link for each in own.asking for link in own.chains[each.slot] if link is not each]
+            return entries(context, asked)
+
+        with self._context.recording(verb) as ledger:
+            ledger.commit(lambda state: changed_specs(self._context.spec, state))
+            ledger.commit(lambda state: self._seen(ledger, state, asset))
+            recorded = ledger.commit(decide)
+            left = {link.token for link in ledger.state.assets[asset].chain}
+        said = [each.entry for each in recorded if isinstance(each.entry, MarkEntry) and each.entry.asset == asset]
+        made = PartitionSet.union(entry.blocks for entry in said)
+        settled = tuple(link.entry.run for link in asking if link.token not in left)
+        partly = kind == "accept" and spec.partitioning.is_partitioned
+        rest = NOTHING if blocks.is_everything and partly else known[0] - made
+        instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
+        return Marked(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
+
+    def _seen(self, ledger: Ledger, state: State, asset: str) -> Sequence[Entry]:
+        """What happened until now to the sources and to the tables of the asset and of what it reads.
+
+        The mark is about that, too: what is due as it is made is what a run would find.
+        """
+        given, gone = self._context.adapters, self._context.gone(state)
+        news = observe(self._context.spec, state, given.observer, now=given.clock.now())
+        tables = look_at_targets(
+            self._context.spec, state, given.targets(), gone=gone, knows=ledger.knows, select=[asset]
+        )
+        return [*news.entries, *tables.entries]
+
+    def _moment(self, state: State) -> PlanningContext:
+        now = unix(self._context.adapters.clock.now())
+        return PlanningContext(self._context.spec, state, now, now, gone=self._context.gone(state))
+
+    def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
+        verb = "pause" if paused else "resume"
+        self._context.refuse_scope(verb)
+        for name in assets:
+            if self._context.runnable(name, verb).source is not None:
+                raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
+
+        def decide(state: State) -> Sequence[Entry]:
+            specs = changed_specs(self._context.spec, state)
+            known = ((name, state.assets.get(name)) for name in dict.fromkeys(assets))
+            return [
+                *specs,
+                *(PauseEntry(name, paused) for name, asset in known if (asset is not None and asset.paused) != paused),
+            ]
+
+        with self._context.recording(verb) as ledger:
+            recorded = ledger.commit(decide)
+        return [each.entry.asset for each in recorded if isinstance(each.entry, PauseEntry)]

@@ -1,0 +1,251 @@
+"""`ProjectContext`: a project, its state and its outside; every namespace of commands is given one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from sparkassets.app.adapters import Adapters
+from sparkassets.app.selection import Selection, selected
+from sparkassets.core.instants import parse_instant, unix
+from sparkassets.core.journal.retention import Retention
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import InputError
+from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.news import changed_specs, observe
+from sparkassets.runtime.sinks import Sinks
+from sparkassets.runtime.targets import look_at_targets
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.entries import Entry
+    from sparkassets.core.planner.plan import Note, Plan
+    from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+    from sparkassets.ports import Feeds, Volumes
+    from sparkassets.runtime.work import Work
+
+
+class WorkScope(Protocol):
+    """The part of a project that is worked on where that is not all of it, as in a branch.
+
+    Attributes:
+        title: What it is called in messages.
+    """
+
+    title: str
+
+    def select(self, select: Selection) -> Collection[str] | None:
+        """The assets of a selection that the scope computes.
+
+        Raises:
+            InputError: One of them is not in the project, or the scope computes none of them.
+        """
+
+    def check(self, name: str, verb: str) -> None:
+        """Refuses an asset that the scope does not compute.
+
+        Raises:
+            InputError: With how to do ``verb`` to it all the same.
+        """
+
+    def notes(self, context: PlanningContext) -> tuple[Note, ...]:
+        """Notes for a plan: which assets the scope computes, which it does not, and why."""
+
+    def begin(self, works: Sequence[Work]) -> list[Work]:
+        """The works as they are done there."""
+
+
+class ProjectContext:
+    """A project, and what reaches its state and the outside.
+
+    Attributes:
+        spec: The project as its files say it.
+        adapters: What reaches the outside.
+        scope: The part that is worked on; None for all of it.
+    """
+
+    def __init__(self, spec: ProjectSpec, adapters: Adapters, scope: WorkScope | None = None) -> None:
+        self.spec = spec
+        self.adapters = adapters
+        self.scope = scope
+        self._volumes: Volumes | None = None
+        self._feeds: Feeds | None = None
+        self._sinks = Sinks(adapters.sinks, project=spec, note=_warn)
+
+    def runnable(self, name: str, verb: str) -> AssetSpec:
+        """The asset of that name, which has runs of its own; ``verb`` is what is to be done to it.
+
+        Raises:
+            InputError: There is none, it is an outlet, or the scope does not compute it.
+        """
+        if self.scope is not None:
+            self.scope.check(name, verb)
+        asset = self.spec.asset(name)
+        if asset.maker:
+            message = f"{name!r} is an outlet: the runs of {asset.maker!r} write it, with all that they write"
+            raise InputError(message, hint=f"`sparkassets {verb} {asset.maker}`")
+        return asset
+
+    def select(self, select: Selection) -> Collection[str] | None:
+        """The assets that may run; for an outlet the asset whose runs write it, too. None means all.
+
+        Raises:
+            InputError: A name is not in the project, or no asset fits a pattern.
+        """
+        if self.scope is not None:
+            return self.scope.select(select)
+        if select is None:
+            return None
+        names = selected(self.spec, [select] if isinstance(select, str) else select)
+        makers = (self.spec.asset(name).maker for name in names)
+        return tuple(dict.fromkeys([*names, *filter(None, makers)]))
+
+    def refuse_scope(self, verb: str) -> None:
+        """Refuses what is done to a whole project only.
+
+        Raises:
+            InputError: This is a part of one.
+        """
+        if self.scope is not None:
+            message = f"{self.scope.title} cannot `{verb}`: it is computed, compared, promoted or dropped"
+            raise InputError(message, hint=f"`{verb}` works on the project itself")
+
+    def moment(self, at: datetime | str | None) -> datetime:
+        """The instant that ``at`` means, by default now; aware, UTC."""
+        return self.fixed(at) or self.adapters.clock.now()
+
+    def fixed(self, at: datetime | str | None) -> datetime | None:
+        """The instant that ``at`` means, in the project's zone where it has no offset."""
+        return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
+
+    def read_state(self, verb: str) -> State:
+        """What the journal says; nothing where there is none yet."""
+        return self.ledger(verb).open() if self.adapters.store.exists() else State()
+
+    def with_segments(self, verb: str) -> ProjectSpec:
+        """The project with the segments that the journal knows, where they come to be known as it runs."""
+        if not any(asset.partitioning.is_open for asset in self.spec.assets.values()):
+            return self.spec
+        return self.with_state(verb)[0]
+
+    def with_state(self, verb: str) -> tuple[ProjectSpec, State]:
+        """The project with the segments that the journal knows, and what the journal says."""
+        from sparkassets.core.journal.learned import knowing
+
+        state = self.read_state(verb)
+        return knowing(self.spec, state), state
+
+    def gone(self, state: State) -> frozenset[int]:
+        """The claims of drivers that are gone, by their tokens."""
+        return self.adapters.leases().over(state, mine=frozenset())
+
+    def planning(
+        self,
+        *,
+        at: datetime | str | None = None,
+        select: Selection = None,
+        begin: Callable[[PlanningContext], Sequence[Entry]] | None = None,
+    ) -> PlanningContext:
+        """What a plan is made of: the state with what a look at sources and tables finds, which nobody records.
+
+        Args:
+            at: Fixes the planner's now.
+            select: Assets that may run; None means all.
+            begin: Makes entries that the plan takes as recorded.
+        """
+        names = self.select(select)
+        ledger = self.ledger("plan")
+        self.look_anew()
+        if self.adapters.store.exists():
+            ledger.open()
+        ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
+        news = observe(self.spec, ledger.state, self.adapters.observer, now=self.adapters.clock.now())
+        gone = self.gone(ledger.state)
+        targets = self.adapters.targets()
+        found = look_at_targets(self.spec, ledger.state, targets, gone=gone, knows=ledger.knows, select=names)
+        clock = self.adapters.clock.now()
+        context = PlanningContext(
+            self.spec,
+            ledger.assume([*news.entries, *found.entries]),
+            unix(self.fixed(at) or clock),
+            unix(clock),
+            gone=gone,
+            select=names,
+            faults=news.faults | found.faults,
+            notes=news.notes,
+            unseen=news.unseen | found.unseen,
+            weigh=self.weigh,
+            told=self.changes_told,
+            stored=self.adapters.stored,
+        )
+        begun = begin(context) if begin is not None else ()
+        return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context
+
+    def present(self, plan: Plan, planning: PlanningContext, *, estimate: bool = False) -> Plan:
+        """The plan as it is shown: its partitions by their keys, with ``estimate`` what its runs are to cost."""
+        from sparkassets.app.keys import plan_with_keys
+
+        if estimate:
+            from sparkassets.core.planner.estimate import priced
+
+            plan = priced(plan, planning, self.weigh)
+        return plan_with_keys(plan, planning.project)
+
+    def look_anew(self) -> None:
+        """Forgets what was read of tables' volumes and feeds: they may be others by now."""
+        self._volumes = self._feeds = None
+
+    def weigh(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+        """How much a run with that pin reads of an asset."""
+        if self._volumes is None:
+            self._volumes = self.adapters.volumes()
+        return self._volumes.volume(asset, pin, known)
+
+    def changes_told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+        """Whether what changed in an asset's table is told."""
+        if self._feeds is None:
+            self._feeds = self.adapters.feeds()
+        return self._feeds.told(asset, position, version)
+
+    @contextmanager
+    def recording(self, verb: str) -> Iterator[Ledger]:
+        """A ledger to write to, made where there is none yet; left in order, and with the sinks told."""
+        self.adapters.store.create(project=self.spec.name)
+        ledger = self.ledger(verb)
+        ledger.open()
+        with self.telling():
+            yield ledger
+            ledger.tidy()
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """An invocation that commits: at its end the sinks are waited for, for a while."""
+        try:
+            yield
+        finally:
+            self._sinks.end()
+
+    def ledger(self, verb: str) -> Ledger:
+        """The journal, not yet read; ``verb`` is done to it, for its readers."""
+        driver = f"{self.adapters.process()} {verb}"
+        store, clock = self.adapters.store, self.adapters.clock
+        kept = Retention(self.spec.retention) if self.spec.retention is not None else None
+        return Ledger(
+            store,
+            project=self.spec.name,
+            driver=driver,
+            clock=clock,
+            tell=self._sinks.tell,
+            retention=kept,
+            variables=self.spec.variables,
+        )
+
+
+def _warn(text: str) -> None:
+    with suppress(Warning):  # where warnings are errors
+        warnings.warn(text, RuntimeWarning, stacklevel=2)

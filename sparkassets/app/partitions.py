@@ -1,0 +1,127 @@
+"""`PartitionCommands`: which partitions an asset has, how they are, and segments that are told by hand; no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sparkassets.app.context import ProjectContext
+from sparkassets.core.journal.entries import Entry, SegmentEntry
+from sparkassets.core.journal.state import State
+from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.errors import InputError
+from sparkassets.runtime.news import changed_specs
+
+if TYPE_CHECKING:
+    from sparkassets.core.partitions.across import Grid
+
+
+class PartitionCommands:
+    """Lists the partitions of an asset in several ways; adds and removes segments."""
+
+    def __init__(self, context: ProjectContext) -> None:
+        self._context = context
+
+    def statuses(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, str]]:
+        """Every partition of an asset that is wanted or there, with its status.
+
+        >>> project.partitions.statuses("daily_sales")  # doctest: +SKIP
+        [('2025-01-01', 'current'), ('2025-01-02', 'missing')]
+        """
+        from sparkassets.core.planner.status import grid
+
+        context = self._context.planning(at=at)
+        return list(grid(context, self._partitioned(context, asset)))
+
+    def ranges(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
+        """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
+        from sparkassets.core.planner.status import stretches
+
+        context = self._context.planning(at=at)
+        spec = self._partitioned(context, asset)
+        labels, count = spec.partitioning.labels, spec.partitioning.count
+        return [(labels(each)[0], count(each), status) for each, status in stretches(context, spec)]
+
+    def grid(self, asset: str, *, at: datetime | str | None = None) -> Grid:
+        """Those partitions with time down and segments across; rows and columns that are alike are one."""
+        from sparkassets.core.partitions.across import across
+        from sparkassets.core.planner.status import told
+
+        context = self._context.planning(at=at)
+        spec = self._partitioned(context, asset)
+        return across(spec.partitioning, told(context, spec))
+
+    def definitions(self, asset: str, *, at: datetime | str | None = None) -> dict[str, str]:
+        """By which definition each partition of an asset that is there was computed."""
+        from sparkassets.core.planner.redefined import there_of
+
+        context = self._context.planning(at=at)
+        spec = self._partitioned(context, asset)
+        spec = context.asset(spec.maker) if spec.maker else spec
+        state = context.state_of(spec)
+        return {
+            key: made.definition.id
+            for made in state.made
+            for key in spec.partitioning.keys(there_of(spec, state, made))
+        }
+
+    def add(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
+        """Says that there are these segments of an asset; returns those that were not known.
+
+        One that was removed is wanted again, and computed anew.
+
+        >>> project.partitions.add("model_per_customer", "acme")  # doctest: +SKIP
+        ['acme']
+
+        Args:
+            asset: With a partition of ``segments: runtime``; a source, too.
+            keys: Segments, as the column has them.
+            dimension: The column; needed where several dimensions of the asset are ``segments: runtime``.
+
+        Raises:
+            InputError: There is no such asset or dimension, or one is no segment.
+        """
+        return self._record(asset, keys, dimension, adds=True)
+
+    def remove(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
+        """Says that these segments of an asset are not wanted any more; returns those that were not removed before.
+
+        Their data stays. They stay removed, whatever brings them, until somebody adds them again.
+
+        Args:
+            asset: As of `add`.
+            keys: Segments, as the column has them.
+            dimension: As of `add`.
+
+        Raises:
+            InputError: As of `add`.
+        """
+        return self._record(asset, keys, dimension, adds=False)
+
+    def _partitioned(self, context: PlanningContext, name: str) -> AssetSpec:
+        self._context.spec.asset(name)
+        spec = context.asset(name)
+        if not spec.partitioning.is_partitioned:
+            raise InputError(f"asset {name!r} has no partitions", hint="`sparkassets status` tells what is known")
+        return spec
+
+    def _record(self, name: str, keys: Sequence[str], dimension: str | None, *, adds: bool) -> list[str]:
+        from sparkassets.core.journal.learned import added_segment, open_column, segment_entry
+
+        verb = "partitions add" if adds else "partitions remove"
+        self._context.refuse_scope(verb)
+        asset = self._context.runnable(name, "partitions")
+        column = open_column(asset, dimension)
+        segments = [added_segment(asset, key, column)[1] for key in dict.fromkeys(keys)]
+
+        def decide(state: State) -> Sequence[Entry]:
+            entry = segment_entry(asset, state.assets.get(name), segments, column=column, adds=adds)
+            return [*changed_specs(self._context.spec, state), *([entry] if entry is not None else [])]
+
+        with self._context.recording(verb) as ledger:
+            recorded = ledger.commit(decide)
+        found = [each.entry for each in recorded if isinstance(each.entry, SegmentEntry)]
+        changed = {key for entry in found for key in (*entry.added, *entry.removed)}
+        return [key for key in segments if key in changed]

@@ -1,0 +1,262 @@
+"""`OpenProject`: what is asked of a project first and done with it, and by namespaces the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from sparkassets.app.adapters import Adapters
+from sparkassets.app.context import ProjectContext, WorkScope
+from sparkassets.app.running import WorkRunner
+from sparkassets.app.selection import Selection
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.redefined import others
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.app.assets import AssetCommands
+    from sparkassets.app.backfills import BackfillCommands
+    from sparkassets.app.branching import BranchCommands
+    from sparkassets.app.events import EventCommands
+    from sparkassets.app.history import HistoryCommands
+    from sparkassets.app.lineage import LineageCommands
+    from sparkassets.app.partitions import PartitionCommands
+    from sparkassets.app.state import StateCommands
+    from sparkassets.app.timetables import TimetableCommands
+    from sparkassets.core.documents.status import ProjectStatus
+    from sparkassets.core.planner.explain import Node
+    from sparkassets.core.planner.plan import Plan
+    from sparkassets.core.results import Summary
+    from sparkassets.runtime.progress import Progress
+    from sparkassets.runtime.watching import Watcher
+
+
+class OpenProject:
+    """A project with its state: what the command line does, in Python.
+
+    A Spark session that it starts is kept for the next run; `close`, or the end of a ``with``, stops it.
+    """
+
+    def __init__(self, spec: ProjectSpec, adapters: Adapters, scope: WorkScope | None = None) -> None:
+        self._context = ProjectContext(spec, adapters, scope)
+        self._runner = WorkRunner(self._context)
+
+    def __repr__(self) -> str:
+        part = f" in {self._context.scope.title}" if self._context.scope is not None else ""
+        return f"<project {self.spec.name!r}{part}: {len(self.spec.assets)} assets>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def spec(self) -> ProjectSpec:
+        """The project as its files say it, such as ``project.spec.warnings``."""
+        return self._context.spec
+
+    def plan(
+        self,
+        *,
+        at: datetime | str | None = None,
+        select: Selection = None,
+        estimate: bool = False,
+    ) -> Plan:
+        """What would run now (or at ``at``), and why the rest would not; looks at sources, records nothing.
+
+        With ``estimate`` also what each run and all of them are to cost: the logs of the tables that they read are
+        opened for it.
+
+        >>> project.plan(at="2025-01-03", select="orders+")  # doctest: +SKIP
+
+        Raises:
+            StateError: The state cannot be used.
+        """
+        from sparkassets.core.planner.planner import plan
+
+        context = self._context.planning(at=at, select=select)
+        found = plan(context)
+        if self._context.scope is not None:
+            found = replace(found, notes=(*found.notes, *self._context.scope.notes(context)))
+        found = self._context.present(found, context, estimate=estimate)
+        if any(asset.expect is not None for asset in context.project.assets.values()):
+            from sparkassets.core.planner.lateness import all_late
+
+            found = replace(found, late=all_late(context))
+        if not any(others(asset, context.state_of(asset)) for asset in context.project.assets.values()):
+            return found
+        from sparkassets.core.planner.changes import code_changes
+
+        return replace(found, changes=code_changes(context))
+
+    def run(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        at: datetime | str | None = None,
+        select: Selection = None,
+        progress: Progress | None = None,
+        check: bool = True,
+        over_budget: bool = False,
+    ) -> Summary:
+        """Runs what is due until nothing is.
+
+        >>> project.run(spark, select="best_shops")  # doctest: +SKIP
+
+        Args:
+            spark: The session to run in; None takes the active one, else starts one when something is due.
+            at: Fixes the planner's now.
+            select: Assets that may run; None means all.
+            progress: Is told what happens.
+            check: Whether a failure is raised; without, look at the summary's ``ok``.
+            over_budget: Also what is over its asset's budget.
+
+        Raises:
+            RunFailedError: A run failed, a source could not be looked at, or something waits for a person to act; it
+                holds the summary.
+            StateError: The state cannot be used.
+            SparkUnavailableError: Something is due and Spark cannot be started.
+        """
+        from sparkassets.runtime.work import Tick
+
+        works = [Tick(self._context.select(select))]
+        return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
+
+    def status(self, *, at: datetime | str | None = None) -> ProjectStatus:
+        """Every asset at a glance, upstream first.
+
+        >>> [each.asset for each in project.status() if each.stale]  # doctest: +SKIP
+        """
+        from sparkassets.core.documents.status import ProjectStatus
+        from sparkassets.core.planner.planner import plan
+        from sparkassets.core.planner.status import asset_status
+
+        context = self._context.planning(at=at)
+        plan(context)
+        found = tuple(asset_status(context, asset) for asset in context.project.assets.values())
+        return ProjectStatus(context.now, found)
+
+    def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
+        """The whole decision for one asset as a tree of ``text``, ``holds`` and ``children``.
+
+        >>> project.explain("best_shops")  # doctest: +SKIP
+        """
+        from sparkassets.app.backfilling import blocks_of
+        from sparkassets.core.planner.explain import Node, explain
+
+        self.spec.asset(asset)
+        context = self._context.planning(at=at)
+        spec = context.asset(asset)
+        blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
+        node = explain(context, spec, blocks)
+        if spec.source is not None:
+            return node
+        if others(spec, context.state_of(spec)):
+            from sparkassets.core.planner.changes import code_changes, price, said
+
+            for change in code_changes(context, [asset]):
+                lines = tuple(Node(line) for line in change.difference)
+                clause = f"the code changed: {said(change)}; {price(change, context.project)}"
+                node = replace(node, children=(*node.children, Node(clause, None, lines)))
+        committers = self._committers([context.asset(name) for name in spec.written])
+        return replace(node, children=(*node.children, *map(Node, committers)))
+
+    def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
+        """Who commits to these tables, by which of them where it is not the same."""
+        whys = {table.name: self._context.adapters.targets().why_spark(table) for table in tables}
+        for name, why in whys.items() if len({*whys.values()}) > 1 else [("", next(iter(whys.values())))]:
+            who = "the driver" if why is None else f"Spark: {why}"
+            yield f"{name}: runs are committed by {who}" if name else f"runs are committed by {who}"
+
+    def connect(self, spark: SparkSession | None = None) -> Self:
+        """Has a session look at the tables in catalogs from now on: this one, else the active one, else a new one.
+
+        Raises:
+            SparkUnavailableError: It cannot be started.
+        """
+        self._runner.ready(spark)[0].start()
+        return self
+
+    def watch(self, watcher: Watcher) -> None:
+        """Has a watcher told of all invocations from here on."""
+        self._runner.watchers.append(watcher)
+
+    def stop(self) -> bool:
+        """Asks a `run` in progress to cancel its runs, record that, and return; safe in a signal handler.
+
+        Returns whether one was in progress.
+        """
+        return self._runner.stop()
+
+    def close(self) -> None:
+        """Stops the Spark session that runs started; never one that was there before."""
+        self._runner.close()
+
+    @cached_property
+    def assets(self) -> AssetCommands:
+        """What people decide about assets: pause, resume, mark, accept, roll back."""
+        from sparkassets.app.assets import AssetCommands
+
+        return AssetCommands(self._context, self._runner)
+
+    @cached_property
+    def partitions(self) -> PartitionCommands:
+        """The partitions of assets, and segments that are told by hand."""
+        from sparkassets.app.partitions import PartitionCommands
+
+        return PartitionCommands(self._context)
+
+    @cached_property
+    def backfills(self) -> BackfillCommands:
+        """What is computed again, and what that would cost."""
+        from sparkassets.app.backfills import BackfillCommands
+
+        return BackfillCommands(self._context, self._runner)
+
+    @cached_property
+    def branches(self) -> BranchCommands[OpenProject]:
+        """Changed code beside the base: run, compare, promote, drop."""
+        from sparkassets.app.branching import BranchCommands
+
+        return BranchCommands(self._context, self._runner, OpenProject)
+
+    @cached_property
+    def events(self) -> EventCommands:
+        """Updates by others, announced by hand."""
+        from sparkassets.app.events import EventCommands
+
+        return EventCommands(self._context)
+
+    @cached_property
+    def history(self) -> HistoryCommands:
+        """What the journal says of the past: runs, events, iterations."""
+        from sparkassets.app.history import HistoryCommands
+
+        return HistoryCommands(self._context)
+
+    @cached_property
+    def lineage(self) -> LineageCommands:
+        """Where partitions and columns come from, and what follows from them."""
+        from sparkassets.app.lineage import LineageCommands
+
+        return LineageCommands(self._context)
+
+    @cached_property
+    def timetables(self) -> TimetableCommands:
+        """What time alone says: the coming runs, and which runs belong together."""
+        from sparkassets.app.timetables import TimetableCommands
+
+        return TimetableCommands(self._context)
+
+    @cached_property
+    def state(self) -> StateCommands:
+        """Care of the state, and all that is known in one document."""
+        from sparkassets.app.state import StateCommands
+
+        return StateCommands(self._context)

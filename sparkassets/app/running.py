@@ -1,0 +1,127 @@
+"""`WorkRunner`: does the works of one project, each invocation by a driver of its own, in one session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sparkassets.app.context import ProjectContext
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.core.results import Summary
+    from sparkassets.ports import Engine, Outlets
+    from sparkassets.runtime.driver import Driver
+    from sparkassets.runtime.progress import Progress
+    from sparkassets.runtime.watching import Watcher
+    from sparkassets.runtime.work import Work
+
+
+class WorkRunner:
+    """What runs the works of a project.
+
+    Attributes:
+        watchers: Are told of all invocations, besides those that the project asks for.
+    """
+
+    def __init__(self, context: ProjectContext) -> None:
+        self.watchers: list[Watcher] = []
+        self._context = context
+        self._driver: Driver | None = None
+        self._computing: tuple[Engine, Outlets] | None = None
+
+    def run(
+        self,
+        works: Sequence[Work],
+        spark: SparkSession | None,
+        *,
+        at: datetime | str | None = None,
+        progress: Progress | None = None,
+        check: bool = True,
+        over_budget: bool = False,
+        computing: Callable[[], tuple[Engine, Outlets]] | None = None,
+    ) -> Summary:
+        """Does the works; what ``computing`` makes once something is due is started, Spark by default.
+
+        Raises:
+            RunFailedError: Something failed, and ``check`` is on; it holds the summary.
+        """
+        from sparkassets.app.keys import summary_with_keys
+        from sparkassets.runtime.driver import Driver, DriverIdentity
+        from sparkassets.runtime.progress import RunFailedError, Silent
+        from sparkassets.runtime.watching import Watched
+
+        context, given = self._context, self._context.adapters
+        if context.scope is not None:
+            works = context.scope.begin(works)
+        for work in works:
+            for name in work.select or ():
+                context.spec.asset(name)
+        fixed = context.fixed(at)
+        context.look_anew()
+        self.lend(spark)
+        given.check_storage()  # links may have come since the project was loaded
+        given.store.create(project=context.spec.name)
+        watched = Watched(progress or Silent(), [*given.watchers(), *self.watchers])
+        driver = Driver(
+            project=context.spec,
+            ledger=context.ledger("run"),
+            computing=computing or (lambda: self.ready(spark)),
+            observer=given.observer,
+            targets=given.targets(),
+            leases=given.leases(),
+            clock=given.clock,
+            ids=given.ids,
+            identity=DriverIdentity(given.process(), given.ids.invocation_id()),
+            progress=watched,
+            explain_failure=given.explain_failure,
+            at=fixed,
+            weigh=context.weigh,
+            told=context.changes_told,
+            stored=given.stored,
+            over_budget=over_budget,
+        )
+        self._driver = driver
+        try:
+            with context.telling(), watched.invocation() as ending:
+                summary = ending.summary = summary_with_keys(driver.run(works), context.spec)
+                ending.state = driver.ledger.state
+        finally:
+            self._driver = None
+        if check and summary.failures:
+            raise RunFailedError(summary)
+        return summary
+
+    def stop(self) -> bool:
+        """Asks an invocation in progress to end; returns whether one was."""
+        driver = self._driver
+        if driver is not None:
+            driver.stop()
+        return driver is not None
+
+    def lend(self, spark: SparkSession | None) -> None:
+        """The session is the state's, too, where a session keeps it."""
+        if spark is not None:
+            self._context.adapters.lend(spark)
+
+    def ready(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+        """What computes in this session, else in the one of the last time, and what is written with it."""
+        if self._computing is None or spark is not None:
+            self._computing = self._context.adapters.computing(spark)
+        return self._computing
+
+    def unstarted(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+        """The same with an engine that is not started before it is used."""
+        from sparkassets.runtime.lazy import LazyEngine
+
+        engine, outlets = self.ready(spark)
+        return LazyEngine(engine), outlets
+
+    def close(self) -> None:
+        """Stops the Spark session that runs started; never one that was there before."""
+        if self._computing is not None:
+            self._computing[0].close()
+            self._computing = None
+        self._context.adapters.close()
