@@ -170,11 +170,11 @@ def test_a_branch_waits_for_nothing_before_the_start_that_its_base_declares():
     base.run(at="2026-10-05")
     dev = memory.of(bounded(1)).branches.open("dev")
     dev.run(at="2026-10-05")
-    there = computed(base._state("status"))
+    there = computed(base._context.read_state("status"))
     assert there["monthly"] == ["2026-09"]
     assert there["weekly"] == ["2026-W36..2026-W39"]
     assert there["windowed"] == ["2026-09-02..2026-09-30"]
-    assert computed(dev._state("status")) == there
+    assert computed(dev._context.read_state("status")) == there
 
 
 def test_other_partitions_are_promoted_at_once():
@@ -265,9 +265,9 @@ def test_what_differs_is_told_by_the_code_that_computed_the_base_not_by_what_the
     base.run(at="2025-02-01")
     edited = memory.project(1)
     edited.run(at="2025-02-01")
-    assert base._state("status").assets["a"].spec.definition == Definition("a1")
-    assert dict(edited.branches.open("dev")._branch.fork.own) == {"a": "its code is not the base's", "b": "it reads a"}
-    assert not memory.project(0).branches.open("dev").differs
+    assert base._context.read_state("status").assets["a"].spec.definition == Definition("a1")
+    assert dict(edited.branches._branch("dev").fork.own) == {"a": "its code is not the base's", "b": "it reads a"}
+    assert not memory.project(0).branches.differs("dev")
     edited.branches.open("dev").run(at="2025-02-01", select=["a"])
     assert [run.asset for run in edited.branches.plan_promotion("dev").runs] == ["a"]
 

@@ -1,7 +1,5 @@
 """The use cases over ports alone: a project, its journal in memory, and no file, no Spark and no clock."""
 
-from dataclasses import replace
-
 import pytest
 
 from sparkassets.app.backfilling import BackfillRequest
@@ -20,8 +18,8 @@ def world():
 
 @pytest.fixture
 def use(world):
-    """One use case, such as ``use()``."""
-    return lambda kind, **changed: kind(world.project, replace(world.adapters(), **changed))
+    """Opens the project anew, as another process would."""
+    return world.opened
 
 
 def test_a_look_records_nothing_and_a_run_does(world, use):

@@ -68,13 +68,13 @@ def said(capsys):
 
 
 def test_compact_lets_go_of_what_is_older_than_it_is_kept(announced, said):
-    before = Project.load(announced)._state("test")
+    before = Project.load(announced)._context.read_state("test")
     code, out, _ = said("state", "compact", "--project", str(announced))
     assert (code, out) == (0, "compacted: 7 entries; 6 were older than they are kept, and are gone\n")
     assert (
         said("state", "compact", "--project", str(announced), "--json")[1] == '{\n  "entries": 7,\n  "let_go": 0\n}\n'
     )
-    after = Project.load(announced)._state("test")
+    after = Project.load(announced)._context.read_state("test")
     assert (after.assets, after.datasets, after.seq) == (before.assets, before.datasets, before.seq)
 
 
