@@ -112,8 +112,8 @@ class ProjectContext:
             InputError: This is a part of one.
         """
         if self.scope is not None:
-            message = f"{self.scope.title} cannot `{verb}`: it is computed, compared, promoted or dropped"
-            raise InputError(message, hint=f"`{verb}` works on the project itself")
+            message = f"`{verb}` is for the project itself, not for {self.scope.title}"
+            raise InputError(message, hint="what is changed in the base reaches the branch when it runs")
 
     def moment(self, at: datetime | str | None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""

@@ -284,3 +284,25 @@ def test_what_a_branch_does_not_compute_is_not_denied_to_exist():
     assert [run.asset for run in branch.plan(at="2026-10-05", select=["orders", "daily"]).runs] == ["daily"]
     with pytest.raises(InputError, match="no asset 'ordres'"):
         branch.plan(select=["ordres"])
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda there: there.events.add("s"),
+        lambda there: there.assets.pause("a"),
+        lambda there: there.assets.mark("a", "done", "2025-01-01", reason="fine"),
+        lambda there: there.partitions.add("a", "x"),
+        lambda there: there.assets.roll_back("a", "a-1"),
+    ],
+)
+def test_what_people_say_of_a_project_is_not_said_of_a_branch(act):
+    _, dev = branched()
+    with pytest.raises(InputError, match="is for the project itself, not for branch 'dev'"):
+        act(dev.branches.open("dev"))
+
+
+def test_a_branch_has_no_branches():
+    _, dev = branched()
+    with pytest.raises(InputError, match="branch 'dev' has no branches of its own"):
+        dev.branches.open("dev").branches.open("b")
