@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.app.backfill_requests import BackfillRequest
     from sparkassets.authoring import (
         Asset,
         AssetFunction,
@@ -79,7 +79,7 @@ _LAZY = {
     "Asset": "sparkassets.authoring.names",
     "AssetFunction": "sparkassets.authoring.declarations",
     "AssetValidation": "sparkassets.authoring.validation",
-    "BackfillRequest": "sparkassets.app.backfilling",
+    "BackfillRequest": "sparkassets.app.backfill_requests",
     "Context": "sparkassets.spark.context",
     "InputError": "sparkassets.errors",
     "JournalCommit": "sparkassets.ports",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfilling import interval_asked, named_blocks
+from sparkassets.app.backfill_requests import named_blocks, parse_interval
 from sparkassets.app.context import ProjectContext
-from sparkassets.app.running import WorkRunner
+from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.instants import unix
 from sparkassets.core.journal.entries import Entry, PauseEntry
 from sparkassets.core.journal.state import ClaimState, State
@@ -51,7 +51,7 @@ class NamedParts:
         if asset.partitioning.is_partitioned and (self.run or self.interval is not None):
             given = "--run" if self.run else "--interval"
             raise InputError(f"asset {asset.name!r} has partitions: leave {given} out, which is for those without")
-        return interval_asked(asset, self.interval)
+        return parse_interval(asset, self.interval)
 
 
 class AssetCommands:
@@ -159,12 +159,12 @@ class AssetCommands:
             )
             hint = f"all of them go back by `sparkassets iterations {spec.maker} --rollback {run}`"
             raise InputError(message, hint=hint)
-        context = self._context.planning()
+        context = self._context.look()
         plan = plan_rollback(context, context.asset(asset), run)
         if not plan.runs:
             reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
             raise InputError(f"nothing is rolled back: {asset}: {reasons}")
-        computing = partial(self._runner.unstarted, spark)
+        computing = partial(self._runner.open_lazy_engine, spark)
         return self._runner.run([Rollback(spec, run)], spark, check=check, over_budget=True, computing=computing)
 
     def _mark(self, asset: str, kind: MarkKind, named: NamedParts, reason: str, *, verb: str) -> Marked:
@@ -178,7 +178,7 @@ class AssetCommands:
                 f"asset {asset!r} is a source: others write it, so there is nothing to {verb}",
                 hint="`sparkassets events add` tells of an update",
             )
-        spec = self._context.with_segments(verb).assets[asset]
+        spec = self._context.known_project(verb).assets[asset]
         blocks = EVERYTHING if kind == "accept" and not named.partitions else named_blocks(spec, named.partitions)
         head = (spec, blocks, kind, checked_reason(reason), self._context.adapters.user())
         asked = Marking(*head, named.interval_of(spec), named.run)
@@ -186,7 +186,7 @@ class AssetCommands:
         asking: list[ClaimState] = []
 
         def decide(state: State) -> Sequence[Entry]:
-            context = self._moment(state)
+            context = self._make_planning(state)
             own = context.state_of(spec)
             known[:] = [meant(context, spec, own, asked.blocks)]
             asking[:] = [link for each in own.asking for link in own.chains[each.slot] if link is not each]
@@ -194,7 +194,7 @@ class AssetCommands:
 
         with self._context.recording(verb) as ledger:
             ledger.commit(lambda state: changed_specs(self._context.spec, state))
-            ledger.commit(lambda state: self._seen(ledger, state, asset))
+            ledger.commit(lambda state: self._find_news(ledger, state, asset))
             recorded = ledger.commit(decide)
             left = {link.token for link in ledger.state.assets[asset].chain}
         said = [each.entry for each in recorded if isinstance(each.entry, MarkEntry) and each.entry.asset == asset]
@@ -205,21 +205,21 @@ class AssetCommands:
         instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
         return Marked(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
 
-    def _seen(self, ledger: Ledger, state: State, asset: str) -> Sequence[Entry]:
+    def _find_news(self, ledger: Ledger, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.
 
         The mark is about that, too: what is due as it is made is what a run would find.
         """
-        given, gone = self._context.adapters, self._context.gone(state)
+        given, gone = self._context.adapters, self._context.lost_claims(state)
         news = observe(self._context.spec, state, given.observer, now=given.clock.now())
         tables = look_at_targets(
             self._context.spec, state, given.targets(), gone=gone, knows=ledger.knows, select=[asset]
         )
         return [*news.entries, *tables.entries]
 
-    def _moment(self, state: State) -> PlanningContext:
+    def _make_planning(self, state: State) -> PlanningContext:
         now = unix(self._context.adapters.clock.now())
-        return PlanningContext(self._context.spec, state, now, now, gone=self._context.gone(state))
+        return PlanningContext(self._context.spec, state, now, now, gone=self._context.lost_claims(state))
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         verb = "pause" if paused else "resume"

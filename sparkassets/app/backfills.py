@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfilling import BackfillRequest, backfill_of, refuse_without_run
+from sparkassets.app.backfill_requests import BackfillRequest, backfill_of, refuse_without_run
 from sparkassets.app.context import ProjectContext
-from sparkassets.app.running import WorkRunner
+from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.errors import InputError
 
@@ -60,7 +60,7 @@ class BackfillCommands:
             hint = "start its job, which records itself by `project.run_of`"
             raise InputError(f"asset {asset.name!r} has no code here: its own job runs it", hint=hint)
         if asset.partitioning.is_open:
-            asset = self._context.planning(at=at).asset(asset.name)
+            asset = self._context.look(at=at).asset(asset.name)
         works: list[Work] = [backfill_of(asset, request)]
         if request.downstream:
             works.append(Tick(descendants(self._context.spec.assets, request.asset)))
@@ -85,9 +85,9 @@ class BackfillCommands:
             works.append(backfill_of(context.asset(request.asset), request))
             return works[0].begin(context)
 
-        context = self._context.planning(at=at, begin=begin)
+        context = self._context.look(at=at, begin=begin)
         context.over_budget = over_budget
-        return self._context.present(works[0].plan(context), context, estimate=estimate)
+        return self._context.show_plan(works[0].plan(context), context, estimate=estimate)
 
     def downstream(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
         """What the runs of a plan make due after them, upstream first: by asset, everything for all of one."""
@@ -96,7 +96,7 @@ class BackfillCommands:
         updated: dict[str, PartitionSet] = {}
         for run in plan.runs:
             updated[run.asset] = updated.get(run.asset, NOTHING) | run.blocks
-        return impact(self._context.planning(at=at), updated)
+        return impact(self._context.look(at=at), updated)
 
     def downstream_costs(
         self, due: Mapping[str, PartitionSet], *, at: datetime | str | None = None
@@ -104,7 +104,7 @@ class BackfillCommands:
         """What the runs of a `downstream` are to cost, by asset, as if they read what is there now."""
         from sparkassets.core.planner.estimate import followers
 
-        return followers(self._context.planning(at=at), due, self._context.weigh)
+        return followers(self._context.look(at=at), due, self._context.weigh)
 
     def give_up(self, asset: str) -> PartitionSet:
         """Gives up what is left of the asset's forced backfills: nobody goes on with it; returns what that is.

@@ -1,261 +1,287 @@
-"""Branches of a project: what they see of their base, and what they offer it."""
+"""`BranchCommands`: changed code is run beside the base, compared with it, promoted to it, or dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.core.branches.forking import Fork, base_uri, forked
-from sparkassets.core.branches.mirror import is_missed, mirrored, read_up_to
-from sparkassets.core.branches.places import state_of
-from sparkassets.core.branches.promotion import Offer
-from sparkassets.core.instants import unix
-from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.entries import Entry, EventEntry, Numbered, SpecEntry, SuccessEntry
-from sparkassets.core.journal.events import EVENT_KINDS
-from sparkassets.core.journal.state import State
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.plan import Note, Plan, PlannedRun
-from sparkassets.core.results import RunResult
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.spec.reshaping import Reshaping
-from sparkassets.errors import SourceError
-from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.news import changed_specs
-from sparkassets.runtime.work import Work
+from sparkassets.app.branch_state import Branch, BranchWork, JournalReader
+from sparkassets.app.context import ProjectContext, WorkScope
+from sparkassets.app.selection import Selection
+from sparkassets.app.work_runner import WorkRunner
+from sparkassets.core.phrases import listing
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.errors import InputError, StateError
 
-MISSED = "; all of it counts as new, as the base does not keep what the branch has not read (`retention`)"
-"""What is said of an asset whose history was let go of before the branch came to read it."""
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sparkassets.core.branches.difference import Difference
+    from sparkassets.core.journal.entries import Entry
+    from sparkassets.core.journal.state import State
+    from sparkassets.core.planner.context import PlanningContext
+    from sparkassets.core.planner.plan import Note, Plan
+    from sparkassets.core.results import Summary
+    from sparkassets.runtime.progress import Progress
+    from sparkassets.runtime.work import Work
+
+P = TypeVar("P")
+"""A project, as it is opened here."""
 
 
-class Journal:
-    """A journal that is only read here; it follows what others commit.
+class BranchCommands(Generic[P]):
+    """Opens branches, compares, promotes and drops them.
 
-    Attributes:
-        project: Whose it is, with the code that there is now.
+    Args:
+        open_in: Opens the project of a branch, given what reaches it and the part of it that is computed there.
     """
 
-    def __init__(self, store: JournalStore, project: ProjectSpec, clock: Clock) -> None:
-        self.project = project
-        self._store = store
-        self._ledger = Ledger(store, project=project.name, driver="", clock=clock)
-        self._opened = False
-
-    def state(self) -> State:
-        """What it says now; nothing where there is none."""
-        if self._opened:
-            return self._ledger.refresh()
-        if not self._store.exists():
-            return State()
-        self._opened = True
-        return self._ledger.open()
-
-    def since(self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS) -> list[Numbered]:
-        """Its entries of these kinds after a number."""
-        if not self._store.exists():
-            return []
-        return [from_row(row) for row in self._store.history(kinds=kinds, uri=uri, after_seq=seq)]
-
-    def is_cut(self, seq: int) -> bool:
-        """Whether it does not keep all of its entries after a number; asked after `since`, it is true of that too."""
-        return self._store.exists() and self._store.begins() > seq + 1
-
-    def assume(self, state: State, entries: Sequence[Entry]) -> State:
-        """The state after entries that nobody records."""
-        ledger = self._ledger
-        before, ledger.state = ledger.state, state
-        try:
-            return ledger.assume(entries)
-        finally:
-            ledger.state = before
-
-
-class BaseObserver:
-    """Looks at an asset of the base by the base's journal; implements `ports.SourceObserver`."""
-
-    def __init__(self, base: Journal) -> None:
-        self._base = base
-
-    def observe(
+    def __init__(
         self,
-        asset: AssetSpec,
-        *,
-        table_id: str | None,
-        version: int | None,
-        cursor: Mapping[str, Any],
-        coverage: PartitionSet,
-        viewed: Mapping[str, PartitionSet],
-        now: datetime,
-    ) -> Observation | None:
-        """What the base has recorded of it since.
+        context: ProjectContext,
+        runner: WorkRunner,
+        open_in: Callable[[ProjectSpec, Adapters, WorkScope], P],
+    ) -> None:
+        self._context = context
+        self._runner = runner
+        self._open_in = open_in
+
+    def open(self, name: str, *, existing: bool = False) -> P:
+        """The project as it is in a branch; nothing is made before something runs there.
+
+        >>> project.branches.open("new-prices").run(spark)  # doctest: +SKIP
+
+        Args:
+            name: Of the branch.
+            existing: Whether something has to have run there.
 
         Raises:
-            SourceError: The base does not know it any more.
+            InputError: No branch may have that name, there is no base yet, or no such branch where there has to be.
         """
-        del table_id, now
-        state = self._base.state()
-        if asset.name not in state.assets:
-            raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
-        shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
-        read = read_up_to(cursor, state)
-        found = mirrored(
-            asset,
-            state,
-            self._base.since(read or 0, uri=asset.uri),
-            version=version,
-            cursor=cursor,
-            coverage=state.dataset(asset.uri).coverage if shared and cursor else coverage,
-            viewed=viewed,
-            cut=read is not None and self._base.is_cut(read),
+        branch = self._existing(name) if existing else self._branch(name)
+        return self._open_in(branch.fork.project, branch.adapters, BranchScope(branch, self._context))
+
+    def differs(self, name: str) -> bool:
+        """Whether the code of a branch differs from the base's: whether there is anything that it computes.
+
+        Raises:
+            InputError: No branch may have that name, or there is no base yet.
+        """
+        return bool(self._branch(name).fork.own)
+
+    def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
+        """What `promote` would make the base's now, and why not the rest.
+
+        Raises:
+            InputError: There is no such branch, or it has not run what it computes as it is now.
+        """
+        from sparkassets.runtime.promoting import Promoting
+
+        branch = self._promotable(name)
+        context = self._context.look(select=self._of_branch(branch, select))
+        work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
+        return self._context.show_plan(work.plan(context), context)
+
+    def promote(
+        self,
+        name: str,
+        spark: SparkSession | None = None,
+        *,
+        select: Selection = None,
+        rebuild: bool = False,
+        progress: Progress | None = None,
+        check: bool = True,
+    ) -> Summary:
+        """Makes what a branch has the base's, block by block, where a run of the base would make the same.
+
+        >>> project.branches.promote("new-prices", spark)  # doctest: +SKIP
+
+        Args:
+            name: Of the branch.
+            spark: As of `run` of the project.
+            select: Of these assets only.
+            rebuild: Also columns that no run of the base may change, each such table at once.
+            progress: As of `run` of the project.
+            check: As of `run` of the project.
+
+        Raises:
+            InputError: There is no such branch, or it has not run what it computes as it is now.
+            RunFailedError: Something could not be promoted; it holds the summary.
+        """
+        from sparkassets.runtime.promoting import Promoting
+
+        branch = self._promotable(name)
+        work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
+        return self._runner.run([work], spark, progress=progress, check=check, over_budget=True)
+
+    def diff(
+        self,
+        name: str,
+        spark: SparkSession | None = None,
+        *,
+        select: Selection = None,
+        samples: int = 5,
+    ) -> list[Difference]:
+        """How what a branch has computed differs from what the base has: in columns, partitions and rows.
+
+        >>> [each.asset for each in project.branches.diff("new-prices", spark)]  # doctest: +SKIP
+
+        Raises:
+            InputError: There is no such branch.
+            RunError: A table cannot be read.
+        """
+        from sparkassets.app.branch_differences import find_differences
+
+        branch = self._existing(name)
+        comparing = self._context.adapters.comparing
+        if comparing is None:
+            raise InputError("nothing here compares tables")
+        return find_differences(branch, self._of_branch(branch, select), partial(comparing, spark), samples=samples)
+
+    def drop(self, name: str) -> Sequence[str]:
+        """Removes a branch with all that it has computed; returns its assets. What was promoted stays.
+
+        Raises:
+            InputError: There is no such branch, or something of it runs, or is being promoted.
+        """
+        from sparkassets.core.branches.places import BRANCHES, WAREHOUSES
+        from sparkassets.core.journal.entries import PauseEntry
+
+        if self._is_half_dropped(name):
+            self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
+            return ()
+        branch = self._existing(name)
+        self._refuse_promotions(name, branch.own.state().journal_id)
+
+        def decide(state: State) -> Sequence[Entry]:
+            over = self._context.lost_claims(state)
+            for known in state.assets.values():
+                live = [link for link in known.chain if link.status == "open" and link.token not in over]
+                if live:
+                    run, driver = live[-1].entry.run, live[-1].driver
+                    hint = "wait until it ends, or stop it; then drop the branch again"
+                    raise InputError(f"branch {name!r} is in use: {run} runs, by {driver}", hint=hint)
+            return [PauseEntry(known.name, paused=True) for known in state.assets.values() if not known.paused]
+
+        with ProjectContext(branch.fork.project, branch.adapters).recording("drop") as ledger:
+            ledger.commit(decide)
+        self._context.adapters.remove(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
+        self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
+        return tuple(branch.fork.own)
+
+    def names(self) -> list[str]:
+        """The names of the branches that there are, ascending."""
+        from sparkassets.core.branches.places import BRANCHES
+
+        return (
+            []
+            if self._context.spec.state_by_spark
+            else sorted(self._context.adapters.folders(self._context.spec.state, BRANCHES))
         )
-        if found is None:
-            return None
-        return Observation(
-            asset.name,
-            found.changed,
-            found.removed,
-            whole=found.whole,
-            table_id=found.table_id,
-            version=found.version,
-            cursor=found.cursor,
-            views=found.views,
-        )
+
+    def _is_half_dropped(self, name: str) -> bool:
+        """Whether a `drop` was killed while it removed the journal, which comes last."""
+        from sparkassets.core.branches.places import WAREHOUSES, checked_name
+
+        if checked_name(name) not in self.names() or name in self._context.adapters.folders(
+            self._context.spec.warehouse, WAREHOUSES
+        ):
+            return False
+        try:
+            return not self._branch(name).adapters.store.exists()
+        except StateError:
+            return True
+
+    def _refuse_promotions(self, name: str, branch_id: str) -> None:
+        for known in self._context.read_state("drop").assets.values():
+            for claim in (link.entry for link in known.chain):
+                promotes = claim.request.promotes
+                if promotes is not None and promotes.journal_id == branch_id:
+                    what = f"{claim.run} of {known.name} is not settled in the base"
+                    hint = f"`sparkassets promote {name}` goes on with it"
+                    raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
+
+    def _branch(self, name: str) -> Branch:
+        from sparkassets.core.branches.places import checked_name, state_of
+
+        if self._context.scope is not None:
+            raise InputError(f"{self._context.scope.title} has no branches of its own")
+        beside = self._context.adapters.beside
+        state_of(self._context.spec, checked_name(name))
+        if beside is None or not self._context.adapters.store.exists():
+            message = f"there is no base to branch off: {self._context.spec.state} holds no state"
+            raise InputError(message, hint="`sparkassets run` with the base's code makes it")
+        clock = self._context.adapters.clock
+        base = JournalReader(self._context.adapters.store, self._context.spec, clock)
+        return Branch(name, base, beside, clock=clock)
+
+    def _existing(self, name: str) -> Branch:
+        from sparkassets.core.suggestions import did_you_mean
+
+        branch = self._branch(name)
+        if not branch.adapters.store.exists():
+            hint = did_you_mean(name, self.names()) or f"`sparkassets run --branch {name}` makes it"
+            raise InputError(f"there is no branch {name!r}", hint=hint)
+        return branch
+
+    def _promotable(self, name: str) -> Branch:
+        branch = self._existing(name)
+        if unknown := branch.unknown():
+            hint = f"`sparkassets run --branch {name}` computes what has changed; then promote it"
+            raise InputError(f"branch {name!r} has not run {listing(unknown)} as it is now", hint=hint)
+        return branch
+
+    def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
+        """The branch's own assets among those of ``select``."""
+        chosen = self._context.select(select)
+        return tuple(name for name in branch.fork.own if chosen is None or name in chosen)
 
 
-class Begun:
-    """A work of a branch, which keeps of its base, before it begins, up to where that was known; a `runtime.work.Work`.
-
-    What becomes the branch's own is told apart by it later from what others have made of it since.
-    """
-
-    def __init__(self, work: Work, fork: Fork, base: State) -> None:
-        self.select = work.select
-        self._work = work
-        self._fork = fork
-        self._base = base
-
-    def begin(self, context: PlanningContext) -> Sequence[Entry]:
-        """An event for each own asset of which there is none yet, and what the work records."""
-        known, extra = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
-        began = [name for name in self._fork.own if not known.dataset(base_uri(name)).seq]
-        return [*(EventEntry(base_uri(name), extra=extra) for name in began), *self._work.begin(context)]
-
-    def plan(self, context: PlanningContext) -> Plan:
-        """As the work has it."""
-        return self._work.plan(context)
-
-    def ended(self, run: PlannedRun, result: RunResult) -> None:
-        """The work is told."""
-        self._work.ended(run, result)
-
-
-class Branch:
-    """A branch beside its base, both as they are now.
+class BranchScope:
+    """What a branch computes of a project; implements `context.WorkScope`.
 
     Attributes:
-        fork: Which project it is.
-        base, own: Their journals.
-        adapters: What reaches the branch.
+        title: What it is called in messages.
     """
 
-    def __init__(self, name: str, base: Journal, beside: Callable[[ProjectSpec], Adapters], *, clock: Clock) -> None:
-        at = replace(base.project, state=state_of(base.project, name))
-        state = Journal(beside(at).store, base.project, clock).state()
-        self.fork = forked(base.project, name, base.state(), state)
-        self.base = base
-        found = beside(self.fork.project)
-        self.adapters = replace(found, observer=self._observer(found.observer))
-        self.own = Journal(self.adapters.store, self.fork.project, clock)
-        self._clock = clock
-        self._offers: dict[int, Offer] = {}
-        self._successes: dict[str, list[tuple[int, SuccessEntry]]] | None = None
+    def __init__(self, branch: Branch, base: ProjectContext) -> None:
+        self.title = f"branch {branch.fork.name!r}"
+        self._branch = branch
+        self._base = base
 
-    def _observer(
-        self, observer: Callable[[AssetSpec], SourceObserver | None]
-    ) -> Callable[[AssetSpec], SourceObserver | None]:
-        of_base = BaseObserver(self.base)
-        return lambda asset: of_base if asset.name in self.fork.reused else observer(asset)
+    def select(self, select: Selection) -> Collection[str] | None:
+        """Those of the assets that the branch computes.
 
-    def unknown(self) -> list[str]:
-        """The assets it computes that are not as it ran them last, or that it never ran."""
-        changed = {
-            each.asset for each in changed_specs(self.fork.project, self.own.state()) if isinstance(each, SpecEntry)
-        }
-        return [name for name in self.fork.own if name in changed]
+        Raises:
+            InputError: One of them is not in the project, or the branch computes none of them.
+        """
+        own = self._branch.fork.own
+        if select is None or not own:
+            return None
+        chosen = self._base.select(select) or ()
+        found = tuple(name for name in chosen if name in own)
+        if not found:
+            message = f"{self.title} does not compute {listing(tuple(chosen))}"
+            raise InputError(message, hint="the base has it as the code says; without --branch it runs there")
+        return found
+
+    def check(self, name: str, verb: str) -> None:
+        """Refuses an asset that the branch takes from the base.
+
+        Raises:
+            InputError: With how to do ``verb`` to it all the same.
+        """
+        if name in self._base.spec.assets and name not in self._branch.fork.own:
+            message = f"{self.title} does not compute {name!r}: it is as the base has it"
+            raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
 
     def notes(self, context: PlanningContext) -> tuple[Note, ...]:
-        """What is computed in the branch, and what is read of the base, and why."""
-        fork, state = self.fork, context.state
-        own = (Note(name, f"computed in branch {fork.name}: {why}") for name, why in fork.own.items())
-        fresh = (Note(name, f"looked at by branch {fork.name} itself: {why}") for name, why in fork.fresh.items())
-        return (*own, *fresh, *(Note(name, self._reused(name, state)) for name in fork.reused))
+        """What is computed in the branch and what is reused, and why."""
+        return self._branch.notes(context)
 
-    def _reused(self, name: str, state: State) -> str:
-        known = state.assets.get(name)
-        if known is None or (known.version is None and not state.dataset(known.spec.uri).seq):
-            return "reused: the base has nothing of it yet"
-        at = "" if known.version is None else f" at version {known.version}"
-        return f"reused, as the base has recorded it{at}{MISSED if self._has_missed(name) else ''}"
-
-    def _has_missed(self, name: str) -> bool:
-        """Whether the base does not keep any more what the branch has not read of an asset."""
-        asset, known, base = self.fork.project.assets[name], self.own.state().assets.get(name), self.base.state()
-        read = read_up_to(known.position, base) if known is not None else None
-        if read is None or not self.base.is_cut(read):
-            return False
-        return any(is_missed(uri, read, base, cut=True) for uri in (asset.uri, *asset.views))
-
-    def offer(self, context: PlanningContext) -> Offer:
-        """What the branch offers, with all that the base has recorded up to the state of ``context``."""
-        seq = context.state.seq
-        if seq not in self._offers:
-            self._offers = {seq: self._offer(context)}
-        return self._offers[seq]
-
-    def _offer(self, context: PlanningContext) -> Offer:
-        fork = self.fork
-        if self._successes is None:  # what is offered is the branch as it was then
-            state = self.own.state()
-            self._successes = {}
-            for each in self.own.since(0, kinds=("success",)):
-                if isinstance(each.entry, SuccessEntry) and each.seq <= state.seq:
-                    self._successes.setdefault(each.entry.asset, []).append((each.seq, each.entry))
-            self._known = self.own.assume(state, changed_specs(fork.project, state))
-            self._read = state
-            reshaped = ((name, self._reshaping(name)) for name in fork.own)
-            self._reshaped = {name: found for name, found in reshaped if found}
-        news = [entry for name in fork.reused if (entry := self._news(name, context.state)) is not None]
-        state = self.own.assume(self._known, news)
-        beside = PlanningContext(fork.project, state, context.now, unix(self._clock.now()))
-        own, fresh, read = tuple(fork.own), tuple(fork.fresh), self._read
-        more = (self._successes, fresh, self._reshaped)
-        return Offer(fork.name, beside, own, read.journal_id, read.seq, *more)
-
-    def _reshaping(self, name: str) -> Reshaping:
-        """How the columns of an asset's table in the branch differ from those in the base, as far as both are known."""
-        assets = (self.base.project.assets[name], self.fork.project.assets[name])
-        stored = (self.adapters.stored(each) if each.storage is not None else None for each in assets)
-        before, after = (each or () for each in stored)
-        return Reshaping.between(before, after) if before and after else Reshaping()
-
-    def _news(self, name: str, base: State) -> Entry | None:
-        """What the base has recorded of an asset and the branch has not seen."""
-        asset, known = self.fork.project.assets[name], self._known.assets[name]
-        read = read_up_to(known.position, base)
-        since = self.base.since(read or 0, uri=asset.uri)
-        shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
-        return mirrored(
-            asset,
-            base,
-            [each for each in since if each.seq <= base.seq],
-            version=known.version,
-            cursor=known.position,
-            coverage=(base if shared and known.position else self._known).dataset(asset.uri).coverage,
-            viewed={uri: self._known.dataset(uri).coverage for uri in asset.views},
-            cut=read is not None and self.base.is_cut(read),
-        )
+    def begin(self, works: Sequence[Work]) -> list[Work]:
+        """The works, each of which keeps first up to where the base was known."""
+        base = self._branch.base.state()
+        return [BranchWork(work, self._branch.fork, base) for work in works]

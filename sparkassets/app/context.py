@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.selection import Selection, selected
+from sparkassets.app.selection import Selection, select_assets
 from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.journal.retention import Retention
 from sparkassets.core.journal.state import AssetState, State
@@ -101,7 +101,7 @@ class ProjectContext:
             return self.scope.select(select)
         if select is None:
             return None
-        names = selected(self.spec, [select] if isinstance(select, str) else select)
+        names = select_assets(self.spec, [select] if isinstance(select, str) else select)
         makers = (self.spec.asset(name).maker for name in names)
         return tuple(dict.fromkeys([*names, *filter(None, makers)]))
 
@@ -115,36 +115,36 @@ class ProjectContext:
             message = f"`{verb}` is for the project itself, not for {self.scope.title}"
             raise InputError(message, hint="what is changed in the base reaches the branch when it runs")
 
-    def moment(self, at: datetime | str | None) -> datetime:
+    def resolve_time(self, at: datetime | str | None) -> datetime:
         """The instant that ``at`` means, by default now; aware, UTC."""
-        return self.fixed(at) or self.adapters.clock.now()
+        return self.parse_time(at) or self.adapters.clock.now()
 
-    def fixed(self, at: datetime | str | None) -> datetime | None:
+    def parse_time(self, at: datetime | str | None) -> datetime | None:
         """The instant that ``at`` means, in the project's zone where it has no offset."""
         return parse_instant(at, zone=self.spec.timezone) if isinstance(at, str) else at
 
     def read_state(self, verb: str) -> State:
         """What the journal says; nothing where there is none yet."""
-        return self.ledger(verb).open() if self.adapters.store.exists() else State()
+        return self.make_ledger(verb).open() if self.adapters.store.exists() else State()
 
-    def with_segments(self, verb: str) -> ProjectSpec:
+    def known_project(self, verb: str) -> ProjectSpec:
         """The project with the segments that the journal knows, where they come to be known as it runs."""
         if not any(asset.partitioning.is_open for asset in self.spec.assets.values()):
             return self.spec
-        return self.with_state(verb)[0]
+        return self.read_with_segments(verb)[0]
 
-    def with_state(self, verb: str) -> tuple[ProjectSpec, State]:
+    def read_with_segments(self, verb: str) -> tuple[ProjectSpec, State]:
         """The project with the segments that the journal knows, and what the journal says."""
         from sparkassets.core.journal.learned import knowing
 
         state = self.read_state(verb)
         return knowing(self.spec, state), state
 
-    def gone(self, state: State) -> frozenset[int]:
+    def lost_claims(self, state: State) -> frozenset[int]:
         """The claims of drivers that are gone, by their tokens."""
         return self.adapters.leases().over(state, mine=frozenset())
 
-    def planning(
+    def look(
         self,
         *,
         at: datetime | str | None = None,
@@ -159,20 +159,20 @@ class ProjectContext:
             begin: Makes entries that the plan takes as recorded.
         """
         names = self.select(select)
-        ledger = self.ledger("plan")
-        self.look_anew()
+        ledger = self.make_ledger("plan")
+        self.forget_volumes()
         if self.adapters.store.exists():
             ledger.open()
         ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
         news = observe(self.spec, ledger.state, self.adapters.observer, now=self.adapters.clock.now())
-        gone = self.gone(ledger.state)
+        gone = self.lost_claims(ledger.state)
         targets = self.adapters.targets()
         found = look_at_targets(self.spec, ledger.state, targets, gone=gone, knows=ledger.knows, select=names)
         clock = self.adapters.clock.now()
         context = PlanningContext(
             self.spec,
             ledger.assume([*news.entries, *found.entries]),
-            unix(self.fixed(at) or clock),
+            unix(self.parse_time(at) or clock),
             unix(clock),
             gone=gone,
             select=names,
@@ -180,13 +180,13 @@ class ProjectContext:
             notes=news.notes,
             unseen=news.unseen | found.unseen,
             weigh=self.weigh,
-            told=self.changes_told,
+            told=self.check_changes,
             stored=self.adapters.stored,
         )
         begun = begin(context) if begin is not None else ()
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context
 
-    def present(self, plan: Plan, planning: PlanningContext, *, estimate: bool = False) -> Plan:
+    def show_plan(self, plan: Plan, planning: PlanningContext, *, estimate: bool = False) -> Plan:
         """The plan as it is shown: its partitions by their keys, with ``estimate`` what its runs are to cost."""
         from sparkassets.app.keys import plan_with_keys
 
@@ -196,7 +196,7 @@ class ProjectContext:
             plan = priced(plan, planning, self.weigh)
         return plan_with_keys(plan, planning.project)
 
-    def look_anew(self) -> None:
+    def forget_volumes(self) -> None:
         """Forgets what was read of tables' volumes and feeds: they may be others by now."""
         self._volumes = self._feeds = None
 
@@ -206,7 +206,7 @@ class ProjectContext:
             self._volumes = self.adapters.volumes()
         return self._volumes.volume(asset, pin, known)
 
-    def changes_told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+    def check_changes(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
         """Whether what changed in an asset's table is told."""
         if self._feeds is None:
             self._feeds = self.adapters.feeds()
@@ -216,21 +216,21 @@ class ProjectContext:
     def recording(self, verb: str) -> Iterator[Ledger]:
         """A ledger to write to, made where there is none yet; left in order, and with the sinks told."""
         self.adapters.store.create(project=self.spec.name)
-        ledger = self.ledger(verb)
+        ledger = self.make_ledger(verb)
         ledger.open()
-        with self.telling():
+        with self.wait_for_sinks():
             yield ledger
             ledger.tidy()
 
     @contextmanager
-    def telling(self) -> Iterator[None]:
+    def wait_for_sinks(self) -> Iterator[None]:
         """An invocation that commits: at its end the sinks are waited for, for a while."""
         try:
             yield
         finally:
             self._sinks.end()
 
-    def ledger(self, verb: str) -> Ledger:
+    def make_ledger(self, verb: str) -> Ledger:
         """The journal, not yet read; ``verb`` is done to it, for its readers."""
         driver = f"{self.adapters.process()} {verb}"
         store, clock = self.adapters.store, self.adapters.clock

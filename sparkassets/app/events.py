@@ -51,7 +51,7 @@ class EventCommands:
 
         self._context.refuse_scope("events add")
         entry = announced(
-            self._context.with_segments("events add"), target, partition=partition, extra=extra, id=id, at=at
+            self._context.known_project("events add"), target, partition=partition, extra=extra, id=id, at=at
         )
         return self._announce([entry], on_known)[0]
 
@@ -80,7 +80,7 @@ class EventCommands:
         from sparkassets.core.journal.announce import announced_lines
 
         self._context.refuse_scope("events add")
-        project = self._context.with_segments("events add")
+        project = self._context.known_project("events add")
         return self._announce(announced_lines(project, lines, name=name), on_known)
 
     def _announce(
@@ -88,13 +88,13 @@ class EventCommands:
     ) -> list[dict[str, Any]]:
         if not entries:
             return []
-        from sparkassets.app.records import described
+        from sparkassets.app.records import describe_events
         from sparkassets.runtime.announcing import announce
 
         spec, store = self._context.spec, self._context.adapters.store
         with self._context.recording("events add") as ledger:
             found = announce(ledger, store, entries, before=lambda state: changed_specs(spec, state))
-        events = described(spec, store, [each.recorded for each in found])
+        events = describe_events(spec, store, [each.recorded for each in found])
         for each, event in zip(found, events, strict=True):
             if each.known and on_known is not None:
                 on_known(event)

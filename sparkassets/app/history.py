@@ -41,7 +41,7 @@ class HistoryCommands:
         from sparkassets.core.journal.runs import RUN_KINDS, of_entries
 
         maker = self._known_by(asset) if asset is not None else None
-        gone = self._context.gone(self._context.read_state("runs"))
+        gone = self._context.lost_claims(self._context.read_state("runs"))
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
             found = of_entries(map(from_row, rows), gone)
@@ -62,7 +62,7 @@ class HistoryCommands:
         if not claims:
             hint = "; ".join(filter(None, ["`sparkassets runs` lists them", self.cut_note()]))
             raise InputError(f"no run {run!r} in project {spec.name!r}", hint=hint)
-        gone = self._context.gone(self._context.read_state("runs"))
+        gone = self._context.lost_claims(self._context.read_state("runs"))
         name = claims[0].asset if claims[0].asset in spec.assets else None
         store = self._context.adapters.store
         rows = store.history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
@@ -78,7 +78,7 @@ class HistoryCommands:
 
         >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """
-        from sparkassets.app.records import described, newest
+        from sparkassets.app.records import describe_events, newest
         from sparkassets.core.journal.announce import dataset_of
         from sparkassets.core.journal.events import EVENT_KINDS
         from sparkassets.core.journal.state import EventRef
@@ -88,7 +88,7 @@ class HistoryCommands:
 
         uri = None if asset is None else dataset_of(self._context.spec, asset)
         found = newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
-        return described(self._context.spec, self._context.adapters.store, found)
+        return describe_events(self._context.spec, self._context.adapters.store, found)
 
     def iterations(self, asset: str) -> list[Published]:
         """The iterations of an asset that are there, the newest record first.

@@ -28,12 +28,12 @@ def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
 
 def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
     """The summary, its partitions told by their keys."""
-    runs = tuple(_held(with_keys(run, project), project) for run in summary.runs)
+    runs = tuple(_with_withheld_keys(with_keys(run, project), project) for run in summary.runs)
     waiting = tuple(with_keys(item, project) for item in summary.waiting)
     return replace(summary, runs=runs, waiting=waiting, notes=tuple(with_keys(note, project) for note in summary.notes))
 
 
-def _held(run: RunResult, project: ProjectSpec) -> RunResult:
+def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
     """The result, what it withheld told by its keys; of an instance by its data interval."""
     asset = project.assets.get(run.asset)
     if not run.withheld or asset is None:

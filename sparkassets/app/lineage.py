@@ -44,7 +44,7 @@ class LineageCommands:
         Raises:
             InputError: Its keys are wrong, or its outlets have it all.
         """
-        from sparkassets.app.backfilling import named_blocks
+        from sparkassets.app.backfill_requests import named_blocks
         from sparkassets.core.journal.lineage import lineage
 
         outlets = self._context.spec.asset(asset).outlets
@@ -53,10 +53,12 @@ class LineageCommands:
                 f"the runs of {asset!r} write {listing(outlets, last='and')}: ask where these came from",
                 hint=f"`sparkassets lineage {outlets[0]}`",
             )
-        project, state = self._context.with_state("lineage")
+        project, state = self._context.read_with_segments("lineage")
         spec = project.assets[asset]
         blocks = named_blocks(spec, partitions)
-        return lineage(project, state, _Past(self._context.adapters.store).of, asset=spec, blocks=blocks, depth=depth)
+        return lineage(
+            project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, blocks=blocks, depth=depth
+        )
 
     def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> Impact:
         """What follows, all the way down, if these partitions of an asset changed or are bad; none without partitions.
@@ -66,11 +68,11 @@ class LineageCommands:
         Raises:
             InputError: Its keys are wrong.
         """
-        from sparkassets.app.backfilling import named_blocks
+        from sparkassets.app.backfill_requests import named_blocks
         from sparkassets.core.planner.impact import impact_of
 
         self._context.spec.asset(asset)
-        context = self._context.planning(at=at)
+        context = self._context.look(at=at)
         spec = context.asset(asset)
         return impact_of(context, spec, named_blocks(spec, partitions))
 
@@ -100,7 +102,7 @@ class LineageCommands:
         return Derivations(self._context.spec, self._context.adapters.stored)
 
 
-class _Past:
+class _DatasetHistory:
     """The journal's entries of each dataset, newest first; what was read once is kept."""
 
     def __init__(self, store: JournalStore) -> None:

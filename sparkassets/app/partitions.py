@@ -32,15 +32,15 @@ class PartitionCommands:
         """
         from sparkassets.core.planner.status import grid
 
-        context = self._context.planning(at=at)
-        return list(grid(context, self._partitioned(context, asset)))
+        context = self._context.look(at=at)
+        return list(grid(context, self._find_partitioned(context, asset)))
 
     def ranges(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
         from sparkassets.core.planner.status import stretches
 
-        context = self._context.planning(at=at)
-        spec = self._partitioned(context, asset)
+        context = self._context.look(at=at)
+        spec = self._find_partitioned(context, asset)
         labels, count = spec.partitioning.labels, spec.partitioning.count
         return [(labels(each)[0], count(each), status) for each, status in stretches(context, spec)]
 
@@ -49,16 +49,16 @@ class PartitionCommands:
         from sparkassets.core.partitions.across import across
         from sparkassets.core.planner.status import told
 
-        context = self._context.planning(at=at)
-        spec = self._partitioned(context, asset)
+        context = self._context.look(at=at)
+        spec = self._find_partitioned(context, asset)
         return across(spec.partitioning, told(context, spec))
 
     def definitions(self, asset: str, *, at: datetime | str | None = None) -> dict[str, str]:
         """By which definition each partition of an asset that is there was computed."""
         from sparkassets.core.planner.redefined import there_of
 
-        context = self._context.planning(at=at)
-        spec = self._partitioned(context, asset)
+        context = self._context.look(at=at)
+        spec = self._find_partitioned(context, asset)
         spec = context.asset(spec.maker) if spec.maker else spec
         state = context.state_of(spec)
         return {
@@ -100,7 +100,7 @@ class PartitionCommands:
         """
         return self._record(asset, keys, dimension, adds=False)
 
-    def _partitioned(self, context: PlanningContext, name: str) -> AssetSpec:
+    def _find_partitioned(self, context: PlanningContext, name: str) -> AssetSpec:
         self._context.spec.asset(name)
         spec = context.asset(name)
         if not spec.partitioning.is_partitioned:

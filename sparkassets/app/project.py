@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.context import ProjectContext, WorkScope
-from sparkassets.app.running import WorkRunner
 from sparkassets.app.selection import Selection
+from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.redefined import others
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sparkassets.app.assets import AssetCommands
     from sparkassets.app.backfills import BackfillCommands
-    from sparkassets.app.branching import BranchCommands
+    from sparkassets.app.branches import BranchCommands
     from sparkassets.app.events import EventCommands
     from sparkassets.app.history import HistoryCommands
     from sparkassets.app.lineage import LineageCommands
@@ -80,11 +80,11 @@ class OpenProject:
         """
         from sparkassets.core.planner.planner import plan
 
-        context = self._context.planning(at=at, select=select)
+        context = self._context.look(at=at, select=select)
         found = plan(context)
         if self._context.scope is not None:
             found = replace(found, notes=(*found.notes, *self._context.scope.notes(context)))
-        found = self._context.present(found, context, estimate=estimate)
+        found = self._context.show_plan(found, context, estimate=estimate)
         if any(asset.expect is not None for asset in context.project.assets.values()):
             from sparkassets.core.planner.lateness import all_late
 
@@ -137,7 +137,7 @@ class OpenProject:
         from sparkassets.core.planner.planner import plan
         from sparkassets.core.planner.status import asset_status
 
-        context = self._context.planning(at=at)
+        context = self._context.look(at=at)
         plan(context)
         found = tuple(asset_status(context, asset) for asset in context.project.assets.values())
         return ProjectStatus(context.now, found)
@@ -147,11 +147,11 @@ class OpenProject:
 
         >>> project.explain("best_shops")  # doctest: +SKIP
         """
-        from sparkassets.app.backfilling import blocks_of
+        from sparkassets.app.backfill_requests import blocks_of
         from sparkassets.core.planner.explain import Node, explain
 
         self.spec.asset(asset)
-        context = self._context.planning(at=at)
+        context = self._context.look(at=at)
         spec = context.asset(asset)
         blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
         node = explain(context, spec, blocks)
@@ -180,7 +180,7 @@ class OpenProject:
         Raises:
             SparkUnavailableError: It cannot be started.
         """
-        self._runner.ready(spark)[0].start()
+        self._runner.open_engine(spark)[0].start()
         return self
 
     def watch(self, watcher: Watcher) -> None:
@@ -222,7 +222,7 @@ class OpenProject:
     @cached_property
     def branches(self) -> BranchCommands[OpenProject]:
         """Changed code beside the base: run, compare, promote, drop."""
-        from sparkassets.app.branching import BranchCommands
+        from sparkassets.app.branches import BranchCommands
 
         return BranchCommands(self._context, self._runner, OpenProject)
 

@@ -38,7 +38,7 @@ def newest(
         limit *= 4
 
 
-def described(spec: ProjectSpec, store: JournalStore, entries: Sequence[Numbered]) -> list[dict[str, Any]]:
+def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[Numbered]) -> list[dict[str, Any]]:
     """The events of these entries, with the runs that used them."""
     found = [(each, ref) for each in entries if (ref := EventRef.of(each)) is not None]
     if not found:

@@ -12,7 +12,7 @@ Selection = Collection[str] | str | None
 """Names, or patterns of them, of the assets that may run, in a list or separated by commas; None means all."""
 
 
-def selected(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ...]:
+def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ...]:
     """The assets that ``texts`` name, upstream first.
 
     Args:

@@ -63,7 +63,7 @@ class StateCommands:
             StateError: There is no state, or it cannot be used.
         """
         self._context.adapters.store.check(project=self._context.spec.name)
-        ledger = self._context.ledger("state compact")
+        ledger = self._context.make_ledger("state compact")
         ledger.open()
         gone = ledger.compact()
         return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.begins(), gone)
@@ -83,15 +83,15 @@ class StateCommands:
 
             try:
                 image = store.read(project=self._context.spec.name)
-                damages += self._replayed(image)
-                ledger = self._context.ledger("state verify")
+                damages += self._replay(image)
+                ledger = self._context.make_ledger("state verify")
                 entries = ledger.open().seq + 1 - begins
-                tables = [*self._disagreeing(ledger)]
+                tables = [*self._changed_tables(ledger)]
             except StateError as error:
                 damages.append(Damage(str(error.args[0]), error.hint or "restore the state from a backup"))
         return VerificationResult(begins, entries, tuple(damages), tuple(tables))
 
-    def _replayed(self, image: JournalImage) -> Iterator[Damage]:
+    def _replay(self, image: JournalImage) -> Iterator[Damage]:
         """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
         from sparkassets.core.journal.codec import decode
         from sparkassets.core.journal.fold import fold
@@ -164,7 +164,7 @@ class StateCommands:
         from sparkassets.core.journal.codec import from_row
         from sparkassets.core.planner.planner import plan
 
-        context = self._context.planning(at=at)
+        context = self._context.look(at=at)
         found = plan(context)
         store = self._context.adapters.store
         rows = store.history(kinds=KINDS, last=MOST_ENTRIES) if store.exists() else ()
@@ -175,14 +175,14 @@ class StateCommands:
         """The number of the journal's newest entry, which is another one whenever something happened."""
         return self._context.read_state("report").seq
 
-    def _disagreeing(self, ledger: Ledger) -> Iterator[tuple[str, str]]:
+    def _changed_tables(self, ledger: Ledger) -> Iterator[tuple[str, str]]:
         """Assets whose tables are not as the journal has them."""
         from sparkassets.core.journal.found import TargetEntry
         from sparkassets.runtime.news import changed_specs
         from sparkassets.runtime.targets import look_at_targets
 
         state = ledger.assume(changed_specs(self._context.spec, ledger.state))
-        gone = self._context.gone(state)
+        gone = self._context.lost_claims(state)
         news = look_at_targets(
             self._context.spec, state, self._context.adapters.targets(), gone=gone, knows=ledger.knows
         )

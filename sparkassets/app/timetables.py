@@ -34,7 +34,7 @@ class TimetableCommands:
         if not 1 <= count <= MOST_RUNS:
             raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
         specs = [self._context.spec.asset(name) for name in assets] or list(self._context.spec.assets.values())
-        since, known = self._context.moment(start), self._context.read_state("preview").assets
+        since, known = self._context.resolve_time(start), self._context.read_state("preview").assets
         paused = {name for name, state in known.items() if state.paused}
         return [preview(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
 
@@ -54,7 +54,7 @@ class TimetableCommands:
         from sparkassets.core.timetables.align import aligned
 
         up, down = self._timetable(upstream), self._timetable(downstream)
-        return aligned(up, down, self._context.moment(at), names=(upstream, downstream))
+        return aligned(up, down, self._context.resolve_time(at), names=(upstream, downstream))
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""

@@ -16,6 +16,6 @@ def selected(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | No
         InputError: A name is not an asset of the project, or no asset fits a pattern.
     """
     try:
-        return selection.selected(project, texts) if texts else None
+        return selection.select_assets(project, texts) if texts else None
     except InputError as error:
         raise InputError(f"--select: {error.args[0]}", hint=error.hint) from None

@@ -22,7 +22,7 @@ from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load
 from sparkassets.runtime.leases import Invocations, Leases
 from sparkassets.state import DeltaStore
-from sparkassets.wiring.attending import attended_run
+from sparkassets.wiring.attended_runs import attended_run
 from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name

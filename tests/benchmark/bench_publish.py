@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkassets import Project
-from sparkassets.app.backfilling import BackfillRequest
+from sparkassets.app.backfill_requests import BackfillRequest
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.writes import Publish, Replace, Write
 from sparkassets.spark import SparkEngine

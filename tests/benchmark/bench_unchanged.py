@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets import Project
-from sparkassets.app.backfilling import BackfillRequest
+from sparkassets.app.backfill_requests import BackfillRequest
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, Unchanged
 from sparkassets.spark import SparkEngine

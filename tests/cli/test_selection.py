@@ -69,6 +69,6 @@ def test_a_pattern_that_nothing_fits_is_refused(text):
 
 
 def test_python_takes_what_the_command_line_takes():
-    from sparkassets.app.selection import selected as selected_names
+    from sparkassets.app.selection import select_assets as selected_names
 
     assert selected_names(SHOP, ["clean+,shop?"]) == ("shops", "clean", "daily", "report", "mail")

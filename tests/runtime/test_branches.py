@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.app.branches import Begun, Branch, Journal
+from sparkassets.app.branch_state import Branch, BranchWork, JournalReader
 from sparkassets.core.branches.forking import base_uri
 from sparkassets.core.definitions import Definition
 from sparkassets.core.journal.entries import EventEntry
@@ -139,7 +139,7 @@ class History:
         assert is_as_told(self.lake.driver(engine=BaseEngine(self.lake, self.beside)).run([Tick()]))
 
     def branch(self) -> Branch:
-        base = Journal(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
+        base = JournalReader(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
         return Branch("b", base, self.adapters, clock=self.lake.clock)
 
     def adapters(self, project: ProjectSpec) -> Any:
@@ -154,7 +154,7 @@ class History:
         lake = self.beside
         lake.project, lake.store, lake.codes = branch.fork.project, branch.adapters.store, self.codes
         lake.observer = branch.adapters.observer  # type: ignore[method-assign, assignment]
-        return lake, Begun(work or Tick(), branch.fork, branch.base.state())
+        return lake, BranchWork(work or Tick(), branch.fork, branch.base.state())
 
     def promoting(self) -> Work:
         branch = self.branch()

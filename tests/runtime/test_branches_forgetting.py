@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.app.branches import MISSED
+from sparkassets.app.branch_state import MISSED
 from sparkassets.core.journal.retention import Retention
 from sparkassets.core.planner.context import PlanningContext
 from sparkassets.runtime.ledger import Ledger

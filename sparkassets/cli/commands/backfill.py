@@ -97,7 +97,7 @@ def command(
     due after it, which its gates may keep waiting; both with what they are to cost, as of `sparkassets plan
     --estimate`. Else progress and summary as for `sparkassets run`.
     """
-    from sparkassets.app.backfilling import BackfillRequest
+    from sparkassets.app.backfill_requests import BackfillRequest
 
     project = in_branch(open_project(folder), branch)
     request = BackfillRequest(asset, **asked)

@@ -59,16 +59,16 @@ class WorkRunner:
         for work in works:
             for name in work.select or ():
                 context.spec.asset(name)
-        fixed = context.fixed(at)
-        context.look_anew()
+        fixed = context.parse_time(at)
+        context.forget_volumes()
         self.lend(spark)
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=context.spec.name)
         watched = Watched(progress or Silent(), [*given.watchers(), *self.watchers])
         driver = Driver(
             project=context.spec,
-            ledger=context.ledger("run"),
-            computing=computing or (lambda: self.ready(spark)),
+            ledger=context.make_ledger("run"),
+            computing=computing or (lambda: self.open_engine(spark)),
             observer=given.observer,
             targets=given.targets(),
             leases=given.leases(),
@@ -79,13 +79,13 @@ class WorkRunner:
             explain_failure=given.explain_failure,
             at=fixed,
             weigh=context.weigh,
-            told=context.changes_told,
+            told=context.check_changes,
             stored=given.stored,
             over_budget=over_budget,
         )
         self._driver = driver
         try:
-            with context.telling(), watched.invocation() as ending:
+            with context.wait_for_sinks(), watched.invocation() as ending:
                 summary = ending.summary = summary_with_keys(driver.run(works), context.spec)
                 ending.state = driver.ledger.state
         finally:
@@ -106,17 +106,17 @@ class WorkRunner:
         if spark is not None:
             self._context.adapters.lend(spark)
 
-    def ready(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+    def open_engine(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
         """What computes in this session, else in the one of the last time, and what is written with it."""
         if self._computing is None or spark is not None:
             self._computing = self._context.adapters.computing(spark)
         return self._computing
 
-    def unstarted(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+    def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
         """The same with an engine that is not started before it is used."""
         from sparkassets.runtime.lazy import LazyEngine
 
-        engine, outlets = self.ready(spark)
+        engine, outlets = self.open_engine(spark)
         return LazyEngine(engine), outlets
 
     def close(self) -> None:

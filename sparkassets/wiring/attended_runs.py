@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from sparkassets.app.context import ProjectContext
-from sparkassets.app.running import WorkRunner
+from sparkassets.app.work_runner import WorkRunner
 from sparkassets.errors import InputError, RunError, RunSkipped, said
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def attended_run(
     """A run of an asset while the block lasts; as `Project.run_of`."""
     from sparkassets.runtime.progress import RunFailedError
 
-    work, meeting = _attended(context, asset, partition, interval), _Meeting()
-    drive = partial(_attend, context, runner, work, spark, meeting)
-    driving = threading.Thread(target=meeting.drive, args=(drive,), name=f"run of {asset}", daemon=True)
+    work, meeting = _make_work(context, asset, partition, interval), _RunMeeting()
+    drive_run = partial(_drive, context, runner, work, spark, meeting)
+    driving = threading.Thread(target=meeting.drive, args=(drive_run,), name=f"run of {asset}", daemon=True)
     driving.start()
     begun = meeting.begun.get()
     if begun is None:
@@ -59,8 +59,8 @@ def attended_run(
         raise RunFailedError(meeting.summary)
 
 
-def _attended(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> Work:
-    from sparkassets.app.backfilling import interval_asked, named_blocks
+def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> Work:
+    from sparkassets.app.backfill_requests import named_blocks, parse_interval
     from sparkassets.runtime.work import Attended
 
     asset = context.runnable(name, "run --select")
@@ -68,24 +68,24 @@ def _attended(context: ProjectContext, name: str, partition: str | Sequence[str]
         hint = "write 'write: self' where the asset's own code writes its table"
         raise InputError(f"asset {name!r} is written by sparkassets, which computes its rows itself", hint=hint)
     if asset.partitioning.is_open:
-        asset = context.planning().asset(name)
+        asset = context.look().asset(name)
     blocks = named_blocks(asset, [partition] if isinstance(partition, str) else partition)
-    return Attended(asset, blocks, interval_asked(asset, interval))
+    return Attended(asset, blocks, parse_interval(asset, interval))
 
 
-def _attend(
-    context: ProjectContext, runner: WorkRunner, work: Work, spark: SparkSession | None, meeting: _Meeting
+def _drive(
+    context: ProjectContext, runner: WorkRunner, work: Work, spark: SparkSession | None, meeting: _RunMeeting
 ) -> Summary:
     from sparkassets.spark.attended import AttendedEngine
 
     def computing() -> tuple[Engine, Outlets]:
-        engine, outlets = runner.ready(spark)
+        engine, outlets = runner.open_engine(spark)
         return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), outlets
 
     return runner.run([work], spark, check=False, over_budget=True, computing=computing)
 
 
-class _Meeting:
+class _RunMeeting:
     """Where a driver's thread and the code that it records wait for each other."""
 
     def __init__(self) -> None:

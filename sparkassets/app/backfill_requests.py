@@ -65,7 +65,7 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
             asset, blocks, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
         )
     _refuse_of_partitions(asset, request)
-    return Backfill(asset, EVERYTHING, interval=interval_asked(asset, request.interval), force=request.force)
+    return Backfill(asset, EVERYTHING, interval=parse_interval(asset, request.interval), force=request.force)
 
 
 def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
@@ -106,7 +106,7 @@ def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
         raise InputError(f"asset {asset.name!r} has no partitions: {given} is for those that have")
 
 
-def interval_asked(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
+def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
     """The data interval that a person wrote, instants ``A..B`` or one that is both; Unix seconds.
 
     Raises:
@@ -175,7 +175,7 @@ def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
     return True
 
 
-def _parsed(partitioning: Partitioning, keys: str) -> PartitionSet:
+def _parse_keys(partitioning: Partitioning, keys: str) -> PartitionSet:
     """The keys, or several of them with the separator between that they are printed with.
 
     Raises:
@@ -195,7 +195,7 @@ def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
     if not asset.partitioning.is_partitioned:
         raise InputError(f"asset {asset.name!r} has no partitions")
     try:
-        return _parsed(asset.partitioning, keys)
+        return _parse_keys(asset.partitioning, keys)
     except PartitionError as error:
         if not asset.partitioning.is_open or not _lacks_a_segment(asset, keys):
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from sparkassets.app.branches import Branch
+from sparkassets.app.branch_state import Branch
 from sparkassets.core.branches.difference import Difference, Side, keys_of
 from sparkassets.core.branches.places import storage_in
 from sparkassets.core.journal.learned import knowing
@@ -14,7 +14,7 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.ports import Comparing
 
 
-def differences(
+def find_differences(
     branch: Branch, names: Collection[str], comparing: Callable[[], Comparing], *, samples: int
 ) -> list[Difference]:
     """How the branch's own assets of these names differ from the base's; Spark starts where rows are compared."""
