@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         asset,
         multi_asset,
     )
+    from sparkassets.core.documents.status import ProjectStatus
     from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.timetables import Slot
@@ -56,6 +57,7 @@ __all__ = [
     "PlannedRun",
     "Progress",
     "Project",
+    "ProjectStatus",
     "RegisteredTimetable",
     "RunError",
     "RunFailedError",
@@ -91,6 +93,7 @@ _LAZY = {
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
     "Project": "sparkassets.wiring",
+    "ProjectStatus": "sparkassets.core.documents.status",
     "RegisteredTimetable": "sparkassets.core.timetables.registered",
     "RunError": "sparkassets.errors",
     "RunFailedError": "sparkassets.runtime.progress",

@@ -124,7 +124,7 @@ def test_runs_of_an_outlet_are_those_that_write_it():
     w = outlets()
     w.tell("s")
     run(w)
-    history = w.opened()
+    history = w.opened().history
     assert [each.run for each in history.runs(asset="train")] == [each.run for each in history.runs(asset="m")] != []
 
 
