@@ -9,6 +9,13 @@ from tests.documents import ROOT, page
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 CITED = re.compile(r"\bdocs/[\w/-]+\.md(?:#[\w-]+)?")
+PATH = re.compile(r"`([\w./]+/(?:\w+\.py)?|\w+\.py)`")
+
+
+def missing_paths(text):
+    """Files and folders that a text names, by their path from the root or in the package, and that do not exist."""
+    paths = PATH.findall(text)
+    return [path for path in paths if not any((root / path).exists() for root in (ROOT, ROOT / "sparkassets"))]
 
 
 def anchors(name):
@@ -52,9 +59,14 @@ def test_every_page_is_in_the_index():
 def test_a_page_of_the_design_is_short_and_names_folders_that_exist(name):
     assert sum(any(map(str.isalnum, word)) for word in page(name).split()) <= 1200
     assert len(set(anchors(name))) == len(anchors(name))
-    (where,) = re.findall(r"^Code: (.*?)\n\n", page(name), flags=re.DOTALL | re.MULTILINE) or [""]
-    for path in re.findall(r"`([\w./]+(?:/|\.py))`", where):
-        assert (ROOT / "sparkassets" / path).exists() or (ROOT / path).exists(), path
+    where = re.search(r"^Code: (.*?)\n\n", page(name), flags=re.DOTALL | re.MULTILINE)
+    assert where is None or missing_paths(where[1]) == []
+
+
+def test_the_recipes_name_files_that_exist():
+    recipes = page("CONTRIBUTING.md").partition("\n## Recipes\n")[2]
+    assert len(PATH.findall(recipes)) > 30
+    assert missing_paths(recipes) == []
 
 
 def test_a_term_of_the_glossary_is_defined_once_in_one_sentence():
