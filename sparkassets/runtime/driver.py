@@ -498,7 +498,7 @@ class Driver:
             claim = state.assets[asset].claim(token)
             known = claim.processes if claim is not None else ()
             new = tuple(process for process in processes if process not in known)
-            return [RenewEntry([(asset, token)], new)] if new else []
+            return [RenewEntry(((asset, token),), new)] if new else []
 
         self.ledger.commit(decide)
         if beside:
@@ -751,7 +751,7 @@ class Driver:
 
 
 def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:
-    return [RenewEntry(claims)] if claims else []
+    return [RenewEntry(tuple(claims))] if claims else []
 
 
 def _emitted(entry: SuccessEntry, outcome: Done) -> list[Entry]:

@@ -1,6 +1,7 @@
 """What a project says of its buckets, in the words of each library, with credentials that nothing shows."""
 
 import pytest
+from msgspec.structs import force_setattr
 
 from sparkassets import Project
 from sparkassets.core.spec.model import StoreOptions
@@ -25,7 +26,7 @@ def _nothing_is_left():
 
 def told(*options, env=None):
     spec = project()
-    object.__setattr__(spec, "storage", options)
+    force_setattr(spec, "storage", options)
     secrets = Secrets({}, ENV if env is None else env)
     found = reaches(spec, secrets)
     reach(found)

@@ -17,7 +17,7 @@ HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich", "pendulum", "detect_secre
 PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
 COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
 COMPILING |= {"sparkassets.core.spec.load", "sparkassets.core.selects"}
-SLOW = {"asyncio", "concurrent.futures", "decimal", "difflib", "email", "random", "secrets", "socket", "tempfile"}
+SLOW = {"asyncio", "concurrent.futures", "difflib", "email", "random", "secrets", "socket", "tempfile"}
 """Of the standard library, what takes milliseconds and a look has no use for."""
 
 

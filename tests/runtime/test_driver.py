@@ -375,7 +375,7 @@ def test_watermarks_and_rows_come_from_the_commit_that_is_in():
     w.driver().run([Tick()])
     row = w.store.history(kinds=["success"])[-1]
     assert row.extra == '{"rows": 5}'
-    assert '"watermarks": {"s": "high-' in row.body
+    assert '"watermarks":{"s":"high-' in row.body
 
 
 def test_a_backfill_computes_what_is_missing_or_stale_there_and_nothing_else():

@@ -175,7 +175,7 @@ def test_what_waits_for_one_that_blocks_is_bounded(made):
     assert (blocked.seqs, blocked.ends) == (list(range(1, 51)), 50)
 
 
-class Forgettable(Numbered):
+class Forgettable(Numbered, weakref=True):
     """One whose end can be seen."""
 
 

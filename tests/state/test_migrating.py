@@ -4,28 +4,44 @@ import json
 from dataclasses import replace
 
 import pytest
+from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
 from sparkassets.ports import Upgrade
-from sparkassets.state import DeltaStore, migrating
-from tests.core.journal.test_formats import STORED, rows, snapshot
+from sparkassets.state import DeltaStore, migrating, numbered
+from tests.core.journal.test_formats import STORED, STORED_3, rows, snapshot
 
 UPGRADE = Upgrade(entry_of_today, known_of_today)
 
 
+@pytest.fixture(params=[1, 3])
+def version(request) -> int:
+    """The format of what is stored."""
+    return request.param
+
+
 @pytest.fixture
-def old(tmp_path) -> str:
-    """The state that the code of format 1 stored, in several files."""
-    uri, entries = str(tmp_path / "state"), rows(STORED["rows"])
+def old(tmp_path, version, monkeypatch) -> str:
+    """The state that the code of that format stored, in several files."""
+    stored = {1: STORED, 3: STORED_3}[version]
+    monkeypatch.setattr(numbered, "FORMAT", version)
+    uri, entries = str(tmp_path / "state"), rows(stored["rows"])
     store = DeltaStore(uri)
     store.create(project="p")
     for commit, first in enumerate(range(0, len(entries), 20)):
         store.append(entries[first : first + 20], after=commit)
-    known = snapshot(STORED["snapshot"])
+    known = snapshot(stored["snapshot"])
     store.save_snapshot(known, seq=known[0].seq)
+    monkeypatch.undo()
     return uri
+
+
+def noted(uri: str) -> set[str]:
+    """The formats that the tables say they have."""
+    tables = (DeltaTable(f"{uri}/{name}") for name in ("journal", "watermarks"))
+    return {table.metadata().configuration["sparkassets.format"] for table in tables}
 
 
 def formats(uri: str) -> set[int]:
@@ -33,11 +49,11 @@ def formats(uri: str) -> set[int]:
     return {json.loads(row.body)["v"] for row in (*DeltaStore(uri).history(), *image.snapshot)}
 
 
-def test_it_is_of_today_and_says_the_same(old):
+def test_it_is_of_today_and_says_the_same(old, version):
     before, entries = DeltaStore(old).read(project="p"), [*map(from_row, DeltaStore(old).history())]
-    assert formats(old) == {1}
+    assert (formats(old), noted(old)) == ({version}, {str(version)})
     assert DeltaStore(old).migrate(UPGRADE) == len(entries) + len(before.snapshot)
-    assert formats(old) == {FORMAT}
+    assert (formats(old), noted(old)) == ({FORMAT}, {str(FORMAT)})
     after = DeltaStore(old).read(project="p")
     assert [*map(from_row, DeltaStore(old).history())] == entries
     assert decode(after.snapshot, journal_id="j") == decode(before.snapshot, journal_id="j")
@@ -45,7 +61,7 @@ def test_it_is_of_today_and_says_the_same(old):
     assert DeltaStore(old).migrate(UPGRADE) == 0
 
 
-def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
+def test_killed_at_any_file_it_is_done_anew(old, version, monkeypatch):
     entries = [*map(from_row, DeltaStore(old).history())]
     replace_files, left = migrating.replace_files, 2
 
@@ -60,7 +76,7 @@ def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         DeltaStore(old).migrate(UPGRADE)
     monkeypatch.undo()
-    assert formats(old) == {1, FORMAT}
+    assert formats(old) == {version, FORMAT}
     assert [*map(from_row, DeltaStore(old).history())] == entries
     DeltaStore(old).migrate(UPGRADE)
     assert formats(old) == {FORMAT}
@@ -68,6 +84,8 @@ def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
 
 
 def test_format_2_too():
-    row = entry_of_today(rows(STORED["rows"])[0])
-    older = replace(row, body=json.dumps({**json.loads(row.body), "v": 2}))
-    assert entry_of_today(older) == row
+    """It had what format 3 has, but for segments."""
+    for row in rows(STORED_3["rows"]):
+        body = json.loads(row.body)
+        if "apart" not in row.body and "segments" not in row.body:
+            assert entry_of_today(replace(row, body=json.dumps({**body, "v": 2}))) == entry_of_today(row)

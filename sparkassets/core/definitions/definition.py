@@ -19,7 +19,7 @@ VALUES: Final = ("params.", "write.", "validations.")
 _MOST_VALUE: Final = 200
 
 
-@frozen
+@frozen(array_like=True)
 class Definition:
     """What of an asset decides which rows come of the same input; without any credential.
 

@@ -6,7 +6,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
 
-@frozen
+@frozen(array_like=True)
 class Additions:
     """Partitions of the segments that scheduled runs added.
 

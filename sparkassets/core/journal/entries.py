@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
@@ -32,6 +32,11 @@ class SpecEntry:
     asset: str
     spec: FoldSpec
 
+    @property
+    def uri(self) -> str:
+        """The asset's dataset."""
+        return self.spec.uri
+
 
 @frozen
 class EventEntry:
@@ -55,7 +60,7 @@ class EventEntry:
     interval: tuple[int, int] | None = None
 
 
-@frozen
+@frozen(array_like=True)
 class Viewed:
     """What was found new of a view: of the partitions that values of a source's rows make.
 
@@ -113,7 +118,7 @@ class ClaimEntry(Requested):
     invocation: str
     host: str
     planned: int = 0
-    processes: Sequence[tuple[int, float]] = ()
+    processes: tuple[tuple[int, float], ...] = ()
 
 
 @frozen
@@ -124,8 +129,8 @@ class RenewEntry:
         enlisted: Processes that may commit for these claims from now on, besides those that did before.
     """
 
-    claims: Sequence[tuple[str, int]]
-    enlisted: Sequence[tuple[int, float]] = ()
+    claims: tuple[tuple[str, int], ...] = ()
+    enlisted: tuple[tuple[int, float], ...] = ()
 
 
 @frozen
@@ -166,13 +171,13 @@ class SuccessEntry:
     version: int | None = None
     interval: tuple[int, int] | None = None
     pins: Mapping[str, Pin] = field(default_factory=dict)
-    events: Sequence[int] = ()
+    events: tuple[int, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 1
     seconds: float = 0.0
     definition: str = ""
-    keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unchanged: PartitionSet = NOTHING
     outlets: tuple[str, ...] = ()
     iteration: str = ""

@@ -13,7 +13,7 @@ FoundKind = Literal["moved", "changed", "restored", "replaced", "gone", "back"]
 """``moved``: commits that change no row; ``back``: what was lost is there again."""
 
 
-@frozen
+@frozen(array_like=True)
 class ForeignCommit:
     """A commit of somebody else that changed rows of the table.
 
@@ -71,6 +71,16 @@ class TargetEntry:
     found: Found
     stuck: bool = False
     watermarks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def table_id(self) -> str | None:
+        """Of the table that was looked at."""
+        return self.found.table_id
+
+    @property
+    def version(self) -> int | None:
+        """Of the table that was looked at."""
+        return self.found.version
 
     @property
     def changed(self) -> PartitionSet:

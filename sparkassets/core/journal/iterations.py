@@ -9,7 +9,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
 
-@frozen
+@frozen(array_like=True)
 class Iteration:
     """What one run published.
 
@@ -23,7 +23,8 @@ class Iteration:
         interval: Data interval of the run, Unix seconds.
         shown: Versions of the table by which it became what readers see, ascending: that of its own commit, unless it
             was of an earlier interval than the newest then, and those of rollbacks to it.
-        hides: What is seen of it where columns do not tell its blocks: all other iterations of that are hidden.
+        hides: What is seen of it where columns do not tell its blocks, all other iterations of that being hidden; else
+            nothing.
     """
 
     run: str
@@ -34,12 +35,12 @@ class Iteration:
     blocks: PartitionSet
     interval: tuple[int, int] | None = None
     shown: tuple[int, ...] = ()
-    hides: PartitionSet | None = None
+    hides: PartitionSet = NOTHING
 
     @property
     def takes(self) -> PartitionSet:
         """What readers see it of, in place of the iterations before it."""
-        return self.blocks if self.hides is None else self.hides
+        return self.hides or self.blocks
 
 
 @frozen

@@ -63,7 +63,7 @@ class MarkEntry:
         return {**told, "interval": "..".join(format_instant(instant(each)) for each in self.instance)}
 
 
-@frozen
+@frozen(array_like=True)
 class Mark:
     """What was said of blocks and holds still.
 
@@ -86,7 +86,7 @@ class Mark:
         return _text(self.kind, self.by, self.reason)
 
 
-@frozen
+@frozen(array_like=True)
 class InstanceMark:
     """What was said of one instance of an asset without partitions.
 

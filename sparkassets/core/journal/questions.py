@@ -14,7 +14,7 @@ from sparkassets.core.phrases import FEW, listing
 from sparkassets.frozen import frozen
 
 
-@frozen
+@frozen(array_like=True)
 class Question:
     """What is asked.
 

@@ -25,7 +25,7 @@ class BackfillEntry:
     limited: bool = False
 
 
-@frozen
+@frozen(array_like=True)
 class RedoRequest:
     """A request that is not answered wholly.
 

@@ -139,7 +139,7 @@ class ClaimState:
         return self.entry.slot
 
 
-@frozen
+@frozen(array_like=True)
 class FailedBlocks:
     """Blocks whose last run failed.
 
@@ -162,7 +162,7 @@ class FailedBlocks:
     division: Division | None = None
 
 
-@frozen
+@frozen(array_like=True)
 class LastRun:
     """The newest success of an asset.
 
@@ -186,7 +186,7 @@ class LastRun:
     verdicts: tuple[Verdict, ...] = ()
 
 
-@frozen
+@frozen(array_like=True)
 class LastSkip:
     """The newest run of an asset that ended as skipped.
 
@@ -203,7 +203,7 @@ class LastSkip:
     invocation: str = ""
 
 
-@frozen
+@frozen(array_like=True)
 class Made:
     """What one definition of an asset has made of it.
 
@@ -221,7 +221,7 @@ class Made:
     at: int = 0
 
 
-@frozen
+@frozen(array_like=True)
 class Instance:
     """A run of a timetable's interval that succeeded or was skipped, for consumers that are aligned to it.
 
@@ -239,7 +239,7 @@ class Instance:
     skipped: bool = False
 
 
-@frozen
+@frozen(array_like=True)
 class Loss:
     """What was in the asset's table, is not any more, and was not computed again since.
 
@@ -261,7 +261,7 @@ class Loss:
         return NOTHING if self.blocks.is_everything else self.blocks
 
 
-@frozen
+@frozen(array_like=True)
 class FormerPartitions:
     """What a table holds by partitions that the asset does not have any more.
 
@@ -276,7 +276,7 @@ class FormerPartitions:
     seq: int = 0
 
 
-@frozen
+@frozen(array_like=True)
 class LearnedKeys:
     """Segments of one open dimension that an asset came to know by itself, or was told.
 

@@ -9,7 +9,7 @@ from sparkassets.core.runs import Promotion
 from sparkassets.frozen import frozen
 
 
-@frozen
+@frozen(array_like=True)
 class Taken:
     """Blocks whose rows are those of a branch.
 

@@ -20,7 +20,7 @@ from sparkassets.core.partitions.mappings import (
 )
 from sparkassets.core.partitions.matching import Link, Match, by_column, links
 from sparkassets.core.partitions.open_ended import open_ended
-from sparkassets.core.partitions.partitioning import Partitioning
+from sparkassets.core.partitions.partitioning import UNPARTITIONED, Partitioning
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.remembered import Same, remembered
 from sparkassets.core.partitions.segments import SegmentPartition
@@ -47,8 +47,8 @@ class Dependency:
     """
 
     mapping: PartitionMapping | None
-    consumer: Partitioning
-    inlet: Partitioning
+    consumer: Partitioning = UNPARTITIONED
+    inlet: Partitioning = UNPARTITIONED
     matches: tuple[Match, ...] | None = None
     there: Same[PartitionSet] | None = None
 

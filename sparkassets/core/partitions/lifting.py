@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import itemgetter
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 Segment = tuple[str, ...]
 """One value for each dimension of segments."""
@@ -22,6 +22,48 @@ C = TypeVar("C")
 Apart = tuple[tuple[Segment, A], ...]
 Lifted = tuple[A, Apart[A]]
 """A function: what it is as a rule, and for the tuples that stand apart."""
+
+
+class LiftedValue(Generic[A]):
+    """Such a function as a value; not `frozen`, as it is stored in a form of its own, which `plain` has.
+
+    Attributes:
+        time: What it is for every tuple that is not ``apart``.
+        apart: Tuples with another value, and that; ascending, so that equal functions are equal values.
+    """
+
+    __slots__ = ("apart", "time")
+
+    time: A
+    apart: Apart[A]
+
+    EMPTY: ClassVar[Any]
+    """What it is for every tuple unless something else is said."""
+
+    def __init__(self, time: A | None = None, apart: Apart[A] = ()) -> None:
+        _assign_time(self, self.EMPTY if time is None else time)
+        _assign_apart(self, apart)
+
+    def __setattr__(self, name: str, _: object) -> None:
+        raise AttributeError(f"cannot assign to {name!r}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.time, self.apart)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LiftedValue) or other.__class__ is not self.__class__:
+            return NotImplemented
+        return bool(self.time == other.time) and self.apart == other.apart
+
+    def __hash__(self) -> int:
+        return hash((self.time, self.apart))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(time={self.time!r}, apart={self.apart!r})"
+
+
+_assign_time = LiftedValue.__dict__["time"].__set__
+_assign_apart = LiftedValue.__dict__["apart"].__set__
 
 
 class Alone(Enum):

@@ -17,7 +17,7 @@ _BACK = 7 * 3600
 """The most that any zone's clocks have gone back at once since 1970, in seconds (tests/core/test_instants.py)."""
 
 
-@frozen
+@frozen(tag="overlap")
 class Overlap:
     """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
 
@@ -36,7 +36,7 @@ class Overlap:
         return covered if down.same_grid(up) else down.cover(up.exact(covered))
 
 
-@frozen
+@frozen(tag="window")
 class WindowMapping:
     """A block needs the inlet partitions that overlap a window around it: ``[start + low, end + high)``.
 
@@ -107,17 +107,17 @@ class WindowMapping:
         )
 
 
-@frozen
+@frozen(tag="all")
 class Whole:
     """A block needs all of the inlet's time that is or was there."""
 
 
-@frozen
+@frozen(tag="latest")
 class Newest:
     """A block needs the newest of the inlet's partitions that is there: of each tuple of segments that it needs."""
 
 
-@frozen
+@frozen(tag="named")
 class Named:
     """A block needs these partitions of the inlet, whichever it is.
 

@@ -12,7 +12,7 @@ Keys = tuple[tuple[str, tuple[str, ...]], ...]
 """The inlet's keys that each of the consumer's keys needs; both ascending."""
 
 
-@frozen
+@frozen(array_like=True)
 class Match:
     """A dimension of the consumer and the one of the inlet that it goes by.
 

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from sparkassets.core.partitions.lifting import Lifted
+import msgspec
+
+from sparkassets.core.partitions.lifting import Lifted, LiftedValue
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import EVERYTHING, PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
@@ -35,6 +37,18 @@ def parts_to(parts: PartitionSet) -> Plain:
 def parts_from(plain: Plain) -> PartitionSet:
     """The set of `parts_to`."""
     return PartitionSet(*_lifted_from(plain, _ranges)) if isinstance(plain, Mapping) else PartitionSet(_ranges(plain))
+
+
+def flat_to(parts: PartitionSet) -> Plain:
+    """A set of time as starts and ends, which cost a half of pairs; any other as `parts_to` has it."""
+    return parts_to(parts) if parts.apart or parts.is_everything else [parts.time.starts, parts.time.ends]
+
+
+def flat_from(flat: Plain) -> PartitionSet:
+    """The set of `flat_to`."""
+    if isinstance(flat, list):  # of a journal's million events each
+        return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
+    return parts_from(flat)
 
 
 def marks_to(marks: StampedPartitions) -> Plain:
@@ -82,3 +96,39 @@ def _lifted_from(plain: Mapping[str, Any], value: Callable[[Numbers | None], Val
     groups = [(value(group["time"]), group["segments"]) for group in plain["apart"]]
     apart = [(tuple(segment), time) for time, segments in groups for segment in segments]
     return value(plain["time"]), tuple(sorted(apart, key=itemgetter(0)))
+
+
+# --------------------------------------------------------------------------- values that hold sets
+
+
+def to_plain(value: object) -> Any:  # noqa: ANN401  as JSON has it
+    """A frozen value, or what holds some, as JSON; `from_plain` reads it back. What has its default is left out."""
+    return msgspec.to_builtins(value, enc_hook=_written)
+
+
+def from_plain(plain: object, kind: type[Value]) -> Value:
+    """The value of `to_plain`.
+
+    Raises:
+        msgspec.ValidationError: It is no such value.
+    """
+    return msgspec.convert(plain, kind, dec_hook=_read)
+
+
+def _written(value: object) -> object:
+    match value:
+        case PartitionSet():
+            return parts_to(value)
+        case StampedPartitions():
+            return marks_to(value)
+        case Mapping():
+            return dict(value)
+        case Sequence():
+            return list(value)
+    raise TypeError(f"values of {type(value).__name__} are not stored")
+
+
+def _read(kind: type, plain: Any) -> object:  # noqa: ANN401  as JSON has it
+    if isinstance(plain, LiftedValue):
+        return plain
+    return parts_from(plain) if kind is PartitionSet else marks_from(plain)

@@ -25,7 +25,7 @@ WHOLE: Final = "\x00"
 """In place of the segments of an open dimension of which none is known yet: all of it, whatever its segments are."""
 
 
-@frozen
+@frozen(array_like=True)
 class SegmentPartition:
     """One dimension of segments.
 

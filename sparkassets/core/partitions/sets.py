@@ -7,11 +7,20 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache, reduce
 from operator import and_, or_, sub
 
-from sparkassets.core.partitions.lifting import Alone, Apart, Lifted, Segment, combined, from_mapping, mapped, value_at
+from sparkassets.core.partitions.lifting import (
+    Alone,
+    Apart,
+    Lifted,
+    LiftedValue,
+    Segment,
+    combined,
+    from_mapping,
+    mapped,
+    value_at,
+)
 from sparkassets.core.partitions.nearby import Distinct, Nearby
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.remembered import MANY, Same
-from sparkassets.frozen import frozen
 
 _ALWAYS = RangeSet.always()
 _FUTURE = _ALWAYS.last
@@ -19,8 +28,7 @@ _FEW = 3
 """So many sets are united one by one: they are mostly the same, or one holds the others."""
 
 
-@frozen
-class PartitionSet:
+class PartitionSet(LiftedValue[RangeSet]):
     """A set of partitions: a function from a tuple of segments to time, the same for all but finitely many tuples.
 
     Time alone is the same for all tuples; the whole of an asset is always, for all of them (`EVERYTHING`). Closed under
@@ -31,8 +39,9 @@ class PartitionSet:
         apart: Tuples with another time, and that; ascending, so that equal sets are equal values.
     """
 
-    time: RangeSet = RangeSet()
-    apart: tuple[tuple[Segment, RangeSet], ...] = ()
+    __slots__ = ()
+
+    EMPTY = RangeSet()
 
     @classmethod
     def span(cls, start: int, end: int) -> PartitionSet:

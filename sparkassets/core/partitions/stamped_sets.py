@@ -6,15 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sparkassets.core.partitions.growing import GrowingStamps
-from sparkassets.core.partitions.lifting import Alone, Segment, combined, mapped, value_at
+from sparkassets.core.partitions.lifting import Alone, LiftedValue, Segment, combined, mapped, value_at
 from sparkassets.core.partitions.ranges import RangeSet
 from sparkassets.core.partitions.sets import PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
-from sparkassets.frozen import frozen
 
 
-@frozen
-class StampedPartitions:
+class StampedPartitions(LiftedValue[StampedRanges]):
     """A function from a tuple of segments to stamped time, the same for all but finitely many tuples.
 
     Attributes:
@@ -22,8 +20,9 @@ class StampedPartitions:
         apart: Tuples with other stamped time, and that; ascending, so that equal functions are equal values.
     """
 
-    time: StampedRanges = StampedRanges()
-    apart: tuple[tuple[Segment, StampedRanges], ...] = ()
+    __slots__ = ()
+
+    EMPTY = StampedRanges()
 
     def overlay(self, parts: PartitionSet, stamp: int) -> StampedPartitions:
         """With ``parts`` stamped too; where both are, the greater stamp stays.

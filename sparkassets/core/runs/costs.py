@@ -21,7 +21,7 @@ class Volume:
     unknown: str = ""
 
 
-@frozen
+@frozen(array_like=True)
 class RunCost:
     """What one run took.
 

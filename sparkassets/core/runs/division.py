@@ -28,7 +28,7 @@ def budget(blocks: int, *, retries: int) -> int:
     return 2 * levels * (1 + retries) if retries else 0
 
 
-@frozen
+@frozen(array_like=True)
 class Division:
     """What is known of one part of a division.
 

@@ -10,8 +10,6 @@ from sparkassets.core.timetables.ticking import TickTimetable
 class Continuous(TickTimetable):
     """No slots: there is always a run due between ``start`` and ``end``."""
 
-    __slots__ = ()
-
 
 def continuous(text: str, *, timezone: str, start: int | None, end: int | None) -> Continuous:
     """The timetable of ``@continuous``.

@@ -10,8 +10,6 @@ from sparkassets.core.timetables.ticking import TickTimetable
 class Once(TickTimetable):
     """One slot at ``start``; without a start there is no slot, as the run may be at any time."""
 
-    __slots__ = ()
-
 
 def once(text: str, *, timezone: str, start: int | None, end: int | None) -> Once:
     """The timetable of ``@once``.

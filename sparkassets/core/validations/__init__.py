@@ -34,8 +34,6 @@ from sparkassets.core.validations.figures import (
 )
 from sparkassets.core.validations.judge import judge
 from sparkassets.core.validations.plain import (
-    counts_from,
-    counts_to,
     judgement_from,
     judgement_to,
     verdicts_from,
@@ -70,8 +68,6 @@ __all__ = [
     "Tally",
     "Unique",
     "Verdict",
-    "counts_from",
-    "counts_to",
     "digest_of",
     "few_tallies",
     "judge",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from decimal import Decimal
+from typing import Literal
 
 from sparkassets.core.instants import Duration
 from sparkassets.frozen import frozen
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 Scope = Literal["row", "block", "run"]
 """Of what a check tells that it is bad: of rows, which are counted by block, of a block, or of all blocks of a run."""

@@ -26,7 +26,7 @@ MASKED: Final = "•••"
 """Stands for the values of columns that are not to be shown."""
 
 
-@frozen
+@frozen(array_like=True)
 class Tally:
     """What was measured of one block by one rule; of a rule over the whole run, of all its blocks.
 
@@ -46,7 +46,7 @@ class Tally:
     samples: tuple[Sample, ...] = ()
 
 
-@frozen
+@frozen(array_like=True)
 class Counted:
     """How many rows a block had that was published, as one rule counts them; of a rule over a run, all its blocks."""
 

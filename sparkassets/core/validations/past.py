@@ -5,14 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from decimal import Decimal
 
 from sparkassets.core.partitions import PartitionSet, Segment
 from sparkassets.core.validations.checks import Change
 from sparkassets.core.validations.figures import Counted
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 
 class History:

@@ -1,87 +1,42 @@
-"""Verdicts and judgements as JSON, and back: in the marker of a commit and in the journal."""
+"""Judgements as JSON, and back, in the marker of a commit; the journal has their verdicts likewise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparkassets.core.partitions.plain import parts_from, parts_to
-from sparkassets.core.validations.figures import Counted, Judgement, Tally, Verdict
+from sparkassets.core.partitions.plain import from_plain, parts_to, to_plain
+from sparkassets.core.validations.figures import Judgement, Verdict
 
 
 def verdicts_to(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """JSON that `verdicts_from` reads back; what is empty is left out."""
-    return [_verdict_to(each) for each in verdicts]
+    return [to_plain(each) for each in verdicts]
 
 
 def verdicts_from(plain: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
     """The verdicts of `verdicts_to`."""
-    return tuple(
-        Verdict(
-            rule=each["rule"],
-            severity=each["severity"],
-            outcome=each["outcome"],
-            blocks=parts_from(each["blocks"]),
-            checked=each.get("checked", 0),
-            failing=each.get("failing", 0),
-            observed=each.get("observed", ""),
-            samples=tuple(each.get("samples", ())),
-            outlet=each.get("outlet", ""),
-            inlet=each.get("inlet", ""),
-            by_block=tuple(_tally_from(each["rule"], told) for told in each.get("by_block", ())),
-        )
-        for each in plain
-    )
-
-
-def counts_to(counts: Mapping[str, Sequence[Counted]]) -> dict[str, list[Any]]:
-    """JSON that `counts_from` reads back."""
-    return {rule: [[parts_to(each.block), each.rows] for each in some] for rule, some in counts.items()}
-
-
-def counts_from(plain: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Counted, ...]]:
-    """The counts of `counts_to`."""
-    return {rule: tuple(Counted(parts_from(block), rows) for block, rows in some) for rule, some in plain.items()}
+    return tuple(from_plain(each, Verdict) for each in with_rules(plain))
 
 
 def judgement_to(judgement: Judgement) -> dict[str, Any]:
     """JSON that `judgement_from` reads back: ``withheld``, ``verdicts`` and, where any are kept, ``counts``."""
-    told = {"withheld": parts_to(judgement.withheld), "verdicts": verdicts_to(judgement.verdicts)}
-    return {**told, **({"counts": counts_to(judgement.counts)} if judgement.counts else {})}
+    return {"withheld": parts_to(judgement.withheld), "verdicts": [], **to_plain(judgement)}
 
 
 def judgement_from(plain: Mapping[str, Any]) -> Judgement | None:
     """The judgement that is among the measures of a commit; None where nothing was judged."""
     if "withheld" not in plain:
         return None
-    counts = counts_from(plain.get("counts", {}))
-    return Judgement(parts_from(plain["withheld"]), verdicts_from(plain["verdicts"]), counts)
+    return from_plain({**plain, "verdicts": with_rules(plain["verdicts"])}, Judgement)
 
 
-def _tally_to(tally: Tally) -> list[Any]:
-    samples = [dict(sample) for sample in tally.samples]
-    return [parts_to(tally.block), tally.checked, tally.failing, tally.observed, samples]
+def with_rules(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The JSON of verdicts, some of them of a time when what was measured of blocks did not tell the rule."""
+    return [
+        {**each, "by_block": [_with_rule(each["rule"], told) for told in each.get("by_block", ())]} for each in verdicts
+    ]
 
 
-def _tally_from(rule: str, plain: Sequence[Any]) -> Tally:
-    block, checked, failing, observed, samples = plain
-    return Tally(rule, parts_from(block), checked, failing, observed, tuple(samples))
-
-
-def _verdict_to(verdict: Verdict) -> dict[str, Any]:
-    more = {
-        "checked": verdict.checked,
-        "failing": verdict.failing,
-        "observed": verdict.observed,
-        "samples": [dict(sample) for sample in verdict.samples],
-        "outlet": verdict.outlet,
-        "inlet": verdict.inlet,
-        "by_block": [_tally_to(each) for each in verdict.by_block],
-    }
-    return {
-        "rule": verdict.rule,
-        "severity": verdict.severity,
-        "outcome": verdict.outcome,
-        "blocks": parts_to(verdict.blocks),
-        **{key: value for key, value in more.items() if value},
-    }
+def _with_rule(rule: str, told: list[Any]) -> list[Any]:
+    return told if isinstance(told[0], str) else [rule, *told]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from decimal import Decimal
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from sparkassets.core.validations.checks import Check, RowCount, Unique
 from sparkassets.errors import Location
 from sparkassets.frozen import frozen
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 Severity = Literal["fail", "warn", "drop", "quarantine"]
 """What becomes of what fails: the block is withheld, it is told and published, or the rows are taken out or away."""

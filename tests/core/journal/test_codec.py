@@ -1,7 +1,5 @@
 """What a driver folds of its own is what any other reads in the store."""
 
-import json
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given, settings
@@ -287,9 +285,3 @@ def test_what_people_ask_of_segments_is_in_the_columns(entry, seq):
     assert RangeSet(row.starts, row.ends) == (any_time if any_time != RangeSet.always() else RangeSet())
     assert (row.segment is not None) == (not parts.time and len(parts.apart) == 1)
     assert row.segment in (None, *(",".join(segment) for segment in segmented.NAMED))
-
-
-@given(ENTRIES.filter(lambda entry: "apart=((" not in repr(entry)), numbers)
-def test_format_2_had_the_same_but_for_segments(entry, seq):
-    row = to_row(Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
-    assert from_row(replace(row, body=json.dumps({**json.loads(row.body), "v": 2}))).entry == entry

@@ -1,7 +1,9 @@
 """What an older version of sparkassets stored is read on: it folds to what it meant then, and the assets go on from it.
 
 `journal_format_1.json` was written by the code of format 1: the rows of a journal, the snapshot as of one of them, the
-state that this came to, and what was due and why. It is never written anew.
+state that this came to, and what was due and why. `journal_format_3.json` was written by the code of format 3, and has
+besides of each kind of entry and of rows of the snapshot some that differ in what they hold, each with its value; what
+is empty is left out of states and values. None is ever written anew.
 """
 
 import json
@@ -13,20 +15,23 @@ from typing import Any
 import pytest
 
 from sparkassets.core.instants import Duration, parse_instant
-from sparkassets.core.journal.codec import decode, encode, from_row
+from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, StampedPartitions, WindowMapping
-from sparkassets.core.partitions.plain import parts_to
+from sparkassets.core.partitions.plain import marks_to, parts_to
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
 from sparkassets.core.writes import Append
 from tests.builders import Story, asset, at, project, source, timed
+from tests.core.journal.test_codec import PROJECT as SEGMENTS
 
-STORED = json.loads((Path(__file__).parents[2] / "vectors" / "journal_format_1.json").read_text())
+VECTORS = Path(__file__).parents[2] / "vectors"
+STORED = json.loads((VECTORS / "journal_format_1.json").read_text(encoding="utf-8"))
+STORED_3 = json.loads((VECTORS / "journal_format_3.json").read_text(encoding="utf-8"))
 PROJECT = project(
     source("s"),
     source("d", by=None),
@@ -99,7 +104,7 @@ def plain(value: Any) -> Any:
     """The value as JSON; specs are compared on their own."""
     match value:
         case PartitionSet() | StampedPartitions():
-            return parts_to(value) if isinstance(value, PartitionSet) else [list(item) for item in value.time.items()]
+            return parts_to(value) if isinstance(value, PartitionSet) else marks_to(value)
         case Mapping():
             return {str(key): plain(each) for key, each in value.items()}
         case list() | tuple() | Recent():
@@ -218,3 +223,69 @@ class TestFormat1:
         written = decode(encode(story.state), journal_id=STORED["journal_id"])
         assert written == replace(story.state, consumers=written.consumers, keepers=written.keepers)
         assert story.state.assets["weeks"].coverage
+
+
+def without_empty(value: Any) -> Any:
+    """JSON without what is empty; that of sets of partitions too, which are everything where they are null."""
+    if isinstance(value, Mapping):
+        return {
+            key: without_empty(each) for key, each in value.items() if each not in ([], {}, "") and each is not False
+        }
+    return [without_empty(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def told_by(value: Any) -> Any:
+    return without_empty(json.loads(json.dumps(plain_with_specs(value))))
+
+
+def plain_with_specs(value: Any) -> Any:
+    if is_dataclass(value):
+        return {each.name: plain_with_specs(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain_with_specs(each) for key, each in value.items()}
+    return [plain_with_specs(each) for each in value] if isinstance(value, list | tuple | Recent) else plain(value)
+
+
+def entries_of_3() -> State:
+    return fold(State(STORED_3["journal_id"]), map(from_row, rows(STORED_3["rows"])), commit=STORED_3["commit"])
+
+
+def snapshot_of_3() -> State:
+    state = decode(snapshot(STORED_3["snapshot"]), journal_id=STORED_3["journal_id"])
+    tail = [row for row in rows(STORED_3["rows"]) if row.seq > state.seq]
+    assert 10 < len(tail) < len(STORED_3["rows"]) - 10
+    return fold(state, map(from_row, tail), commit=STORED_3["commit"])
+
+
+@pytest.mark.parametrize("read", [entries_of_3, snapshot_of_3])
+class TestFormat3:
+    def test_it_means_what_it_meant(self, read):
+        told = told_by(read())
+        told["consumers"] = {uri: sorted(pairs) for uri, pairs in told["consumers"].items()}
+        assert told == STORED_3["state"]
+
+    def test_it_is_planned_as_it_was_goes_on_and_comes_to_rest(self, read):
+        story = Story(SEGMENTS)
+        story.state, story.rows, story.entries = read(), [], []
+        runs = story.plan(invocation="five").runs
+        assert [[run.asset, story.keys(run.asset, run.blocks), run.reason] for run in runs] == STORED_3["plan"]["runs"]
+        gone = [claim.token for known in story.state.assets.values() for claim in known.chain]
+        while runs := story.plan(invocation="five", gone=gone).runs:
+            assert len(story.rows) < 200, "never idle"
+            story.succeed(runs[0].asset, story.claim(runs[0]))
+        written = decode(encode(story.state), journal_id=STORED_3["journal_id"])
+        assert written == replace(story.state, consumers=written.consumers, keepers=written.keepers)
+
+
+@pytest.mark.parametrize("stored", STORED_3["samples"], ids=lambda each: each["row"].get("kind", "snapshot"))
+def test_all_that_format_3_had_is_read_as_it_was_meant(stored):
+    if "kind" in stored["row"]:
+        (row,) = rows([stored["row"]])
+        numbered = from_row(row)
+        assert told_by(numbered.entry) == stored["value"]
+        assert from_row(to_row(numbered)) == numbered
+    else:
+        state = decode(snapshot([stored["row"]]), journal_id="j")
+        (known,) = [*state.assets.values(), *state.datasets.values()]
+        assert told_by(known) == stored["value"]
+        assert decode(encode(state), journal_id="j") == state

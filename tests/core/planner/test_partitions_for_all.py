@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.core.journal.codec.specs import spec_from, spec_to
+from sparkassets.core.journal.codec.values import spec_from, spec_to
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.runtime.work import Tick
 from sparkassets.state.memory import MemoryStore

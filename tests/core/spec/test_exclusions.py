@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from sparkassets.core.journal.codec.specs import spec_from, spec_to
+from sparkassets.core.journal.codec.values import spec_from, spec_to
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.partitions import RangeSet
 from tests.core.spec.in_memory import compiled, errors_of, one
@@ -34,7 +34,7 @@ def test_it_is_recorded_and_read_back():
     project = compiled({"a.yml": text, "a.sql": SQL})
     spec = fold_spec(project.assets["a"], project)
     assert spec_from(spec_to(spec)) == spec
-    assert spec_to(spec)["partition"]["exclude"] == "* * * * SAT,SUN; 2025-12-24"
+    assert spec_to(spec)["partitioning"]["time"]["exclude"] == "* * * * SAT,SUN; 2025-12-24"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.journal.codec.specs import spec_from, spec_to
+from sparkassets.core.journal.codec.values import spec_from, spec_to
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.partitions import UNPARTITIONED, TimePartition
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
@@ -30,8 +30,8 @@ def test_what_they_become(written, expected):
 
 def test_a_plain_partition_is_kept_as_ever():
     project = compiled({"a.yml": "asset: a\npartition: {by: day, column: at}", "a.sql": SQL})
-    told = spec_to(fold_spec(project.assets["a"], project))["partition"]
-    assert told == {"by": "day", "timezone": "UTC", "column": "at", "start": None, "end": None}
+    told = spec_to(fold_spec(project.assets["a"], project))["partitioning"]["time"]
+    assert told == {"by": "day", "timezone": "UTC", "column": "at"}
 
 
 @pytest.mark.parametrize(

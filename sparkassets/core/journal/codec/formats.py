@@ -2,52 +2,63 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 
-FORMAT = 3
+FORMAT = 4
 """Version of the state's format; a state with a higher one is refused."""
 
+Row = JournalRow | SnapshotRow
+Body = dict[str, Any]
 
-def _from_1(kind: str, body: dict[str, Any]) -> dict[str, Any]:
+
+def _from_1(kind: str, body: Body, _: Row) -> Body:
     from sparkassets.core.journal.codec.from_1 import upgraded  # where there is something of that age
 
     return upgraded(kind, body)
 
 
-def _from_2(_: str, body: dict[str, Any]) -> dict[str, Any]:
+def _from_2(_kind: str, body: Body, _: Row) -> Body:
     return body  # it had no segments; time alone is told as it was
 
 
-_UPGRADES: Mapping[int, Callable[[str, dict[str, Any]], dict[str, Any]]] = {1: _from_1, 2: _from_2}
+def _from_3(kind: str, body: Body, row: Row) -> Body:
+    from sparkassets.core.journal.codec.from_3 import upgraded  # likewise
+
+    return upgraded(kind, body, row)
+
+
+_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {1: _from_1, 2: _from_2, 3: _from_3}
 """From a format to the next: the body of that kind, as the next one has it."""
 
 
 def body_to(value: Mapping[str, Any]) -> str:
     """A JSON object with the format's number."""
-    return json.dumps({"v": FORMAT, **value}, sort_keys=True, ensure_ascii=False)
+    return msgspec.json.encode({"v": FORMAT, **value}, order="sorted").decode()
 
 
-def body_from(text: str, kind: str, *, what: str) -> dict[str, Any]:
+def body_from(row: Row, kind: str, *, what: str) -> Body:
     """The JSON object of `body_to`, whatever format it was written in.
 
     Args:
-        text: JSON.
+        row: Has it as its body.
         kind: Of the journal's entry; ``asset`` or ``dataset`` in a snapshot.
         what: Has the format, for the message.
 
     Raises:
         StateError: The format is newer than this code.
     """
-    body: dict[str, Any] = json.loads(text)
+    body: Body = msgspec.json.decode(row.body)
     version = body.pop("v")
     if version > FORMAT:
         raise StateError(
             f"{what} has format {version}, this version of sparkassets reads up to {FORMAT}", hint="upgrade sparkassets"
         )
     for number in range(version, FORMAT):
-        body = _UPGRADES[number](kind, body)
+        body = _UPGRADES[number](kind, body, row)
     return body

@@ -9,58 +9,19 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.instants import instant
-from sparkassets.core.journal.additions import Additions
-from sparkassets.core.journal.codec import iterations, marks, withheld
+import msgspec
+
 from sparkassets.core.journal.codec.formats import body_from, body_to
-from sparkassets.core.journal.codec.found import commits_from, commits_to
-from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.journal.codec.runs import claim_from, claim_to
-from sparkassets.core.journal.codec.specs import (
-    definition_from,
-    definition_to,
-    partitioning_from,
-    partitioning_to,
-    spec_from,
-    spec_to,
-)
-from sparkassets.core.journal.codec.values import (
-    columns_from,
-    columns_to,
-    extra_to,
-    flat_from,
-    flat_to,
-    interval_from,
-    segments_to,
-)
-from sparkassets.core.journal.questions import Question
+from sparkassets.core.journal.codec.rows import SnapshotRow
+from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, told_parts, unbound
 from sparkassets.core.journal.recent import Pack, Recent
-from sparkassets.core.journal.requests import RedoRequest
-from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.journal.state import (
-    AssetState,
-    ClaimState,
-    DatasetState,
-    EventRef,
-    FailedBlocks,
-    FormerPartitions,
-    Instance,
-    LastRun,
-    LastSkip,
-    LearnedKeys,
-    Loss,
-    Made,
-    State,
-)
-from sparkassets.core.journal.taken import Taken
-from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.partitions.plain import Plain, marks_from, marks_to, parts_from, parts_to
-from sparkassets.core.runs import Division, RunCost
-from sparkassets.core.validations import verdicts_from, verdicts_to
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, Made, State
+from sparkassets.core.partitions import StampedPartitions
+from sparkassets.core.partitions.plain import flat_from, flat_to, from_plain, to_plain
 from sparkassets.errors import StateError
 
 
@@ -84,12 +45,12 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
     for row in rows:
         seq, commit = row.seq, row.commit
         try:
-            body = body_from(row.body, "dataset" if row.asset is None else "asset", what="the snapshot")
+            body = body_from(row, "dataset" if row.asset is None else "asset", what="the snapshot")
             if row.asset is not None:
                 assets[row.asset] = _asset(row.asset, row, body)
             else:
                 datasets[row.uri or ""] = _dataset(row.uri or "", row, body)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, msgspec.MsgspecError) as error:
             raise _damaged(row.asset or row.uri, error) from error
     known = sorted(assets.values(), key=lambda each: each.name)
     return State(journal_id, seq, commit, assets, datasets, _consumers(known), _keepers(known))
@@ -122,6 +83,10 @@ def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
     stale = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.together().items()]
     columns = list(zip(*stale, strict=True)) or [(), (), (), ()]
+    body = to_plain(replace(asset, spec=unbound(asset.spec), stale=_apart(asset.stale)))
+    body = {name: value for name, value in body.items() if name not in _IN_COLUMNS}
+    if asset.made:
+        body["made"] = [_briefly(told, made, asset) for told, made in zip(body["made"], asset.made, strict=True)]
     return SnapshotRow(
         asset=asset.name,
         uri=asset.spec.uri,
@@ -134,323 +99,66 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
         stale_seqs=tuple(columns[3]),
         watermarks=extra_to(asset.watermarks),
         cursor=extra_to(asset.position),
-        body=body_to(
-            {
-                "spec": spec_to(asset.spec),
-                "made": [_made_to(made, asset) for made in asset.made],
-                **_blocks_to(asset),
-                **_used_to(asset),
-                **_runs_to(asset),
-            }
-        ),
+        body=body_to(body | (beside_columns(asset.coverage) if asset.coverage else {})),
     )
 
 
-def _asset(name: str, row: SnapshotRow, body: Mapping[str, Any]) -> AssetState:
-    ranges: dict[str, list[tuple[int, int, int]]] = {}
-    for inlet, start, end, seq in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
-        ranges.setdefault(inlet, []).append((start, end, seq))
-    stale: dict[str, Plain] = {**ranges, **body.get("stale", {})}
-    spec, coverage = spec_from(body["spec"]), columns_from(row, body)
-    return AssetState(
-        name=name,
-        spec=spec,
-        coverage=coverage,
-        made=tuple(_made_from(made, spec, coverage) for made in body.get("made", ())),
-        stale={inlet: marks_from(items) for inlet, items in stale.items()},
-        watermarks=json.loads(row.watermarks),
-        position=json.loads(row.cursor),
-        **_blocks_from(body),
-        **_used_from(body),
-        **_runs_from(name, body),
-    )
+_IN_COLUMNS = {"name", "coverage", "watermarks", "position"}
+"""The attributes of an asset that columns of its row have."""
 
 
-def _made_to(made: Made, asset: AssetState) -> list[Any]:
-    """What a definition made; that of the spec is told there, and all that is there in one word."""
-    told = None if made.definition == asset.spec.definition else definition_to(made.definition)
+def _apart(stale: Mapping[str, StampedPartitions]) -> dict[str, StampedPartitions]:
+    """What columns do not tell: which segments."""
+    return {inlet: stamped for inlet, stamped in stale.items() if stamped.apart}
+
+
+def _asset(name: str, row: SnapshotRow, body: dict[str, Any]) -> AssetState:
+    stale: dict[str, Any] = {}
+    for inlet, *item in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
+        stale.setdefault(inlet, []).append(item)
+    parts = told_parts(row, body, "coverage")
+    columns = {"name": name, "watermarks": json.loads(row.watermarks), "position": json.loads(row.cursor), **parts}
+    made = [_wholly(told, body["spec"], parts.get("coverage", [])) for told in body.get("made", ())]
+    known = from_plain({**body, **columns, "stale": {**stale, **body.get("stale", {})}, "made": made}, AssetState)
+    return replace(known, spec=bound(known.spec))
+
+
+def _briefly(told: list[Any], made: Made, asset: AssetState) -> list[Any]:
+    """What a definition made: the asset's own is told with its spec, and all that is there in one word."""
+    definition, since, blocks, *rest = told
+    same = made.definition == asset.spec.definition
     whole = bool(made.blocks) and made.blocks == asset.coverage
-    return [told, made.since, _ALL if whole else parts_to(made.blocks), made.run, made.at]
+    return [None if same else definition, since, _ALL if whole else blocks, *rest]
 
 
-def _made_from(told: Sequence[Any], spec: FoldSpec, coverage: PartitionSet) -> Made:
-    definition, since, blocks, run, at = told
-    known = definition_from(definition) if definition is not None else spec.definition
-    return Made(known or Definition(""), since, coverage if blocks == _ALL else parts_from(blocks), run, at)
+def _wholly(told: list[Any], spec: Mapping[str, Any], coverage: object) -> list[Any]:
+    """What `_briefly` has put briefly."""
+    definition, since, blocks, *rest = told
+    return [definition or spec["definition"], since, coverage if blocks == _ALL else blocks, *rest]
 
 
 _ALL = "all"
 
 
-_SKIP = ("run", "seq", "at", "reason", "invocation")
-"""The attributes of `LastSkip`, in order."""
-
-
-def _blocks_to(asset: AssetState) -> dict[str, Any]:
-    """What of its blocks is kept, owed, lost or changed, and how far its table's log is known."""
-    return {
-        "stale": {inlet: marks_to(stale) for inlet, stale in asset.stale.items() if stale.apart},
-        "kept": {inlet: marks_to(kept) for inlet, kept in asset.kept.items()},
-        **segments_to(asset.coverage),
-        "owed": parts_to(asset.owed),
-        "gaps": parts_to(asset.gaps),
-        "loss": _loss_to(asset.loss) if asset.loss else None,
-        **({"former": _former_to(asset.former)} if asset.former is not None else {}),
-        "foreign": commits_to(asset.foreign),
-        "withheld": withheld.records_to(asset.withheld),
-        **({"skip": [getattr(asset.skip, name) for name in _SKIP]} if asset.skip else {}),
-        "table_id": asset.table_id,
-        "version": asset.version,
-        "seen": asset.seen,
-        "mark": asset.mark,
-    }
-
-
-def _blocks_from(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "kept": {inlet: marks_from(items) for inlet, items in body["kept"].items()},
-        "owed": parts_from(body["owed"]),
-        "gaps": parts_from(body["gaps"]),
-        "loss": _loss_from(body["loss"]) if body["loss"] else None,
-        "former": _former_from(body["former"]) if "former" in body else None,
-        "foreign": commits_from(body["foreign"]),
-        "withheld": withheld.records_from(body.get("withheld", ())),
-        "skip": LastSkip(*body["skip"]) if "skip" in body else None,
-        **{name: body[name] for name in ("table_id", "version", "seen", "mark")},
-    }
-
-
-def _former_to(former: FormerPartitions) -> list[Any]:
-    return [partitioning_to(former.partitioning), parts_to(former.coverage), former.seq]
-
-
-def _former_from(told: Sequence[Any]) -> FormerPartitions:
-    partitioning, coverage, seq = told
-    return FormerPartitions(partitioning_from(partitioning), parts_from(coverage), seq)
-
-
-def _used_to(asset: AssetState) -> dict[str, Any]:
-    """What it has used of events and ticks."""
-    return {
-        "consumed": dict(asset.consumed),
-        "partly": {uri: [[seq, parts_to(parts)] for seq, parts in items] for uri, items in asset.partly.items()},
-        "parted": dict(asset.parted),
-        "cursor": asset.cursor,
-        "ticks": dict(asset.ticks),
-        "columns": dict(asset.columns),
-        **({"instance_marks": marks.instances_to(asset.instance_marks)} if asset.instance_marks else {}),
-    }
-
-
-def _used_from(body: Mapping[str, Any]) -> dict[str, Any]:
-    partly = body["partly"].items()
-    return {
-        "consumed": body["consumed"],
-        "partly": {uri: tuple((seq, parts_from(parts)) for seq, parts in items) for uri, items in partly},
-        "parted": body["parted"],
-        "cursor": interval_from(body["cursor"]),
-        "ticks": body["ticks"],
-        "columns": body.get("columns", {}),
-        "instance_marks": marks.instances_from(body.get("instance_marks", ())),
-    }
-
-
-def _runs_to(asset: AssetState) -> dict[str, Any]:
-    """Its runs: those that are not settled, that failed, and the newest."""
-    return {
-        "done": asset.done,
-        "chain": [_link_to(link) for link in asset.chain],
-        "failed": [_failed_to(item) for item in asset.failed],
-        "last": _last_to(asset.last) if asset.last else None,
-        "instances": [_instance_to(each) for each in asset.instances],
-        "paused": asset.paused,
-        "placed": asset.placed,
-        "late": asset.late,
-        "redo": [_redo_to(each) for each in asset.redo],
-        "costs": [[each.blocks, each.seconds, each.rows] for each in asset.costs],
-        "marks": marks.marks_to(asset.marks),
-        "taken": _taken_to(asset.taken),
-        **_rare_to(asset),
-    }
-
-
-def _instance_to(instance: Instance) -> list[Any]:
-    plain = [instance.start, instance.end, instance.seq, instance.table_id, instance.version]
-    return [*plain, True] if instance.skipped else plain
-
-
-def _rare_to(asset: AssetState) -> dict[str, Any]:
-    """What few assets have: iterations, segments that are known, and those that runs added."""
-    found = {
-        "iterations": iterations.iterations_to(asset.iterations) if asset.iterations else None,
-        "keys": {name: [each.known, each.removed] for name, each in asset.keys.items()},
-        "additions": _additions_to(asset.additions) if asset.additions else None,
-    }
-    return {key: value for key, value in found.items() if value}
-
-
-def _runs_from(name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "chain": tuple(_link_from(name, link) for link in body["chain"]),
-        "failed": tuple(_failed_from(item) for item in body["failed"]),
-        "last": _last_from(body["last"]) if body["last"] else None,
-        "instances": tuple(Instance(*each) for each in body["instances"]),
-        "redo": tuple(_redo_from(each) for each in body.get("redo", ())),
-        "costs": tuple(RunCost(*each) for each in body.get("costs", ())),
-        **{key: body[key] for key in ("done", "paused", "placed")},
-        "late": body.get("late", 0),
-        "marks": marks.marks_from(body.get("marks", ())),
-        "iterations": iterations.iterations_from(body.get("iterations", ())),
-        "taken": _taken_from(body.get("taken", ())),
-        "keys": {name: LearnedKeys(*map(tuple, each)) for name, each in body.get("keys", {}).items()},
-        "additions": _additions_from(body["additions"]) if "additions" in body else Additions(),
-    }
-
-
-def _additions_to(additions: Additions) -> list[Any]:
-    return [parts_to(additions.due), parts_to(additions.further), additions.invocation]
-
-
-def _additions_from(told: Sequence[Any]) -> Additions:
-    due, further, invocation = told
-    return Additions(parts_from(due), parts_from(further), invocation)
-
-
-def _taken_to(taken: Sequence[Taken]) -> list[Any]:
-    return [[each.journal_id, each.seq, parts_to(each.blocks)] for each in taken]
-
-
-def _taken_from(taken: Sequence[Sequence[Any]]) -> tuple[Taken, ...]:
-    return tuple(Taken(journal_id, seq, parts_from(blocks)) for journal_id, seq, blocks in taken)
-
-
-def _redo_to(request: RedoRequest) -> list[Any]:
-    asked, left = parts_to(request.asked), parts_to(request.left)
-    return [request.seq, request.at, asked, left, request.newest_first, request.limited]
-
-
-def _redo_from(request: Sequence[Any]) -> RedoRequest:
-    seq, at, asked, left, newest_first, limited = request
-    return RedoRequest(seq, at, parts_from(asked), parts_from(left), newest_first, limited)
-
-
 def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
+    body = {name: getattr(dataset, name) for name in ("seq", "at", "touched", "gone", "confirmed")}
+    body = to_plain(body) | _recent_to(dataset.recent)
+    if dataset.coverage:
+        body |= beside_columns(dataset.coverage)
     return SnapshotRow(
         asset=None,
         uri=dataset.uri,
         seq=state.seq,
         commit=state.commit,
         **columns_to(dataset.coverage),
-        body=body_to(
-            {
-                "seq": dataset.seq,
-                "at": dataset.at,
-                **_recent_to(dataset.recent),
-                "touched": marks_to(dataset.touched),
-                "gone": parts_to(dataset.gone),
-                "confirmed": dataset.confirmed,
-                **segments_to(dataset.coverage),
-            }
-        ),
+        body=body_to(body),
     )
 
 
-def _dataset(uri: str, row: SnapshotRow, body: Mapping[str, Any]) -> DatasetState:
-    return DatasetState(
-        uri,
-        columns_from(row, body),
-        body["seq"],
-        body["at"],
-        _recent_from(uri, body),
-        marks_from(body["touched"]),
-        parts_from(body["gone"]),
-        body.get("confirmed", 0),
-    )
-
-
-def _last_to(last: LastRun) -> list[Any]:
-    same: list[Any] = [last.unchanged] if last.unchanged or last.verdicts else []
-    same += [verdicts_to(last.verdicts)] if last.verdicts else []
-    return [last.run, last.seq, last.at, last.rows, last.interval, last.invocation, last.planned, *same]
-
-
-def _last_from(last: Sequence[Any]) -> LastRun:
-    run, seq, at, rows, interval, invocation, planned, *same = last
-    unchanged, verdicts = (*same, None, None)[:2]
-    told = verdicts_from(verdicts or ())
-    head = (run, seq, at, rows, interval_from(interval), invocation, planned)
-    return LastRun(*head, tuple(unchanged) if unchanged else None, told)
-
-
-def _loss_to(loss: Loss) -> list[Any]:
-    return [parts_to(loss.blocks), loss.reason, loss.seq, loss.stuck]
-
-
-def _loss_from(loss: Sequence[Any]) -> Loss:
-    blocks, reason, seq, stuck = loss
-    return Loss(parts_from(blocks), reason, seq, stuck)
-
-
-def _link_to(link: ClaimState) -> dict[str, Any]:
-    columns = claim_to(link.entry)
-    return {
-        "token": link.token,
-        "run": link.entry.run,
-        "at": link.at,
-        "driver": link.driver,
-        "renewed": link.renewed,
-        "status": link.status,
-        "starts": columns.get("starts", ()),
-        "ends": columns.get("ends", ()),
-        "claim": columns["body"],
-        **({"asks": _question_to(link.asks)} if link.asks is not None else {}),
-        **({"proved": link.proved} if link.proved else {}),
-    }
-
-
-def _link_from(asset: str, link: Mapping[str, Any]) -> ClaimState:
-    row = JournalRow(
-        seq=link["token"],
-        at=instant(link["at"]),
-        driver=link["driver"],
-        kind="claim",
-        asset=asset,
-        run=link["run"],
-        starts=tuple(link["starts"]),
-        ends=tuple(link["ends"]),
-    )
-    entry = claim_from(row, link["claim"])
-    asks = _question_from(link["asks"]) if "asks" in link else None
-    return ClaimState(
-        link["token"],
-        entry,
-        link["driver"],
-        link["at"],
-        link["renewed"],
-        status=link["status"],
-        asks=asks,
-        proved=link.get("proved", 0),
-    )
-
-
-def _question_to(asks: Question) -> list[Any]:
-    return [asks.runs, parts_to(asks.blocks), dict(asks.watermarks)]
-
-
-def _question_from(asks: Sequence[Any]) -> Question:
-    runs, blocks, watermarks = asks
-    return Question(tuple(runs), parts_from(blocks), watermarks)
-
-
-def _failed_to(item: FailedBlocks) -> list[Any]:
-    told = item.division and [item.division.first, item.division.left, item.division.known]
-    return [parts_to(item.blocks), item.token, item.run, item.error, item.invocation, item.planned, item.events, told]
-
-
-def _failed_from(item: Sequence[Any]) -> FailedBlocks:
-    blocks, token, run, error, invocation, planned, events, *told = item
-    division = Division(*told[0]) if told and told[0] else None
-    return FailedBlocks(parts_from(blocks), token, run, error, invocation, planned, tuple(events), division)
+def _dataset(uri: str, row: SnapshotRow, body: dict[str, Any]) -> DatasetState:
+    columns = {"uri": uri, **told_parts(row, body, "coverage")}
+    recent = _recent_from(uri, body.pop("recent"), body.pop("packed", ()))
+    return replace(from_plain(body | columns, DatasetState), recent=recent)
 
 
 def _recent_to(recent: Recent[EventRef]) -> dict[str, Any]:
@@ -459,10 +167,10 @@ def _recent_to(recent: Recent[EventRef]) -> dict[str, Any]:
     return {"recent": [_ref_to(ref) for ref in recent.loose], **({"packed": packed} if packed else {})}
 
 
-def _recent_from(uri: str, body: Mapping[str, Any]) -> Recent[EventRef]:
+def _recent_from(uri: str, loose: Iterable[Any], packed: Iterable[Any]) -> Recent[EventRef]:
     read = partial(_pack_from, uri)
-    packs = tuple(Pack(*numbers, text=text, read=read) for *numbers, text in body.get("packed", ()))
-    return Recent(packs).plus(_ref_from(uri, ref) for ref in body["recent"])
+    packs = tuple(Pack(*numbers, text=text, read=read) for *numbers, text in packed)
+    return Recent(packs).plus(_ref_from(uri, ref) for ref in loose)
 
 
 def _pack_to(refs: Sequence[EventRef]) -> str:
@@ -488,4 +196,4 @@ def _ref_to(ref: EventRef) -> list[Any]:
 
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
     seq, asset, at, flat, extra, run, interval = ref
-    return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval_from(interval))
+    return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval and (interval[0], interval[1]))

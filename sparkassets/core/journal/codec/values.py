@@ -1,27 +1,22 @@
-"""The small values of entries and of the state as JSON, and back."""
+"""The small values of rows as JSON, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.partitions import EVERYTHING, PartitionSet, RangeSet
-from sparkassets.core.partitions.plain import Plain, parts_from, parts_to
+from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet, RangeSet
+from sparkassets.core.partitions.plain import from_plain, parts_to, to_plain
 from sparkassets.core.partitions.segments import encoded
-from sparkassets.core.runs import Pin
 
 
 def extra_to(value: Mapping[str, Any]) -> str:
-    """What people told, by its keys."""
+    """What people told, by its keys; numbers in it may have any length."""
     return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
-
-
-def extra_from(row: JournalRow) -> Mapping[str, Any]:
-    """What people told."""
-    told: Mapping[str, Any] = json.loads(row.extra) if row.extra else {}
-    return told
 
 
 def columns_to(parts: PartitionSet) -> dict[str, Any]:
@@ -36,66 +31,35 @@ def columns_to(parts: PartitionSet) -> dict[str, Any]:
     return {"segment": ",".join(map(encoded, one)) or None, "starts": time.starts, "ends": time.ends}
 
 
-def segments_to(parts: PartitionSet) -> dict[str, Any]:
-    """What a row's body has of its partitions, besides `columns_to`."""
-    return {"parts": parts_to(parts)} if parts.apart else {}
+def beside_columns(parts: PartitionSet) -> dict[str, Any]:
+    """What a row's body has of its partitions: those that `columns_to` cannot tell, and nothing of others."""
+    told = bool(parts) and not parts.apart and not parts.is_everything
+    return {} if told else {"parts": parts_to(parts)}
 
 
-def columns_from(row: JournalRow | SnapshotRow, body: Mapping[str, Any]) -> PartitionSet:
-    """The partitions of a row and its body."""
+def told_parts(row: JournalRow | SnapshotRow, body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The partitions of a row and its body under the name of their field; nothing where that has its default."""
     if "parts" in body:
-        return parts_from(body["parts"])
-    return PartitionSet(RangeSet(tuple(row.starts), tuple(row.ends)))
+        return {name: body["parts"]}
+    return {name: PartitionSet(RangeSet(tuple(row.starts), tuple(row.ends)))} if row.starts else {}
 
 
-def flat_to(parts: PartitionSet) -> Plain:
-    """A set of time as starts and ends, which cost a half of pairs; any other as `parts_to` has it."""
-    return parts_to(parts) if parts.apart or parts.is_everything else [parts.time.starts, parts.time.ends]
+def spec_to(spec: FoldSpec) -> dict[str, Any]:
+    """A JSON object that `spec_from` reads back; the partitions of the asset are in it once."""
+    plain: dict[str, Any] = to_plain(unbound(spec))
+    return plain
 
 
-def flat_from(flat: Plain) -> PartitionSet:
-    """The set of `flat_to`."""
-    if isinstance(flat, list):  # of a journal's million events each
-        return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
-    return parts_from(flat)
+def spec_from(plain: Mapping[str, Any]) -> FoldSpec:
+    """The spec of a JSON object."""
+    return bound(from_plain(plain, FoldSpec))
 
 
-def interval_from(pair: Sequence[int] | None) -> tuple[int, int] | None:
-    """An interval, which JSON has as a list of two."""
-    return None if pair is None else (pair[0], pair[1])
+def unbound(spec: FoldSpec) -> FoldSpec:
+    """The spec whose inlets do not have the asset's partitions each."""
+    return replace(spec, inlets=tuple(inlet.by(UNPARTITIONED) for inlet in spec.inlets))
 
 
-def pins_to(pins: Mapping[str, Pin]) -> dict[str, Any]:
-    """Pins by inlet."""
-    return {
-        name: {
-            "uri": pin.uri,
-            "seq": pin.seq,
-            "table_id": pin.table_id,
-            "version": pin.version,
-            "ranges": parts_to(pin.parts),
-            "low": pin.low,
-            **({"iteration": pin.iteration} if pin.iteration else {}),
-            **({"files": pin.files} if pin.files else {}),
-            **({"column": pin.column} if pin.column else {}),
-        }
-        for name, pin in pins.items()
-    }
-
-
-def pins_from(body: Mapping[str, Any]) -> dict[str, Pin]:
-    """The pins of `pins_to`."""
-    return {
-        name: Pin(
-            pin["uri"],
-            pin["seq"],
-            pin["table_id"],
-            pin["version"],
-            parts_from(pin["ranges"]),
-            pin["low"],
-            pin.get("iteration", ""),
-            pin.get("files", ""),
-            pin.get("column", ""),
-        )
-        for name, pin in body.items()
-    }
+def bound(spec: FoldSpec) -> FoldSpec:
+    """The spec of `unbound`."""
+    return replace(spec, inlets=tuple(inlet.by(spec.partitioning) for inlet in spec.inlets))

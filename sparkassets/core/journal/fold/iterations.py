@@ -10,6 +10,7 @@ from sparkassets.core.journal.fold.losses import after_success
 from sparkassets.core.journal.fold.workspace import Workspace
 from sparkassets.core.journal.iterations import Iteration, RetiredEntry, restored
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import NOTHING
 
 
 def published(asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: Numbered) -> tuple[Iteration, ...]:
@@ -18,7 +19,7 @@ def published(asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: Nu
         return asset.iterations
     shown = () if entry.beside else (entry.version,)
     own = asset.spec.partitioning
-    hides = None if own.has_columns else own.in_rows(entry.published)
+    hides = NOTHING if own.has_columns else own.in_rows(entry.published)
     told = (entry.version, numbered.seq, unix(numbered.at), entry.published, entry.interval, shown, hides)
     return (*asset.iterations, Iteration(entry.run, entry.iteration, *told))
 

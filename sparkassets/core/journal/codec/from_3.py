@@ -1,0 +1,155 @@
+"""From format 3, which had forms of its own for specs, claims, marks and findings, to 4: fields by their names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.partitions.plain import to_plain
+from sparkassets.core.validations.plain import with_rules
+
+Body = dict[str, Any]
+Row = JournalRow | SnapshotRow
+
+
+def upgraded(kind: str, body: Body, row: Row) -> Body:
+    """The body of that kind, as format 4 has it."""
+    if isinstance(row, JournalRow):
+        _tell_parts(kind, body, told=bool(row.starts))
+    upgrade = _BY_KIND.get(kind)
+    return body if upgrade is None else upgrade(body, row)
+
+
+def _tell_parts(kind: str, body: Body, *, told: bool) -> None:
+    """It said whether columns have blocks, even where they have none as nothing was to be told."""
+    if not body.pop("blocks", True):
+        body["parts"] = None
+    elif not told and kind in _OF_BLOCKS:
+        body.setdefault("parts", [])
+
+
+_OF_BLOCKS = {"claim", "success", "outlet", "failure", "unfenced", "skipped", "mark", "backfill"}
+
+
+def _spec_entry(body: Body, _: Row) -> Body:
+    return {"spec": _spec(body)}
+
+
+def _spec(body: Body) -> Body:
+    inlets = [_inlet(each) for each in body["inlets"]]
+    others = {name: value for name, value in body.items() if name != "partition"}
+    return {**others, "inlets": inlets, "partitioning": _partitioning(body["partition"])}
+
+
+def _inlet(body: Body) -> Body:
+    needs = {
+        "mapping": _mapping(body.pop("mapping")),
+        "matches": body.pop("matches", None),
+        "inlet": _partitioning(body.pop("partition")),
+    }
+    return {**body, "needs": needs}
+
+
+def _mapping(body: Body | None) -> Body | None:
+    if body is None or body["kind"] != "window":
+        return body
+    return {**body, "low": to_plain(Duration.parse(body["low"])), "high": to_plain(Duration.parse(body["high"]))}
+
+
+def _partitioning(body: Body | None) -> Body:
+    """Partitions by time were not told apart from those by segments."""
+    if body is None:
+        return {}
+    others: Body = {name: body.pop(name) for name in ("segments", "time_at") if name in body}
+    return {**others, "time": body or None}
+
+
+def _claim(body: Body, _: Row) -> Body:
+    entry = {name: body.pop(name) for name in ("invocation", "host", "planned", "processes")}
+    entry["lease_seconds"] = body.pop("lease")
+    consumption = {name: body.pop(name) for name in ("consumes", "ticks", "skips", "remaining")}
+    if promotion := body.pop("promotes", None):
+        body["promotes"] = {**promotion, "journal_id": promotion.pop("journal")}
+    parts = {"parts": body.pop("parts")} if "parts" in body else {}
+    return {**entry, **parts, "request": {**_with_pins(body), "consumption": consumption}}
+
+
+def _with_pins(body: Body) -> Body:
+    pins = body.get("pins", {}).items()
+    told = {name: {**pin, "parts": pin.pop("ranges")} for name, pin in pins}
+    return {**body, **({"pins": told} if told else {}), **_judged(body)}
+
+
+def _judged(body: Body) -> Body:
+    return {"verdicts": with_rules(body["verdicts"])} if "verdicts" in body else {}
+
+
+def _recorded(body: Body, _: Row) -> Body:
+    return _with_pins(body)
+
+
+def _target(body: Body, _: Row) -> Body:
+    found = {name: body.pop(name) for name in ("reason", "lost", "mark", "commits")}
+    return {**body, "found": {**found, "kind": body.pop("found"), "watermarks": body.pop("reached")}}
+
+
+def _pause(body: Body, row: Row) -> Body:
+    return {**body, "paused": isinstance(row, JournalRow) and row.kind == "pause"}
+
+
+def _unfenced(body: Body, _: Row) -> Body:
+    return {**body, "fenced": False}
+
+
+def _mark(body: Body, row: Row) -> Body:
+    """What was said stood with what people query."""
+    extra = json.loads(row.extra or "{}") if isinstance(row, JournalRow) else {}
+    consumption = {name: body.pop(name) for name in ("consumes", "ticks", "skips") if name in body}
+    said = {"kind": extra["mark"], "reason": extra["reason"], "by": extra["by"]}
+    return {**body, **said, "consumption": consumption}
+
+
+def _asset(body: Body, row: Row) -> Body:
+    told: Body = {
+        "spec": _spec(body["spec"]),
+        "chain": [_link(link, row) for link in body["chain"]],
+        "withheld": [_with_pins(each) for each in body.get("withheld", ())],
+    }
+    if "former" in body:
+        partitioning, *rest = body["former"]
+        told["former"] = [_partitioning(partitioning), *rest]
+    if body["last"] and len(body["last"]) > _VERDICTS:
+        *head, verdicts = body["last"]
+        told["last"] = [*head, with_rules(verdicts)]
+    return {**body, **told}
+
+
+_VERDICTS = 8
+"""Where those of the last run are."""
+
+
+def _link(link: Body, row: Row) -> Body:
+    starts, ends, claim, run = (link.pop(name) for name in ("starts", "ends", "claim", "run"))
+    _tell_parts("claim", claim, told=False)
+    pairs = [[start, end] for start, end in zip(starts, ends, strict=True)]
+    body = _claim(claim, row)
+    parts = body.pop("parts")
+    body["request"] |= {"asset": row.asset, "blocks": parts if parts != [] else pairs}
+    return {**link, "entry": {**body, "run": run}}
+
+
+_BY_KIND: Mapping[str, Callable[[Body, Row], Body]] = {
+    "spec": _spec_entry,
+    "claim": _claim,
+    "success": _recorded,
+    "outlet": _recorded,
+    "unfenced": _unfenced,
+    "target": _target,
+    "pause": _pause,
+    "resume": _pause,
+    "mark": _mark,
+    "asset": _asset,
+}
