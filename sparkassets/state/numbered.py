@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +216,8 @@ class NumberedTable:
         if self._folder is None or not durable.torn(self._folder):
             yield None
             return
+        from tempfile import TemporaryDirectory
+
         with TemporaryDirectory(prefix="sparkassets-") as folder:
             durable.copy_whole(self._folder, Path(folder))
             yield NumberedTable(
@@ -332,7 +333,8 @@ class NumberedTable:
         with self.lock, refusals.writing(self.uri):
             self.refresh()
             if self.properties.get(refusals.FORMAT_PROPERTY) != str(FORMAT):
-                self._opened.alter.set_table_properties({refusals.FORMAT_PROPERTY: str(FORMAT)})
+                said = {refusals.FORMAT_PROPERTY: str(FORMAT)}
+                self._opened.alter.set_table_properties(said, raise_if_not_exists=False)  # Delta does not know it
                 self.open()
 
     def unreferenced(self) -> list[str]:
