@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import ForeignKey
 from sparkassets.ports import RunOrder
 from sparkassets.spark.computation import told_by
 from sparkassets.spark.context import Context
-from sparkassets.spark.reader import ReadInlets
+from sparkassets.spark.reader import ReadInlets, read_inlets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,20 @@ class SelfWriting:
         if not self._done:
             self.work()
             self._done.append(True)
+
+    def compared(self, session: SparkSession, asset: AssetSpec) -> ReadInlets:
+        """The inlets that the rules of one of its tables ask; those that its code has read by itself are opened here.
+
+        Raises:
+            SourceError: Such an inlet vanished, was re-created or changed.
+        """
+        asked = {rule.check.asset for rule in asset.rules if isinstance(rule.check, ForeignKey)}
+        unread = asked - self.inlets.frames.keys()
+        if not unread:
+            return self.inlets
+        inlets = {name: replace(self.order.asset.inlets[name], waits_only=False) for name in sorted(unread)}
+        found = read_inlets(session, replace(self.order, asset=replace(self.order.asset, inlets=inlets)))
+        return replace(self.inlets, frames={**self.inlets.frames, **found.frames})
 
     @property
     def measures(self) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from sparkassets.spark.reader import ReadInlets
+    from sparkassets.spark.self_writing import SelfWriting
 
 
 class RowTests:
@@ -74,13 +75,14 @@ class RowTests:
     def _computed(self, order: RunOrder) -> tuple[dict[str, DataFrame], Judgement]:
         """What each table gets, and what becomes of the blocks: what is withheld of one table is of none."""
         from sparkassets.spark.computation import own
+        from sparkassets.spark.self_writing import SelfWriting
         from sparkassets.spark.targets.apart import with_taken
         from sparkassets.spark.targets.judging import asked_of, judged
         from sparkassets.spark.validating import STAYS, TAKEN
 
-        if order.asset.writes_itself:
-            raise RunError(f"{order.asset.name} writes its target itself, so that there are no rows to compare")
         computed = self._engine.compute(order, attempt=1)
+        if isinstance(computed, SelfWriting):
+            return self._by_itself(computed)
         frames: dict[str, DataFrame] = {}
         judgement = Judgement()
         for each in order.written:
@@ -95,6 +97,33 @@ class RowTests:
             frames = {each.asset.name: _published(frames[each.asset.name], each, judgement) for each in order.written}
         return frames, judgement
 
+    def _by_itself(self, computed: SelfWriting) -> tuple[dict[str, DataFrame], Judgement]:
+        """What the asset's own code has left in the tables of the test, and what the rules say of it."""
+        from sparkassets.spark.targets.self_written import judged_in_table
+
+        computed.write()
+        frames, judgement = {}, Judgement()
+        for each in computed.order.written:
+            frames[each.asset.name] = self._written(each)
+            judgement = judgement.and_(judged_in_table(self._engine.workplace, computed, each.asset))
+        return frames, judgement
+
+    def _written(self, order: RunOrder) -> DataFrame:
+        """The rows of a table of the test."""
+        from sparkassets.spark.opened import opened
+        from sparkassets.spark.relation import relation_of
+
+        name = order.asset.name
+        if order.asset.storage is None:
+            hint = "take a test with 'steps', or one of your own code"
+            raise RunError(f"{name} has no 'path' and no 'table': there are no rows to compare", hint=hint)
+        with self._engine.workplace.entered(order.asset) as session:
+            table = opened(session, relation_of(order.asset))
+            if table is None:
+                hint = f"let it write to context.outlets.{name}.path, or {{{{ outlets.{name} }}}}: a test has its own"
+                raise RunError(f"{name} has written nothing to the table of the test", hint=hint)
+            return table.rows(session, table.version)[0]
+
     # ------------------------------------------------------------------ what is given
 
     def _order(self, case: RowCase, folder: Path) -> RunOrder:
@@ -105,7 +134,7 @@ class RowTests:
         inlets = {name: self._placed(project.as_read(asset, name), folder) for name in asset.inlets}
         order = RunOrder(
             asset=asset,
-            run=f"test-{case.name}",
+            run=f"test-{folder.name}",
             app_id=f"test/{asset.name}",
             token=1,
             blocks=case.blocks,

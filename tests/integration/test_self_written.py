@@ -9,7 +9,10 @@ from textwrap import dedent
 import pytest
 from delta.tables import DeltaTable
 
-from sparkassets import Project
+from sparkassets import Project, RunFailedError
+from sparkassets.core.cases import read_cases
+from sparkassets.core.spec.document import SourceFile
+from sparkassets.testing.running import run_cases
 
 pytestmark = pytest.mark.spark
 
@@ -115,6 +118,107 @@ def test_statements_write_a_table_and_read_pinned_inlets(spark, made, tmp_path):
     spark.createDataFrame([("{c;}",)], "k string").write.format("delta").mode("append").save(raw)
     assert outcomes(project.run(spark)) == [("totals", "success", "")]
     assert rows(spark, project, "totals") == [("a", 2), ("b", 1), ("{c;}", 1)]
+
+
+FOREIGN = """
+    asset: shops
+    source: true
+    path: lake/shops
+    ---
+    asset: sales
+    path: lake/sales
+    write: self
+    inlets: [shops]
+    validations: [{foreign_key: {shop: shops.id}}]
+"""
+
+
+def test_a_foreign_key_of_a_run_that_a_job_makes_is_asked_of_the_pinned_inlet(spark, made):
+    project = made(FOREIGN)
+    shops, sales = (project.spec.assets[name].storage.path for name in ("shops", "sales"))
+    spark.createDataFrame([(1,)], "id int").write.format("delta").save(shops)
+    with project.run_of("sales", spark=spark):
+        spark.createDataFrame([(1,)], "shop int").write.format("delta").save(sales)
+    assert [run.status for run in project.runs(asset="sales")] == ["success"]
+    with pytest.raises(RunFailedError, match="foreign"), project.run_of("sales", spark=spark):
+        spark.createDataFrame([(2,)], "shop int").write.format("delta").mode("append").save(sales)
+
+
+TESTED = """
+    asset: raw
+    source: true
+    path: lake/raw
+    columns: {day: date, id: int}
+    partition: {by: day, column: day}
+    ---
+    asset: ids
+    path: lake/ids
+    write: self
+    python: work.jobs:ids
+    partition: {by: day, column: day}
+    validations: [{range: {id: {min: 0}}}]
+    ---
+    asset: counted
+    table: nowhere.counted
+    write: self
+    ---
+    asset: nothing
+    path: lake/nothing
+    write: self
+    python: work.jobs:nothing
+"""
+WRITES = """
+    def ids(context, raw):
+        raw.write.format("delta").mode("append").save(context.outlets.ids.path)
+
+    def nothing(context):
+        pass
+"""
+COUNTS = """
+    CREATE TABLE {{ outlets.counted }} (n BIGINT) USING delta;
+    INSERT INTO {{ outlets.counted }} SELECT count(*) FROM {{ inlets.raw }}
+"""
+CASES = """
+test: a function
+asset: ids
+partition: 2026-09-01
+given: {raw: [{day: 2026-09-01, id: 1}, {day: 2026-09-02, id: 2}]}
+expect: [{id: 1}]
+---
+test: added to what was there
+asset: ids
+partition: 2026-09-01
+given: {raw: [{day: 2026-09-01, id: 1}], ids: {columns: {day: date, id: int}, rows: [{day: 2026-08-31, id: 9}]}}
+expect: [{day: 2026-08-31, id: 9}, {day: 2026-09-01, id: 1}]
+---
+test: what the rules refuse is there
+asset: ids
+partition: 2026-09-01..2026-09-02
+given: {raw: [{day: 2026-09-01, id: -1}, {day: 2026-09-02, id: 2}]}
+expect: {withheld: 2026-09-01, rows: [{id: -1}, {id: 2}]}
+---
+test: statements, whose table is in a catalog
+asset: counted
+given: {raw: [{day: 2026-09-01, id: 1}, {day: 2026-09-02, id: 2}]}
+expect: [{n: 2}]
+---
+test: nothing
+asset: nothing
+given: {}
+expect: []
+"""
+
+
+def test_what_the_code_of_an_asset_writes_is_compared(spark, made, tmp_path):
+    project = made(TESTED, WRITES, counted=COUNTS)
+    cases = read_cases([SourceFile("t.yml", "t.yml", CASES)], project=project.spec, environment={})
+    results = {each.name: (each.outcome, each.message) for each in run_cases(project.spec, cases, spark=spark)}
+    nothing = "nothing has written nothing to the table of the test"
+    outcome, message = results.pop("nothing")
+    assert (outcome, message.splitlines()[0]) == ("error", nothing)
+    assert {outcome for outcome, _ in results.values()} == {"passed"}, results
+    assert len(results) == 4
+    assert not (tmp_path / "conf" / "lake").exists()
 
 
 DAILY = """

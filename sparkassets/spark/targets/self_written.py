@@ -59,22 +59,9 @@ class SelfWrittenTarget:
         self._fenced = marker.version
         marker = replace(marker, measures=computation.measures)
         if self._asset.rules:
-            marker = marker.judged(self._judged(computation), computation.order)
+            judgement = judged_in_table(self._workplace, computation, self._asset)
+            marker = marker.judged(judgement, computation.order)
         self._done = Committed(marker.run, marker.token, marker.attempt, None, None, marker.measures, {})
-
-    def _judged(self, computation: SelfWriting) -> Judgement:
-        """What the rules say of the run's blocks, as they are in the table now."""
-        order = next(each for each in computation.order.written if each.asset.name == self._asset.name)
-        with self._workplace.work(order) as (session, work):
-            work.check(order.run)
-            asked = asked_of(order, computation.inlets, self._workplace.packages)
-            table = opened(session, relation_of(self._asset))
-            if asked is None or table is None:
-                return Judgement()  # whoever records the run says that there is no table
-            rows, owner = table.rows(session, table.version)[0], f"the table of {self._asset.name}"
-            predicate = belonging(rows.schema, order.blocks, partitioning=order.asset.partitioning, owner=owner)
-            found = judged(order, asked, rows if predicate is None else rows.filter(predicate))
-        return found.of_outlet(order.asset.name) if computation.order.outlets else found
 
     def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
         """Nothing: what there is of a table that others than sparkassets write is for its code to add."""
@@ -91,3 +78,23 @@ class SelfWrittenTarget:
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
         """There are none."""
+
+
+def judged_in_table(workplace: Workplace, computation: SelfWriting, asset: AssetSpec) -> Judgement:
+    """What the rules of one of its tables say of the run's blocks, as they are in the table now.
+
+    Raises:
+        RunError: A rule cannot be asked of such rows.
+        SourceError: An inlet that a rule asks vanished, was re-created or changed.
+    """
+    order = next(each for each in computation.order.written if each.asset.name == asset.name)
+    with workplace.work(order) as (session, work):
+        work.check(order.run)
+        asked = asked_of(order, computation.compared(session, asset), workplace.packages)
+        table = opened(session, relation_of(asset))
+        if asked is None or table is None:
+            return Judgement()  # whoever records the run says that there is no table
+        rows, owner = table.rows(session, table.version)[0], f"the table of {asset.name}"
+        predicate = belonging(rows.schema, order.blocks, partitioning=order.asset.partitioning, owner=owner)
+        found = judged(order, asked, rows if predicate is None else rows.filter(predicate))
+    return found.of_outlet(order.asset.name) if computation.order.outlets else found
