@@ -13,6 +13,7 @@ from sparkassets import Project, RunFailedError
 from sparkassets.core.cases import read_cases
 from sparkassets.core.spec.document import SourceFile
 from sparkassets.testing.running import run_cases
+from tests.integration import catalogs
 
 pytestmark = pytest.mark.spark
 
@@ -120,6 +121,51 @@ def test_statements_write_a_table_and_read_pinned_inlets(spark, made, tmp_path):
     assert rows(spark, project, "totals") == [("a", 2), ("b", 1), ("{c;}", 1)]
 
 
+IN_A_CATALOG = """
+    asset: log
+    uri: x-lake://log
+    table: SCHEMA.log
+    write: self
+    python: work.jobs:append
+    schedule: x-go://now
+    ---
+    asset: totals
+    table: SCHEMA.totals
+    write: self
+    inlets: [log]
+    ---
+    asset: reader
+    sql: SELECT max(n) AS n FROM {{ inlets.totals }}
+"""
+APPEND_BY_NAME = """
+    def append(context, spark):
+        spark.range(3).write.format("delta").mode("append").saveAsTable(context.outlets.log.path)
+        spark.range(2).write.format("delta").mode("append").saveAsTable(context.outlets.log.path)
+"""
+COUNT_BY_NAME = """
+    CREATE TABLE IF NOT EXISTS {{ outlets.totals }} (n BIGINT) USING delta;
+    INSERT INTO {{ outlets.totals }} SELECT count(*) FROM {{ inlets.log }}
+"""
+
+
+def test_tables_of_a_catalog_are_written_by_name_and_their_rows_are_events(spark, made, tmp_path):
+    with catalogs.schema(spark, tmp_path) as schema:
+        project = made(IN_A_CATALOG.replace("SCHEMA", schema), APPEND_BY_NAME, totals=COUNT_BY_NAME)
+        for turn in (1, 2):
+            project.events.add("x-go://now")
+            assert outcomes(project.run(spark)) == [(name, "success", "") for name in ("log", "totals", "reader")]
+            assert rows(spark, project, "reader") == [(5 * turn,)]
+            assert project.run(spark).runs == ()
+        assert sorted(run.version for run in project.history.runs(asset="log")) == [1, 3]
+        spark.range(1).write.format("delta").mode("append").saveAsTable(f"{schema}.log")
+        assert outcomes(project.run(spark)) == [("totals", "success", ""), ("reader", "success", "")]
+        assert rows(spark, project, "reader") == [(11,)]
+        with project.run_of("log", spark=spark):
+            spark.range(4).write.format("delta").mode("append").saveAsTable(f"{schema}.log")
+        assert outcomes(project.run(spark)) == [("totals", "success", ""), ("reader", "success", "")]
+        assert rows(spark, project, "reader") == [(15,)]
+
+
 FOREIGN = """
     asset: shops
     source: true
@@ -139,7 +185,7 @@ def test_a_foreign_key_of_a_run_that_a_job_makes_is_asked_of_the_pinned_inlet(sp
     spark.createDataFrame([(1,)], "id int").write.format("delta").save(shops)
     with project.run_of("sales", spark=spark):
         spark.createDataFrame([(1,)], "shop int").write.format("delta").save(sales)
-    assert [run.status for run in project.runs(asset="sales")] == ["success"]
+    assert [run.status for run in project.history.runs(asset="sales")] == ["success"]
     with pytest.raises(RunFailedError, match="foreign"), project.run_of("sales", spark=spark):
         spark.createDataFrame([(2,)], "shop int").write.format("delta").mode("append").save(sales)
 
