@@ -55,7 +55,9 @@ class Anywhere:
 
 def facts(spec, **rest):
     """What a spec says, but for where it stands."""
-    told = {name: getattr(spec, name) for name in spec.__match_args__ if name not in {"location", "definition", *rest}}
+    told = {
+        name: getattr(spec, name) for name in type(spec).__match_args__ if name not in {"location", "definition", *rest}
+    }
     inlets = {name: facts(each) for name, each in spec.inlets.items()} if "inlets" in told else {}
     body = facts(spec.body) if told.get("body") is not None else None
     return told | ({"inlets": inlets, "body": body} if "inlets" in told else {})
