@@ -64,6 +64,7 @@ class AssetKeys(TypedDict, total=False):
     unchanged: str
     commit: str
     properties: Mapping[str, Any]
+    partitioned_by: Sequence[str]
     sql: str
     params: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     on_code_change: str

@@ -74,6 +74,12 @@ class FilePart:
         return None if segment is None else (segment, (time.start, time.end))
 
     @property
+    def is_of_one_slot(self) -> bool:
+        """Whether every row surely has a time, and that of one slot."""
+        time = self.time
+        return time is not None and time.exact and not time.nulls and time.start < time.end
+
+    @property
     def rows(self) -> int | None:
         """How many rows are in a partition; None where that is not told."""
         if not self.segments:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, RangeSet, Segment
 from sparkassets.delta.columns import told_by
 from sparkassets.delta.live import LiveFile, flat_adds
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.parts import Cell, FileParts
+from sparkassets.delta.parts import FilePart, FileParts
 from sparkassets.delta.staged import StagedFile
+from sparkassets.delta.times import Span
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+_Place = tuple[Segment | None, Span]
+"""A slot, and the one tuple of segments whose rows are meant; None for all of them."""
 
 
 @frozen
@@ -25,17 +29,20 @@ class Group:
 
     Attributes:
         parts: The blocks; of several where some file holds rows of several.
+        single: Whether it is one block.
     """
 
     parts: PartitionSet
     there: tuple[LiveFile, ...] = ()
     staged: tuple[StagedFile, ...] = ()
+    single: bool = False
 
     @property
-    def has_as_many_rows(self) -> bool:
-        """Whether that many rows come as go; also where nobody knows how many go."""
+    def differs(self) -> bool:
+        """Whether it is one block that surely has other rows, as more or fewer come than go."""
         known = [each.rows for each in self.there if each.rows is not None]
-        return len(known) < len(self.there) or sum(known) == sum(each.rows for each in self.staged)
+        counted = len(known) == len(self.there)
+        return self.single and counted and sum(known) != sum(each.rows for each in self.staged)
 
 
 @frozen
@@ -88,7 +95,10 @@ def grouped(
     there: Sequence[LiveFile],
     staged: Sequence[StagedFile],
 ) -> list[Group]:
-    """The blocks by the files that hold their rows; all in one group where a file may hold rows of several.
+    """The blocks by the files that hold their rows.
+
+    Those of one slot are one group where a file holds rows of several segments; all are where a file may hold rows of
+    several slots.
 
     Args:
         table: At the version whose files are ``there``.
@@ -100,35 +110,48 @@ def grouped(
     Raises:
         SourceError: deltalake cannot tell the table's files.
     """
-    cells = _cells(table, partitioning.knowing(blocks), there, staged)
-    if cells is None:
-        return [Group(blocks, tuple(there), tuple(staged))]
-    old, new = cells
+    found = _by_place(table, partitioning.knowing(blocks), there, staged)
+    if found is None:
+        return [Group(blocks, tuple(there), tuple(staged), single=not partitioning.is_partitioned)]
     groups = [
-        Group(blocks & partitioning.cover(PartitionSet.of_slots([cell])), tuple(old[cell]), tuple(new[cell]))
-        for cell in {**old, **new}
+        Group(
+            blocks & partitioning.cover(_parts(place)),
+            tuple(old),
+            tuple(new),
+            single=place[0] is not None or not partitioning.segments,
+        )
+        for place, (old, new) in found.items()
     ]
     bare = blocks - PartitionSet.union(group.parts for group in groups)
     return [*groups, Group(bare)] if bare else groups
 
 
-def _cells(
+def _parts(place: _Place) -> PartitionSet:
+    segment, span = place
+    return PartitionSet(RangeSet.span(*span)) if segment is None else PartitionSet.of_slots([(segment, span)])
+
+
+def _by_place(
     table: DeltaTable, partitioning: Partitioning, there: Sequence[LiveFile], staged: Sequence[StagedFile]
-) -> tuple[dict[Cell, list[LiveFile]], dict[Cell, list[StagedFile]]] | None:
-    """The files by the one block that all of their rows are of; None where not each is known to have one."""
+) -> dict[_Place, tuple[list[LiveFile], list[StagedFile]]] | None:
+    """The files by what all of their rows are of; None where not each is known to have one slot."""
     columns = told_by(table.schema().to_json(), partitioning) if partitioning.is_partitioned else None
     if columns is None:
         return None
     told = FileParts.of(columns, partitioning)
     live = told.of_live(flat_adds(table))
-    old: defaultdict[Cell, list[LiveFile]] = defaultdict(list)
-    new: defaultdict[Cell, list[StagedFile]] = defaultdict(list)
-    for file in there:
-        if (cell := live[file.path].cell) is None:
-            return None
-        old[cell].append(file)
-    for made in staged:
-        if (cell := told.of_action(made.partition, json.loads(made.stats)).cell) is None:
-            return None
-        new[cell].append(made)
-    return old, new
+    old = [live[file.path] for file in there]
+    new = [told.of_action(made.partition, json.loads(made.stats)) for made in staged]
+    shared = {part.span for part in (*old, *new) if part.cell is None}
+    if not all(part.cell is not None or part.is_of_one_slot for part in (*old, *new)):
+        return None
+    found = defaultdict[_Place, tuple[list[LiveFile], list[StagedFile]]](lambda: ([], []))
+    for part, file in zip(old, there, strict=True):
+        found[_place(part, shared)][0].append(file)
+    for part, made in zip(new, staged, strict=True):
+        found[_place(part, shared)][1].append(made)
+    return found
+
+
+def _place(part: FilePart, shared: Container[Span]) -> _Place:
+    return (None, part.span) if part.cell is None or part.span in shared else part.cell

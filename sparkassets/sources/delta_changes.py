@@ -1,7 +1,7 @@
 """The partitions that a Delta table's rows lie in: all that it holds, and what changed or went between two versions.
 
 Exact to the partition. The log tells it where a file is in one physical partition or its statistics lie in one; the
-other files are read (`sparkassets.sources.delta_rows`).
+other files are read (`sparkassets.delta.rows`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from sparkassets.core.phrases import writable
 from sparkassets.delta.live import flat_adds
 from sparkassets.delta.log import Commit, FileAction
 from sparkassets.delta.parts import Cell, FilePart, FileParts
+from sparkassets.delta.rows import DataFiles, Rows
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
-from sparkassets.sources.delta_rows import DataFiles, Rows
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -96,7 +96,7 @@ class FileValues:
     def _cells(self, stream: BinaryIO, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
         from pyarrow.parquet import ParquetFile
 
-        from sparkassets.sources.delta_rows import Wanted, rows_of
+        from sparkassets.delta.rows import Wanted, rows_of
 
         with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             parts = self._parts(_types(file), told)

@@ -85,10 +85,20 @@ def read_version(
     return session.read.format("delta").option("versionAsOf", version).load(path), False
 
 
-def read_files(session: SparkSession, table: DeltaTable, files: Sequence[LiveFile], *, path: str) -> DataFrame | None:
-    """The rows of these live files of the version that is loaded, as of `read_version`; None where that is Delta's."""
+def can_read_files(table: DeltaTable, *, path: str) -> bool:
+    """Whether `read_files` reads any number of the table's files."""
+    return _readable(table) is not None and _GLOB.search(path) is None
+
+
+def read_files(
+    session: SparkSession, table: DeltaTable, files: Sequence[LiveFile], *, path: str, most: int | None = None
+) -> DataFrame | None:
+    """The rows of these live files of the version that is loaded, as of `read_version`.
+
+    None where that is Delta's: of more files than ``most``, or by default where Delta takes no longer.
+    """
     schema = _readable(table)
-    return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table)
+    return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table, most=most)
 
 
 def read_appended(session: SparkSession, table: DeltaTable, commit: Commit, *, path: str) -> DataFrame:

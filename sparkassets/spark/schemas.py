@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.errors import RunError
@@ -76,6 +76,25 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
         raise RunError(
             f"{asset}: the column {', '.join(map(repr, untyped))} has no type, as it is NULL throughout",
             hint="cast it, such as CAST(NULL AS STRING)",
+        )
+
+
+def refuse_folders(asset: str, schema: StructType, columns: Sequence[str]) -> None:
+    """Refuses columns by which a new table cannot have its folders.
+
+    Raises:
+        RunError: One is not there or holds several values, or there is no other.
+    """
+    for name in columns:
+        column, kind = column_type(schema, name, owner=f"the result of {asset}")
+        if kind.startswith(("array", "map", "struct", "variant")):
+            raise RunError(
+                f"{asset}: Delta makes no folders by the column {column!r}, which is {kind.upper()}",
+                hint="name another one in 'partitioned_by'",
+            )
+    if columns and len(columns) >= len(schema):
+        raise RunError(
+            f"{asset}: 'partitioned_by' names all columns, so that the files would hold none", hint="leave one out"
         )
 
 

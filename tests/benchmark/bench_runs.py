@@ -16,8 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from deltalake import DeltaTable
+
 from sparkassets import BackfillRequest, Project
-from sparkassets.core.partitions import Partitioning, TimePartition
+from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import (
     AssetSpec,
     InletSpec,
@@ -52,6 +54,7 @@ def main() -> None:
         small(spark, root / "small")
         wave(spark, root / "wave")
         year(spark, root / "year")
+        year_by_segment(spark, root / "segments")
         engine.close()
 
 
@@ -136,6 +139,41 @@ def year(spark: Any, root: Path) -> None:
 
     print("backfill of 365 days, one fused job")
     alternate(lambda: None, by_hand, run)
+
+
+def year_by_segment(spark: Any, root: Path) -> None:
+    """A fused backfill of 365 days x 10 segments, and of one of these blocks, against the same writes by hand."""
+    days, segments = TimePartition("day", "UTC", column="day"), SegmentPartition("k", tuple("0123456789"))
+    sql = "SELECT day, k, v % 7 AS w, count(*) AS n FROM {} GROUP BY ALL"
+    read = replace(source(root, None), partitioning=Partitioning(days, (segments,)))
+    written = asset("spend", root, sql.format("{{ inlets.source }}"), None)
+    written = replace(written, partitioning=read.partitioning, strategy=DateRange(max_partitions_per_run=10_000))
+    ours = Project(project_of(root, SMALL_DATA, read, written))
+    frame = spark.range(2000).selectExpr(
+        "explode(sequence(date'2013-01-01', date'2013-12-31')) AS day", "CAST(id % 10 AS STRING) AS k", "id * 3 AS v"
+    )
+    frame.write.format("delta").partitionBy("day").save(str(root / "source"))
+
+    def by_hand(where: str) -> None:
+        rows = spark.read.format("delta").load(str(root / "source")).where(where)
+        rows.createOrReplaceTempView("handsource")
+        writer = spark.sql(sql.format("handsource")).write.format("delta").mode("overwrite").partitionBy("day")
+        writer.option("replaceWhere", where).save(str(root / "hand"))
+
+    def run(partitions: str) -> None:
+        summary = ours.backfill(BackfillRequest("spend", partitions, force=True), spark)
+        assert [result.status for result in summary.runs] == ["success"]
+
+    all_days = "day >= '2013-01-01' AND day < '2014-01-01'"
+    for title, where, partitions in (
+        ("backfill of 365 days x 10 segments, one fused job", all_days, "2013-01-01..2013-12-31,*"),
+        ("backfill of one segment of one day of these", "day = '2013-06-15' AND k = '7'", "2013-06-15,7"),
+    ):
+        print(title)
+        alternate(lambda: None, lambda where=where: by_hand(where), lambda parts=partitions: run(parts))
+        for name in ("hand", "spend"):
+            files = [path.stat().st_size for path in map(Path, DeltaTable(str(root / name)).file_uris())]
+            print(f"  {name}: {len(files):,} files of {sum(files) // len(files):,} bytes")
 
 
 def alternate(

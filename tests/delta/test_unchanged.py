@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet, SegmentPartition
+from sparkassets.delta.mixed_files import examine_mixed_files
 from sparkassets.delta.slices import sliced
 from sparkassets.delta.staged import Attempt, staged_files
 from sparkassets.delta.unchanged import Group, Same, grouped, is_told
@@ -49,8 +51,8 @@ def groups(folder: Path, blocks=BLOCKS, partitioning=DAYS, layout=("day",)) -> l
     return grouped(table, blocks, partitioning=partitioning, there=inside, staged=staged)
 
 
-def with_as_many_rows(folder: Path) -> PartitionSet:
-    return PartitionSet.union(group.parts for group in groups(folder) if group.has_as_many_rows)
+def differing(folder: Path) -> PartitionSet:
+    return PartitionSet.union(group.parts for group in groups(folder) if group.differs)
 
 
 def test_each_day_has_its_files_and_days_without_any_are_together(there):
@@ -62,7 +64,7 @@ def test_each_day_has_its_files_and_days_without_any_are_together(there):
         "['2025-01-03']": (1, 1),
         "['2025-01-04']": (0, 0),
     }
-    assert with_as_many_rows(there) == BLOCKS
+    assert not differing(there)
 
 
 def test_a_day_that_comes_or_goes_has_other_rows(there):
@@ -72,7 +74,7 @@ def test_a_day_that_comes_or_goes_has_other_rows(there):
     place = there / ATTEMPT.folder / "day=2025-01-04"
     place.mkdir()
     pq.write_table(pa.table({"n": pa.array([1], pa.int64())}), place / "part-0.parquet")
-    assert with_as_many_rows(there) == days("2025-01-01")
+    assert differing(there) == days("2025-01-02..2025-01-04")
 
 
 def test_without_partitions_all_is_one_block(there):
@@ -92,6 +94,31 @@ def test_a_file_of_several_days_makes_them_one(tmp_path):
     (tmp_path / ATTEMPT.folder / "part-0.parquet").write_bytes(path.read_bytes())
     (group,) = groups(tmp_path, layout=())
     assert group.parts == BLOCKS
+
+
+def test_of_a_slot_whose_files_hold_several_segments_only_the_rows_tell_which_differs(there):
+    """More rows come than go in two days: in one a segment of its own files, in the other nobody knows which."""
+    rows = {"day": [date(2025, 1, day) for day in (1, 1, 2, 3, 3)], "region": ["de", "nl", "de", "de", "nl"]}
+    folder = there / "by_region"
+    write_deltalake(folder, pa.table(rows), partition_by=["day"])
+    for day, regions in ((1, ["de", "nl", "nl"]), (2, ["de", "de"]), (3, ["de", "nl"])):
+        place = folder / ATTEMPT.folder / f"day=2025-01-0{day}" / "part-0.parquet"
+        place.parent.mkdir(parents=True)
+        pq.write_table(pa.table({"region": regions}), place)
+    partitioning = replace(DAYS, segments=(SegmentPartition("region", ("de", "nl")),))
+    blocks = partitioning.parse("2025-01-01..2025-01-03,*")
+    table, schema = DeltaTable(folder), {"fields": [*SCHEMA["fields"][:1], {"name": "region", "type": "string"}]}
+    staged = staged_files(str(folder), ATTEMPT, schema=schema, layout=["day"], properties={})
+    lying = sliced(table, blocks, partitioning=partitioning)
+    inside = examine_mixed_files(str(folder), table, lying, blocks, partitioning=partitioning).inside
+    found = grouped(table, blocks, partitioning=partitioning, there=inside, staged=staged)
+    told = {",".join(partitioning.labels(each.parts)): (len(each.there), each.differs) for each in found}
+    assert told == {
+        "2025-01-01,de,2025-01-01,nl": (1, False),
+        "2025-01-02,de": (1, True),
+        "2025-01-02,nl": (0, False),
+        "2025-01-03,de,2025-01-03,nl": (1, False),
+    }
 
 
 def test_a_table_is_told_up_to_a_version_that_nobody_changed_rows_after(there):

@@ -24,11 +24,14 @@ from sparkassets.core.partitions import (
     segment_of,
 )
 from sparkassets.core.partitions.segments import decoded
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import Publish
 from sparkassets.delta.live import flat_adds, live_files
 from sparkassets.errors import RunError
 from sparkassets.spark.predicates import belonging
+from sparkassets.spark.writes import layout_of
 from tests.depth import deep
-from tests.integration.orders import execute, newest, order, rows, save, segmented, sql, table
+from tests.integration.orders import execute, held, newest, order, rows, save, segmented, sql, table
 
 pytestmark = pytest.mark.spark
 
@@ -162,7 +165,7 @@ def test_a_fused_run_replaces_exactly_its_blocks(engine, spark, daily, tmp_path,
         ("07", "mkt", 10),
     ]
     now = DeltaTable(asset.storage.path)
-    assert now.metadata().partition_columns == ["warehouse"]
+    assert now.metadata().partition_columns == []
     assert now.history(1)[0]["engineInfo"].startswith("delta-rs") is (commit == "auto")
 
 
@@ -205,8 +208,8 @@ def test_a_segment_that_its_column_cannot_hold_is_refused_before_anything_is_com
 @pytest.mark.parametrize(
     ("by", "keys", "query", "layout"),
     [
-        ("day", ["2025-03-01,a"], "DATE'2025-03-01' AS day, 'a' AS seg", ["day", "seg"]),
-        deep("hour", ["2025-03-01T00,a"], "TIMESTAMP'2025-03-01T00:00:00Z' AS day, 'a' AS seg", ["seg"]),
+        ("day", ["2025-03-01,a"], "DATE'2025-03-01' AS day, 'a' AS seg", ["day"]),
+        deep("hour", ["2025-03-01T00,a"], "TIMESTAMP'2025-03-01T00:00:00Z' AS day, 'a' AS seg", []),
         (None, ["7"], "7 AS seg", ["seg"]),
         deep(None, ["true"], "true AS seg", ["seg"]),
         deep(None, ["1.5"], "1.50 AS seg", ["seg"]),
@@ -219,7 +222,9 @@ def test_a_segment_that_its_column_cannot_hold_is_refused_before_anything_is_com
         deep(None, ["E\u0301", "é"], "'é' AS seg", []),
     ],
 )
-def test_a_new_table_is_laid_out_by_segments_that_name_folders(engine, spark, tmp_path, by, keys, query, layout):
+def test_a_new_table_has_folders_by_days_or_else_by_segments_that_name_some(
+    engine, spark, tmp_path, by, keys, query, layout
+):
     segments = [decoded(key.rpartition(",")[2]) for key in keys]
     asset = segmented(table("spend", tmp_path, by=by, **sql(f"SELECT {query}, 1 AS n")), seg=segments)
     for _ in range(2):
@@ -227,6 +232,67 @@ def test_a_new_table_is_laid_out_by_segments_that_name_folders(engine, spark, tm
     assert DeltaTable(asset.storage.path).metadata().partition_columns == layout
     assert len(rows(spark, asset)) == 1
     assert spark.read.format("delta").load(asset.storage.path).filter("seg IS NULL").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "layout"),
+    [
+        ({}, ["day"]),
+        ({"strategy": EveryInstance()}, ["day", "seg"]),
+        ({"write": Publish(10)}, ["day", "seg"]),
+        ({"properties": {"delta.enableChangeDataFeed": "true"}}, ["day", "seg"]),
+        ({"followed": True}, ["day", "seg"]),
+        ({"partitioned_by": ("SEG", "day")}, ["seg", "day"]),
+        ({"partitioned_by": ()}, []),
+        ({"write": Publish(10), "partitioned_by": ()}, []),
+    ],
+    ids=str,
+)
+def test_segments_beside_time_get_folders_where_they_are_written_alone_or_somebody_says_so(tmp_path, more, layout):
+    from pyspark.sql.types import StructType
+
+    asset = replace(segmented(table("spend", tmp_path, by="day"), seg=["a", "b"]), **more)
+    schema = StructType.fromDDL("day DATE, seg STRING, n INT")
+    assert layout_of(asset, schema, None) == layout
+
+
+@pytest.mark.parametrize(
+    ("query", "folders", "message"),
+    [
+        ("1 AS n, 2 AS m", ("day",), "the result of spend has no column 'day'"),
+        ("array(1) AS n, 2 AS m", ("n",), "spend: Delta makes no folders by the column 'n', which is ARRAY<INT>"),
+        ("1 AS n", ("N",), "spend: 'partitioned_by' names all columns, so that the files would hold none"),
+    ],
+)
+def test_folders_that_a_new_table_cannot_have_are_refused_before_anything_is_computed(
+    engine, tmp_path, query, folders, message
+):
+    asset = table("spend", tmp_path, partitioned_by=folders, **sql(f"SELECT {query}"))
+    with pytest.raises(RunError, match=re.escape(message)):
+        engine.compute(order(asset), attempt=1)
+
+
+@pytest.mark.parametrize("commit", ["auto", deep("spark")])
+def test_of_a_file_of_several_segments_each_is_replaced_without_the_others(engine, spark, tmp_path, commit):
+    """Also where one that left the list is among its rows."""
+    made = segmented(table("spend", tmp_path, by="day", commit=commit), seg=["a", "b", "c"])
+
+    def run(asset, n, keys):
+        lines = ", ".join(f"(DATE'{day}', '{seg}')" for day, seg in (key.split(",") for key in keys))
+        query = sql(f"SELECT day, seg, {n} AS n FROM VALUES {lines} AS t(day, seg)")  # noqa: S608
+        execute(engine, order(replace(asset, **query), keys=keys))
+        found = [(f"{row.day},{row.seg}", row.n) for row in held(spark, asset.storage.path).collect()]
+        assert len(found) == len(dict(found))
+        return dict(found)
+
+    keys = [f"2025-01-0{day},{seg}" for day in (1, 2) for seg in "abc"]
+    assert run(made, 1, keys) == dict.fromkeys(keys, 1)
+    assert len(DeltaTable(made.storage.path).file_uris()) == 2
+    assert run(made, 2, ["2025-01-01,b"]) == dict.fromkeys(keys, 1) | {"2025-01-01,b": 2}
+    assert run(made, 3, keys) == dict.fromkeys(keys, 3)
+    assert len(DeltaTable(made.storage.path).file_uris()) == 2
+    some = [key for key in keys if not key.endswith("b")]
+    assert run(segmented(made, seg=["a", "c"]), 4, some) == dict.fromkeys(keys, 3) | dict.fromkeys(some, 4)
 
 
 def test_very_many_segments_get_no_folder_each(engine, tmp_path):
@@ -311,7 +377,9 @@ def test_spark_reads_of_an_inlet_what_the_blocks_need(engine, spark, tmp_path, d
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
 def test_files_of_other_blocks_stay(engine, tmp_path, commit):
     query = "SELECT day, warehouse, '{{ run_id }}' AS run FROM {{ partitions }}"
-    asset = segmented(table("spend", tmp_path, by="day", commit=commit, **sql(query)), warehouse=["eng", "mkt"])
+    folders = ("day", "warehouse")
+    asset = table("spend", tmp_path, by="day", commit=commit, partitioned_by=folders, **sql(query))
+    asset = segmented(asset, warehouse=["eng", "mkt"])
     execute(engine, order(asset, keys=["2025-03-01..2025-03-04,*"]))
     before = live_files(flat_adds(DeltaTable(asset.storage.path)))
     execute(engine, order(asset, keys=["2025-03-02,eng", "2025-03-03..2025-03-04,mkt"]))

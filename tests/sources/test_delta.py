@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import NOTHING, Partitioning, SegmentPartition, TimePartition
+from sparkassets.delta import rows as delta_rows
+from sparkassets.delta import values as delta_values
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
-from sparkassets.sources import delta_rows, delta_values
 from tests.depth import examples
 from tests.sources.looks import DAYS, Source, write
 

@@ -11,9 +11,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
+from sparkassets.delta import rows as delta_rows
+from sparkassets.delta import values as delta_values
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
-from sparkassets.sources import delta_rows, delta_values
 from tests.sources.looks import DAYS, Source
 
 REGIONS = SegmentPartition("region", ("de", "nl"))

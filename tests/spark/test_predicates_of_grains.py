@@ -9,8 +9,8 @@ from sparkassets.core.instants import parse_instant, unix
 from sparkassets.core.partitions import Partitioning, RangeSet, TimePartition
 from sparkassets.delta.columns import PartitionColumn
 from sparkassets.delta.times import FileTimes
+from sparkassets.delta.values import spans_of
 from sparkassets.errors import RunError
-from sparkassets.sources.delta_values import spans_of
 from sparkassets.spark.partition_values import table
 from sparkassets.spark.predicates import inside
 

@@ -597,6 +597,15 @@ _PROPERTIES: Final = (
     "Delta's own properties of its table, such as delta.logRetentionDuration: given when a run makes the table; one "
     "that is there keeps what it has."
 )
+_Folders = Annotated[
+    list[Annotated[str, Expected("the name of a column")]],
+    Field(json_schema_extra={"uniqueItems": True}),
+    a_list("a list of columns such as [day, region]"),
+]
+_PARTITIONED_BY: Final = (
+    "Columns by which Delta keeps a new table in folders; [] for none. Default: that of days or longer partitions, and "
+    "those of segments where one segment may be written without the others. A table that is there keeps its folders."
+)
 _TABLE: Final = (
     "In place of `path`: its name in a catalog of the Spark session, as `catalog.schema.name`, `schema.name` or `name`."
 )
@@ -616,6 +625,7 @@ class OutletMap(_Map):
     description: Text = Field(default="", description="What it is, for people.")
     extra: dict[str, Any] = Field(default={}, description="Free facts about it; no credentials.")
     properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
+    partitioned_by: Maybe[_Folders] = Field(default=None, description=_PARTITIONED_BY)
     validations: Annotated[_Rules, a_list("a list of maps such as {not_null: [id]}")] = Field(
         default=[], description="What its rows must be like; what one outlet withholds is withheld in all."
     )
@@ -870,6 +880,7 @@ class AssetFile(_Map):
         description="Who commits to its table: the driver where the table lets it, which is quicker, or always Spark.",
     )
     properties: dict[str, Plain] = Field(default={}, description=_PROPERTIES)
+    partitioned_by: Maybe[_Folders] = Field(default=None, description=_PARTITIONED_BY)
     sql: Maybe[Text] = Field(
         default=None, description="A file ending .sql, or the SELECT itself; <asset>.sql by default."
     )

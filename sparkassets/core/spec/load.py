@@ -33,7 +33,7 @@ from sparkassets.core.spec.model import (
 from sparkassets.core.spec.notify import compile_notify
 from sparkassets.core.spec.params import compile_fan
 from sparkassets.core.spec.paths import absolute
-from sparkassets.core.spec.properties import compile_properties
+from sparkassets.core.spec.properties import compile_folders, compile_properties
 from sparkassets.core.spec.rule_checks import Code
 from sparkassets.core.spec.schedule import compile_schedule
 from sparkassets.core.spec.secrets import secrets_of
@@ -198,6 +198,7 @@ def _compile(
         unchanged=compile_unchanged(draft, project, write),
         commit=keys.commit,
         properties=compile_properties(draft),
+        partitioned_by=compile_folders(draft),
         body=body.compiled,
         params=keys.params if isinstance(keys.params, dict) else {},
         fan=fan,

@@ -348,6 +348,7 @@ class AssetSpec:
         unchanged: Whether a block that came out the same is news to its consumers (``publish``) or not (``skip``).
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         properties: Delta's own, of the table that a run makes; one that is there keeps its own.
+        partitioned_by: The columns that name the folders of a table that a run makes; None leaves them to the run.
         definition: What a change of its code is told by; None for a source.
         on_code_change: What becomes of what was computed by other code.
         sole_checkout: Whether no other code than this is meant to compute it, as in a branch: what comes back after it
@@ -386,6 +387,7 @@ class AssetSpec:
     unchanged: Unchanged = "publish"
     commit: Committer = "auto"
     properties: Mapping[str, str] = field(default_factory=dict)
+    partitioned_by: tuple[str, ...] | None = None
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
     fan: Fan | None = None

@@ -20,14 +20,14 @@ from sparkassets.core.redaction import redact
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.files import AssetFile, OutletMap
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.properties import compile_properties
+from sparkassets.core.spec.properties import compile_folders, compile_properties
 from sparkassets.core.validations import Rule
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.bodies import Body
     from sparkassets.core.spec.drafts import AssetDraft
 
-_OF_DATA: Final = ("path", "table", "uri", "columns", "properties", "validations", "sql")
+_OF_DATA: Final = ("path", "table", "uri", "columns", "properties", "partitioned_by", "validations", "sql")
 """Keys that each outlet has for itself."""
 
 
@@ -59,8 +59,7 @@ def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
 
 def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
     """The keys of an outlet as if it were an asset of its own."""
-    own_keys = ("path", "table", "uri", "columns", "properties", "description", "extra", "validations", "sql")
-    of_data = {key: getattr(own, key) for key in own_keys}
+    of_data = {key: getattr(own, key) for key in (*_OF_DATA, "description", "extra")}
     return keys.model_copy(update={"asset": name, "outlets": None, "inlets": None, **of_data})
 
 
@@ -99,6 +98,7 @@ def compiled(draft: AssetDraft, maker: AssetSpec, body: Body, *, rules: tuple[Ru
         columns=draft.keys.types,
         private=draft.keys.private,
         properties=compile_properties(draft),
+        partitioned_by=compile_folders(draft),
         rules=rules,
         inlets={},
         body=body.compiled or maker.body,

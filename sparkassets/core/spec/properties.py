@@ -1,11 +1,14 @@
-"""Delta's properties that an asset gives the table that its run makes."""
+"""What an asset says of the table that its run makes: Delta's properties, and the columns that name its folders."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.files import WriteMap
 from sparkassets.core.spec.source import plain_text
+from sparkassets.core.suggestions import did_you_mean
 
 _DELTA: Final = "delta."
 """What Delta keeps with a table of what its writer is told; all else it drops."""
@@ -18,3 +21,30 @@ def compile_properties(draft: AssetDraft) -> dict[str, str]:
             message = f"{name!r} is no property of Delta's: their names begin with {_DELTA!r}"
             (draft.at / "properties" / name).key_problem(message, hint="facts of your own belong to 'extra'")
     return {name: plain_text(value) for name, value in draft.keys.properties.items()}
+
+
+def compile_folders(draft: AssetDraft) -> tuple[str, ...] | None:
+    """The columns that `partitioned_by` names; one that no table can have becomes a problem of the draft."""
+    names = draft.keys.partitioned_by
+    if names is None:
+        return None
+    at, seen = draft.at / "partitioned_by", set[str]()
+    for number, name in enumerate(names):
+        if name.lower() in seen:
+            (at / number).problem(f"{name!r} is in 'partitioned_by' twice")
+        seen.add(name.lower())
+    if not isinstance(draft.keys.write, WriteMap):  # an upsert may store other columns than the declared ones
+        _check_declared(draft, names)
+    return tuple(names)
+
+
+def _check_declared(draft: AssetDraft, names: Sequence[str]) -> None:
+    at, declared = draft.at / "partitioned_by", {name.lower() for name in draft.keys.types}
+    if not declared or not draft.sure("columns"):
+        return
+    for number, name in enumerate(names):
+        if name.lower() not in declared:
+            message = f"{name!r} in 'partitioned_by' is not among the columns of {draft.name!r}"
+            (at / number).problem(message, hint=did_you_mean(name, draft.keys.types))
+    if declared <= {name.lower() for name in names}:
+        at.problem("'partitioned_by' names all columns, so that the files would hold none", hint="leave one out")

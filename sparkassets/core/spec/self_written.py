@@ -9,7 +9,7 @@ from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.spec.rule_maps import TAKING
 
-_OF_WRITERS: Final = ("schema", "commit", "properties")
+_OF_WRITERS: Final = ("schema", "commit", "properties", "partitioned_by")
 """Keys that say how sparkassets writes a table."""
 
 

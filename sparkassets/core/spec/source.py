@@ -24,6 +24,7 @@ _OF_WRITERS: Final = (
     "schema",
     "unchanged",
     "properties",
+    "partitioned_by",
     "sql",
     "python",
     "params",

@@ -22,6 +22,7 @@ from sparkassets.delta.footers import KEEPS_BOUNDS
 from sparkassets.delta.iterations import IterationRows, make_readable
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.log import FileAction
+from sparkassets.delta.mixed_files import examine_mixed_files
 from sparkassets.delta.properties import keeps_feed, made_by_driver
 from sparkassets.delta.slices import Slices, sliced, staged_slices, touching
 from sparkassets.delta.staged import NULL_FOLDER, Attempt, StagedFile, discard, discard_files, staged_files
@@ -148,11 +149,11 @@ class Staged:
 
 
 def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
-    """Whether blocks of what is staged can be left out where no row may be copied for it."""
-    if not _copies_none(work.asset, table):
-        return True
+    """Whether blocks of what is staged can be left out, whatever files they share with others."""
     layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
-    return layout.issuperset(name.lower() for name in work.asset.partitioning.columns)
+    if layout.issuperset(name.lower() for name in work.asset.partitioning.columns):
+        return True
+    return not _copies_none(work.asset, table) and (table is None or copied.can_copy(work, table))
 
 
 def _copies_none(asset: AssetSpec, table: DeltaTable | None) -> bool:
@@ -243,7 +244,7 @@ def settle(staged: Staged, withheld: PartitionSet) -> Staged:
         return _compared(settled)
     rows = _read_again(staged, lying.mixed).filter(work.blocks.predicate) if work.blocks is not None else None
     if rows is not None and replaced.mixed and staged.table is not None:
-        rows = copied.with_copied(rows, work, staged.table, files=replaced.mixed)
+        rows = copied.with_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
     if rows is None:
         raise RunError(f"{work.asset.name}: rows of withheld partitions share files with others that cannot be read")
     again = _staged_rows(made, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
@@ -464,8 +465,9 @@ def _replaced(order: RunOrder, work: PlannedWrite, table: DeltaTable | None) -> 
     """The files that go: those of the replaced rows alone, and those that hold other rows besides."""
     if table is None or work.landing.replaces == "nothing" or order.beside:
         return Slices()
-    parts = EVERYTHING if work.landing.replaces == "all" else order.blocks
-    return sliced(table, parts, partitioning=work.asset.partitioning)
+    parts, partitioning = EVERYTHING if work.landing.replaces == "all" else order.blocks, work.asset.partitioning
+    found = sliced(table, parts, partitioning=partitioning)
+    return examine_mixed_files(path_of(work.asset), table, found, parts, partitioning=partitioning)
 
 
 def _beside(made: SparkComputation, work: PlannedWrite, marker: CommitMarker) -> Callable[[str], bool]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sparkassets.delta.live import LiveFile
 from sparkassets.delta.staged import StagedFile
-from sparkassets.spark.delta_files import read_files
+from sparkassets.spark.delta_files import can_read_files, read_files
 from sparkassets.spark.table import path_of
 from sparkassets.spark.validating.failing import STAYS, TAKEN
 from sparkassets.spark.writes import PlannedWrite
@@ -26,18 +26,23 @@ IS_OWN = f"{MARK} = '{_OWN}'"
 """Whether a row is one of these, as SQL."""
 
 
+def can_copy(work: PlannedWrite, table: DeltaTable) -> bool:
+    """Whether rows of any of the table's files can be copied."""
+    return not _has_mark(work.landing.rows) and can_read_files(table, path=path_of(work.asset))
+
+
 def with_copied(
-    rows: DataFrame, work: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile]
+    rows: DataFrame, work: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile], most: int | None = None
 ) -> DataFrame | None:
     """The run's rows and those of ``files`` that are not in its blocks, told apart by the column `MARK`.
 
-    None where the files are Delta's to read, or the table has such a column.
+    None where the files are Delta's to read, as of `read_files`, or the table has such a column.
     """
     from pyspark.sql import functions as sql
 
-    if work.blocks is None or MARK in (name.lower() for name in rows.columns):
+    if work.blocks is None or _has_mark(rows):
         return None
-    there = read_files(rows.sparkSession, table, files, path=path_of(work.asset))
+    there = read_files(rows.sparkSession, table, files, path=path_of(work.asset), most=most)
     if there is None:
         return None
     staying = work.blocks.staying(there).select("*", _mark(copied=True))
@@ -53,6 +58,10 @@ def count(files: Sequence[StagedFile]) -> int:
 def is_copied(file: StagedFile) -> bool:
     """Whether its rows are copied."""
     return file.partition.get(MARK) == _COPIED
+
+
+def _has_mark(rows: DataFrame) -> bool:
+    return MARK in (name.lower() for name in rows.columns)
 
 
 def _mark(*, copied: bool) -> Column:

@@ -55,7 +55,7 @@ def before_commit(
     if not replaced.mixed:
         parts = asset.partitioning
         groups = grouped(table, order.blocks, partitioning=parts, there=replaced.inside, staged=files)
-    same = order.blocks - PartitionSet.union(group.parts for group in groups if not group.has_as_many_rows)
+    same = order.blocks - PartitionSet.union(group.parts for group in groups if group.differs)
     if same:
         same = same - _changed_in(work, table, same, folder=folder)
     return Same.of([group for group in groups if same.covers(group.parts)], beside=same)

@@ -11,13 +11,16 @@ from urllib.parse import quote
 
 from sparkassets.core.partitions import SegmentPartition
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import Publish
+from sparkassets.delta.properties import keeps_feed, made_by_spark
 from sparkassets.delta.staged import NULL_FOLDER
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark.blocks import Blocks, blocks_of
 from sparkassets.spark.failures import condition, is_conflict, run_error
-from sparkassets.spark.schemas import declared_schema, refuse_undeclared, refuse_unwritable
+from sparkassets.spark.schemas import declared_schema, refuse_folders, refuse_undeclared, refuse_unwritable
 from sparkassets.spark.upserts.staged import Kept
 from sparkassets.spark.violations import violation
 from sparkassets.spark.writes.landing import Chosen, Landing
@@ -84,7 +87,9 @@ def check_schema(session: SparkSession, order: RunOrder, schema: StructType, tab
     refuse_unwritable(asset.name, schema)
     if asset.columns:
         refuse_undeclared(asset.name, schema, declared_schema(session, asset.columns))
-    if table is not None and not table.bare:
+    if table is None:
+        refuse_folders(asset.name, schema, asset.partitioned_by or ())
+    elif not table.bare:
         mode_of(asset).refuse_misfit(order, schema, table)
     blocks_of(order, schema)
 
@@ -137,17 +142,30 @@ def _first(frame: DataFrame, blocks: Blocks | None, *, remade: bool) -> Landing:
 
 
 def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
-    """The columns of its partitions, that of time first, but for hours, and for segments that are no good folders."""
-    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
+    """The columns that `partitioned_by` names, else the column of time and, where they are written alone, segments."""
     fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
+    if asset.partitioned_by is not None:
+        return [fields[name.lower()][0] for name in asset.partitioned_by if name.lower() in fields]
+    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     layout = []
     if time is not None and time.column is not None and time.has_dates:
         name, kind = fields.get(time.column.lower(), ("", ""))
         layout += [name] if kind in _DAYS else []
-    if prod(len(each.keys) for each in segments) <= _MOST_FOLDERS and not asset.partitioning.is_open:
+    few = prod(len(each.keys) for each in segments) <= _MOST_FOLDERS and not asset.partitioning.is_open
+    if few and _are_written_alone(asset):
         good = (each.column.lower() for each in segments if _are_folders(each))
         layout += [fields[column][0] for column in good if column in fields]
     return layout if len(layout) < len(schema) else []  # Delta refuses a table of nothing but its folders' columns
+
+
+def _are_written_alone(asset: AssetSpec) -> bool:
+    """Whether runs usually write one segment without the others of its time, or must not copy those to do so.
+
+    Elsewhere a folder for each would only cut the file of a day, which a run writes for all its segments, into many.
+    """
+    if asset.partitioning.time is None or isinstance(asset.strategy, EveryInstance):
+        return True
+    return isinstance(asset.write, Publish) or keeps_feed(made_by_spark(asset))
 
 
 def _are_folders(dimension: SegmentPartition) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sparkassets.core.partitions import TimePartition
 from sparkassets.delta.columns import PartitionColumn
 from sparkassets.delta.times import FileTimes
-from sparkassets.sources.delta_values import spans_of
+from sparkassets.delta.values import spans_of
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe"])

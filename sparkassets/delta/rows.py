@@ -19,8 +19,8 @@ from sparkassets.delta.parts import ALWAYS, Cell, FilePart, FileParts
 from sparkassets.delta.segments import are_one
 from sparkassets.delta.statistics import bounds
 from sparkassets.delta.times import NULL, FileTime, FileTimes, Span
+from sparkassets.delta.values import Values, counted
 from sparkassets.frozen import frozen
-from sparkassets.sources.delta_values import Values, counted
 
 if TYPE_CHECKING:
     from pyarrow import Array
