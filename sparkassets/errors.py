@@ -185,10 +185,12 @@ class RunError(SparkAssetsError):
     Attributes:
         of_data: Whether it may be that a run of fewer of the same blocks succeeds.
         files: The files that it is about, as whoever read them names them; none where nobody knows.
+        wrote_nothing: Whether a write that raises it has certainly committed nothing, and will not.
     """
 
     of_data = False
     files: tuple[str, ...] = ()
+    wrote_nothing = False
 
 
 class RunSkipped(SparkAssetsError):  # noqa: N818  no error: the run ends well, with nothing to do

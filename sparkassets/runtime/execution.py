@@ -463,9 +463,13 @@ class Execution:
             with self._gate:
                 if given_up.is_set():
                     return  # nothing may begin to write any more
-                self._begun = True
+                begun, self._begun = self._begun, True
                 self._computation = computation
-            target.write(computation, marker=marker)
+            try:
+                target.write(computation, marker=marker)
+            except RunError as error:
+                self._begun = begun or not error.wrote_nothing
+                raise
 
     def _prepare(self, computation: Computation, marker: CommitMarker) -> CommitMarker:
         """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.

@@ -43,6 +43,7 @@ def test_what_delta_refuses_is_refused_in_its_words_of_runs_and_fences_alike(eng
         target(engine, new).write(computation, marker=marker(new, computation))
     assert told in str(refused.value)
     assert not refused.value.retryable
+    assert refused.value.wrote_nothing
     with pytest.raises(RunError) as refused:
         target(engine, new).fence(computation, marker=marker(new, kind="fence", version=2 * new.token))
     assert told in str(refused.value)

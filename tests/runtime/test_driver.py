@@ -252,6 +252,26 @@ def test_a_failed_write_is_fenced_by_its_own_version():
     assert w.engine.data("a") == [], "a write that comes late is skipped"
 
 
+@pytest.mark.parametrize("first", [None, OSError("disk full")])
+def test_a_write_that_certainly_wrote_nothing_needs_no_fence_unless_an_attempt_before_it_does(first):
+    """As where Delta refuses the columns of a new table, which no fence could make either."""
+    w = world(source("s"), asset("a", "s", retries=1))
+    w.tell("s", "2025-01-01")
+    refused = RunError("Delta refuses the column 'a b'")
+    refused.wrote_nothing = True
+    errors = [each for each in (first, refused) if each is not None]
+
+    def write(order):
+        raise errors.pop(0)
+
+    w.engine.hooks["a", "write"] = write
+    w.engine.hooks["a", "fence"] = raising(RunError("Delta refuses the column 'a b'"))
+    summary = w.driver().run([Tick()])
+    assert [result.error for result in summary.runs] == ["Delta refuses the column 'a b'"]
+    assert w.store.history(asset="a")[-1].kind == ("failure" if first is None else "unfenced")
+    assert ("may have landed" in str(summary.waiting)) == (first is not None)
+
+
 def test_a_target_out_of_reach_leaves_the_chain_for_the_next_invocation():
     w = world(source("s"), asset("a", "s", retries=0))
     w.tell("s", "2025-01-01")

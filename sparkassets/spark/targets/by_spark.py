@@ -24,6 +24,20 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
+_REFUSED_SCHEMAS = (
+    "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION",
+    "DELTA_CANNOT_WRITE_EMPTY_SCHEMA",
+    "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
+    "DELTA_DUPLICATE_COLUMNS_FOUND",
+    "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
+    "DELTA_INVALID_PARTITION_COLUMN_TYPE",
+    "DELTA_UNSUPPORTED_DATA_TYPES",
+    "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+)
+"""Conditions by which Delta refuses the columns of a new table, before any job.
+
+A fence, which would have to make the table with the same columns, could not tell more than such an error does.
+"""
 _MADE_MEANWHILE = ("DELTA_PATH_EXISTS", "TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS")
 
 
@@ -44,7 +58,9 @@ def write(work: PlannedWrite, *, marker: CommitMarker) -> None:
             layout=layout,
         )
     except Exception as error:
-        raise work.refused(error) from error
+        refused = work.refused(error)
+        refused.wrote_nothing = work.table is None and condition(error).startswith(_REFUSED_SCHEMAS)
+        raise refused from error
     alter(session, landing.after, marker)
 
 
