@@ -11,6 +11,7 @@ from sparkassets.core.columns import KnownColumns
 from sparkassets.core.definitions.definition import digest
 from sparkassets.core.instants import Duration, InstantError
 from sparkassets.core.registered import Factory
+from sparkassets.core.selects import MOST_NESTED, too_deep
 from sparkassets.core.spec.bodies import Module, find_function
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import ProjectDraft
@@ -267,9 +268,11 @@ MAKERS: Final[Mapping[str, Callable[[Any, At, Asked], Iterator[Check]]]] = {
 
 
 def check_text(at: At, text: str | None) -> None:
-    """Refuses a text that is empty, or a template."""
+    """Refuses a text that is empty, a template, or nested too deep for a parser."""
     if text is not None and not text.strip():
         at.problem(f"{at.path[-1]!r} is empty")
+    elif text is not None and too_deep(text) is not None:
+        at.problem(f"{at.path[-1]!r} has more than {MOST_NESTED:,} brackets inside each other")
     elif text is not None and ("{{" in text or "{%" in text):
         at.problem(f"{at.path[-1]!r} is no template", hint="it has the columns of the rows, and nothing else")
 

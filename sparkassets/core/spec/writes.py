@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.selects import MOST_NESTED, too_deep
 from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.files import HistoryMap, UpsertMap, WriteMap
@@ -34,8 +35,11 @@ def _upsert(draft: AssetDraft, given: UpsertMap, at: At) -> Upsert:
     newest_by = () if newest is None else (newest,) if isinstance(newest, str) else tuple(newest)
     _check_columns(draft, given.keys, at / "keys", stored=True)
     _check_columns(draft, newest_by, at / "newest_by", stored=False)
-    if given.delete_when is not None and not given.delete_when.strip():
+    condition = given.delete_when
+    if condition is not None and not condition.strip():
         (at / "delete_when").problem("'delete_when' is empty; expected a condition such as \"op = 'd'\"")
+    elif condition is not None and too_deep(condition) is not None:
+        (at / "delete_when").problem(f"'delete_when' has more than {MOST_NESTED:,} brackets inside each other")
     kept = _kept(given, at / "keep_deletes")
     for dimension in draft.partitioning.columns:
         if is_hidden(dimension):

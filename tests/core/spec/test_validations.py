@@ -144,6 +144,8 @@ def test_a_long_condition_makes_a_short_name():
         ("{has_columns: [id], where: id > 0}", "'where' tells rows apart, and 'has_columns' looks at none"),
         ("{has_columns: {id: bigin}}", "a.yml:4:24: 'bigin' is no Spark SQL type"),
         ("{not_null: id, where: '{{ params.x }}'}", "'where' is no template"),
+        (f"{{sql: '{'(' * 1_001}'}}", "'sql' has more than 1,000 brackets inside each other"),
+        (f"{{not_null: id, where: '{'(' * 1_001}'}}", "'where' has more than 1,000 brackets inside each other"),
         ("{sql: ' '}", "'sql' is empty"),
         ("{freshness: {day: soon}}", "'day' in 'freshness' is 'soon'; expected a number with its unit"),
         ("{freshness: {day: -1d}}", "'day' is '-1d'; expected a duration above 0"),
