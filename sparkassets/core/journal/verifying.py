@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sparkassets.core.journal.codec import encode
+from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.codec.rows import SnapshotRow
 from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.state import State
@@ -20,7 +20,8 @@ def differing(replayed: State, snapshot: State) -> list[str]:
 def _rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
     """Without the number of the commit, which a replay does not know."""
     alike = {uri: replace(known, recent=Recent.of(known.recent)) for uri, known in state.datasets.items()}
-    encoded = encode(replace(state, datasets=alike))  # packed as if all had come at once
+    packed = encode(replace(state, datasets=alike))  # as if all had come at once
+    encoded = encode(decode(packed, journal_id=""))  # what is empty is then left out, however it came to be
     rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
     return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
 

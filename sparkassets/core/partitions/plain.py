@@ -13,7 +13,7 @@ import msgspec
 
 from sparkassets.core.partitions.lifting import Lifted, LiftedValue
 from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.sets import EVERYTHING, PartitionSet
+from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.stamped import StampedRanges
 from sparkassets.core.partitions.stamped_sets import StampedPartitions
 
@@ -35,8 +35,10 @@ def parts_to(parts: PartitionSet) -> Plain:
 
 
 def parts_from(plain: Plain) -> PartitionSet:
-    """The set of `parts_to`."""
-    return PartitionSet(*_lifted_from(plain, _ranges)) if isinstance(plain, Mapping) else PartitionSet(_ranges(plain))
+    """The set of `parts_to`; what is empty, or everything, is the one value for it, which fields have by default."""
+    if isinstance(plain, Mapping):
+        return PartitionSet(*_lifted_from(plain, _ranges))
+    return PartitionSet(_ranges(plain)) if plain else EVERYTHING if plain is None else NOTHING
 
 
 def flat_to(parts: PartitionSet) -> Plain:

@@ -21,6 +21,7 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.recent import Recent
 from sparkassets.core.journal.specs import fold_spec
 from sparkassets.core.journal.state import State
+from sparkassets.core.journal.verifying import differing
 from sparkassets.core.partitions import PartitionSet, StampedPartitions, WindowMapping
 from sparkassets.core.partitions.plain import marks_to, parts_to
 from sparkassets.core.spec.model import InletSpec, ReadAfter
@@ -263,6 +264,9 @@ class TestFormat3:
         told = told_by(read())
         told["consumers"] = {uri: sorted(pairs) for uri, pairs in told["consumers"].items()}
         assert told == STORED_3["state"]
+
+    def test_it_is_what_a_replay_comes_to(self, read):
+        assert differing(entries_of_3(), read()) == []
 
     def test_it_is_planned_as_it_was_goes_on_and_comes_to_rest(self, read):
         story = Story(SEGMENTS)

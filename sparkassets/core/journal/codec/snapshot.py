@@ -85,6 +85,8 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
     columns = list(zip(*stale, strict=True)) or [(), (), (), ()]
     body = to_plain(replace(asset, spec=unbound(asset.spec), stale=_apart(asset.stale)))
     body = {name: value for name, value in body.items() if name not in _IN_COLUMNS}
+    if not asset.additions:
+        body.pop("additions", None)
     if asset.made:
         body["made"] = [_briefly(told, made, asset) for told, made in zip(body["made"], asset.made, strict=True)]
     return SnapshotRow(
