@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 50
+SECONDS = 45
 """After which no further test begins."""
 MOST_FILES = 40
 """Test files that are looked at; collecting more would take too much of the time."""
