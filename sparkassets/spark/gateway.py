@@ -10,7 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from subprocess import Popen
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def is_submitted() -> bool:
@@ -34,6 +37,17 @@ def has_class(name: str) -> bool:
     except Py4JJavaError:
         return False
     return True
+
+
+def delta_version(session: SparkSession) -> str:
+    """The version of the Delta jars that a classic session has; empty where they do not tell."""
+    from py4j.protocol import Py4JError
+
+    try:
+        package = getattr(session.sparkContext._jvm.io.delta, "package")  # noqa: B009, SLF001  pyspark has no other way
+        return str(package.VERSION())
+    except (Py4JError, TypeError):
+        return ""
 
 
 def add_jars(jars: Sequence[Path]) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.gateway import jvm_pid
+from sparkassets.spark.gateway import delta_version, jvm_pid
 from sparkassets.spark.loss import keep_quiet
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.settings import CATALOG, EXTENSION, start_settings
-from sparkassets.spark.versions import check_installed, check_spark
+from sparkassets.spark.versions import check_delta, check_installed, check_spark
 from sparkassets.spark.warming import warm_up
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ def check_session(session: SparkSession) -> None:
     check_spark(session.version)
     if is_remote(session):
         return  # Spark Connect: what the server was started with is not this client's to judge
-    extensions = session.conf.get("spark.sql.extensions", "") or ""
-    if EXTENSION in extensions or "DATABRICKS_RUNTIME_VERSION" in os.environ:
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        return  # its Delta has versions of its own
+    if EXTENSION in (session.conf.get("spark.sql.extensions", "") or ""):
+        check_delta(delta_version(session), spark=session.version)
         return
     raise SparkUnavailableError(
         "the active Spark session does not know Delta",

@@ -12,6 +12,8 @@ from sparkassets.errors import SparkUnavailableError
 OLDEST: Final = (4, 0)
 NEWEST: Final = (4, 2)
 """Of Spark, those that the tests run with."""
+_DELTA_OF: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)))
+"""From which Spark on which Delta is the oldest, the newest first: 4.0 asks for a Spark below 4.1."""
 _KNOWN: Final = "sparkassets works with Spark 4.0 to 4.2"
 _PARTS: Final = re.compile(r"(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
 
@@ -32,6 +34,26 @@ def check_spark(spark: str) -> None:
     if found > NEWEST:
         text = f"Spark {spark} is newer than what was tried: {_KNOWN}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def check_delta(delta: str, *, spark: str) -> None:
+    """Refuses jars of Delta that were made for an older Spark than the session's.
+
+    Args:
+        delta: Their version, such as ``4.4.0``; nothing is known of an empty one.
+        spark: That of the session.
+
+    Raises:
+        SparkUnavailableError: They are too old.
+    """
+    found = numbers(delta)[:2]
+    oldest = next((known for version, known in _DELTA_OF if version <= numbers(spark)[:2]), ())
+    if found and found < oldest:
+        wanted = ".".join(map(str, oldest))
+        raise SparkUnavailableError(
+            f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {wanted} on",
+            hint="start the session with newer jars, or stop it and let sparkassets start one",
+        )
 
 
 def check_installed() -> None:

@@ -9,15 +9,17 @@ import subprocess
 import sys
 import time
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from sparkassets.cache import cache_folder
 from sparkassets.core.writes import Replace
-from sparkassets.errors import RunError
+from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.processes import is_alive, started
-from sparkassets.spark import SparkEngine
+from sparkassets.spark import SparkEngine, session
+from sparkassets.spark.gateway import delta_version
 from sparkassets.spark.own_session import beside, require_utc
 from sparkassets.spark.session import open_session
 from sparkassets.spark.table import described, open_table, path_of
@@ -105,6 +107,13 @@ def test_a_session_without_delta_is_refused():
             "or stop it and let sparkassets start one"
         ),
     ]
+
+
+def test_a_session_whose_delta_is_too_old_is_refused(spark, monkeypatch):
+    assert delta_version(spark) == version("delta-spark")
+    monkeypatch.setattr(session, "delta_version", lambda _: "4.0.0")
+    with pytest.raises(SparkUnavailableError, match=r"^Delta 4\.0\.0 in the session is too old: Spark 4\.2"):
+        open_session({}, name="x")
 
 
 def test_the_shared_session_is_small_and_in_utc(spark):

@@ -1,5 +1,6 @@
 """A Spark or a Delta of another age is named at the start, with what is supported."""
 
+import re
 import tomllib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.spark import versions
-from sparkassets.spark.versions import check_installed, check_spark
+from sparkassets.spark.versions import check_delta, check_installed, check_spark
 
 
 @pytest.fixture
@@ -40,6 +41,20 @@ def test_one_that_is_supported_or_says_nothing_is_taken(version):
 def test_one_that_is_newer_is_taken_with_a_warning():
     with pytest.warns(RuntimeWarning, match=r"Spark 4\.3\.0 is newer than what was tried: sparkassets works with"):
         check_spark("4.3.0")
+
+
+@pytest.mark.parametrize(
+    ("delta", "spark", "oldest"), [("3.3.2", "4.0.1", "4.0"), ("4.0.0", "4.1.0", "4.1"), ("4.0.1", "4.2.0", "4.1")]
+)
+def test_delta_that_is_too_old_for_the_spark_of_a_session_is_refused(delta, spark, oldest):
+    told = f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {oldest} on"
+    with pytest.raises(SparkUnavailableError, match=f"^{re.escape(told)}"):
+        check_delta(delta, spark=spark)
+
+
+@pytest.mark.parametrize(("delta", "spark"), [("4.0.0", "4.0.2"), ("4.4.0", "4.2.0"), ("5.0", "4.2.0"), ("", "4.2.0")])
+def test_other_delta_is_taken(delta, spark):
+    check_delta(delta, spark=spark)
 
 
 @pytest.mark.parametrize(
