@@ -252,7 +252,7 @@ def test_segments_beside_time_get_folders_where_they_are_written_alone_or_somebo
     from pyspark.sql.types import StructType
 
     asset = replace(segmented(table("spend", tmp_path, by="day"), seg=["a", "b"]), **more)
-    schema = StructType().add("day", "date").add("seg", "string").add("n", "int")
+    schema = StructType().add("day", "date").add("seg", "string").add("n", "integer")
     assert layout_of(asset, schema, None) == layout
 
 
