@@ -109,7 +109,7 @@ _LAZY = {
     "Summary": "sparkassets.core.results",
     "Waiting": "sparkassets.core.planner.plan",
     "asset": "sparkassets.authoring.declarations",
-    "get_current_context": "sparkassets.authoring.current",
+    "get_current_context": "sparkassets.authoring.current_context",
     "multi_asset": "sparkassets.authoring.declarations",
 }
 

@@ -8,12 +8,13 @@ from typing import Final
 from sparkassets.frozen import frozen
 
 
-def said(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The kind of an error and the first line of what it says; of a group its first error besides.
 
     Never raises, whatever the author of the error's class wrote.
 
-    >>> said(ValueError("no such day")), said(SystemExit(1)), said(ExceptionGroup("two", [OSError("full")]))
+    >>> describe_error(ValueError("no such day")), describe_error(SystemExit(1)), describe_error(
+    ...     ExceptionGroup("two", [OSError("full")]))
     ('ValueError: no such day', 'SystemExit: 1', 'ExceptionGroup: two (1 sub-exception): OSError: full')
     """
     kind = type(error).__name__
@@ -23,7 +24,7 @@ def said(error: BaseException) -> str:
         return f"{kind}, which cannot say what it is"
     text = f"{kind}: {lines[0]}" if lines else kind
     nested: object = getattr(error, "exceptions", ()) if issubclass(type(error), BaseExceptionGroup) else ()
-    return f"{text}: {said(nested[0])}" if isinstance(nested, tuple) and nested else text
+    return f"{text}: {describe_error(nested[0])}" if isinstance(nested, tuple) and nested else text
 
 
 class SparkAssetsError(Exception):
@@ -54,7 +55,7 @@ class InputError(SparkAssetsError):
 
 
 @frozen
-class Location:
+class FileLocation:
     """A place in a file; line and column count from 1, 0 means the whole file.
 
     Attributes:
@@ -65,7 +66,7 @@ class Location:
     line: int = 0
     column: int = 0
 
-    def __lt__(self, other: Location) -> bool:
+    def __lt__(self, other: FileLocation) -> bool:
         return (self.file, self.line, self.column) < (other.file, other.line, other.column)
 
     def __str__(self) -> str:
@@ -73,7 +74,7 @@ class Location:
 
 
 @frozen
-class Problem:
+class SpecProblem:
     """One thing that is wrong with a project.
 
     Attributes:
@@ -85,7 +86,7 @@ class Problem:
         cut: How many characters of the line stand before the excerpt.
     """
 
-    location: Location
+    location: FileLocation
     message: str
     hint: str | None = None
     excerpt: str | None = None
@@ -113,11 +114,11 @@ class SpecError(InputError):
     Of more than `MOST_PROBLEMS` the last one counts the rest.
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[SpecProblem]) -> None:
         self.problems = tuple(problems[:MOST_PROBLEMS])
         if more := problems[MOST_PROBLEMS:]:
             count = f"{len(more):,} more problem{'' if len(more) == 1 else 's'}, the first of them here"
-            self.problems = (*self.problems, Problem(more[0].location, count))
+            self.problems = (*self.problems, SpecProblem(more[0].location, count))
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
@@ -188,7 +189,7 @@ class RunError(SparkAssetsError):
         wrote_nothing: Whether a write that raises it has certainly committed nothing, and will not.
     """
 
-    of_data = False
+    is_data_error = False
     files: tuple[str, ...] = ()
     wrote_nothing = False
 

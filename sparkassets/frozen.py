@@ -50,10 +50,10 @@ def _struct(cls: Any, *, array_like: bool = False, tag: str | None = None) -> An
     told = [(name, each) for name, each in given.items() if isinstance(each, Field)]
     body.update((name, _struct_field(each)) for name, each in told)
     if not all(each.repr for _, each in told) and "__repr__" not in body:
-        body["__repr__"] = _text
+        body["__repr__"] = _format_repr
     aside = {*getattr(cls, "_aside", ()), *(name for name, each in told if not each.compare)}
     if aside:
-        body |= {"_aside": aside, **_comparing([*getattr(cls, "__struct_fields__", ()), *own], aside)}
+        body |= {"_aside": aside, **_make_comparisons([*getattr(cls, "__struct_fields__", ()), *own], aside)}
     elif body.get("__hash__", MISSING) is None:
         body["__hash__"] = msgspec.Struct.__hash__  # which Python takes away where there is an `__eq__` of its own
     options: dict[str, Any] = {} if tag is None else {"tag": tag, "tag_field": "kind"}
@@ -87,7 +87,7 @@ class _Fields:
     """Stands for the fields of a struct in the words of `dataclasses` until somebody asks for them.
 
     Attributes:
-        given: Of the fields of the class itself the default, or a `Field`; nothing of those that have none.
+        given: Of the fields of the class itself the default, or a `FieldName`; nothing of those that have none.
     """
 
     __slots__ = ("given",)
@@ -107,20 +107,20 @@ class _Fields:
         return owner.__dict__["__dataclass_fields__"]  # type: ignore[no-any-return]
 
 
-def _text(self: Any) -> str:  # noqa: ANN401  any struct
+def _format_repr(self: Any) -> str:  # noqa: ANN401  any struct
     """What ``repr`` tells where some fields are not for it."""
     shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
     return f"{type(self).__name__}({shown})"
 
 
-def _comparing(names: list[str], aside: set[str]) -> dict[str, object]:
+def _make_comparisons(names: list[str], aside: set[str]) -> dict[str, object]:
     """``__eq__`` and ``__hash__`` by all fields but those ``aside``."""
     values = attrgetter(*dict.fromkeys(name for name in names if name not in aside))
 
-    def equal(self: object, other: object) -> bool:
+    def is_equal(self: object, other: object) -> bool:
         return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
-    def hashed(self: object) -> int:
+    def hash_value(self: object) -> int:
         return hash(values(self))
 
-    return {"__eq__": equal, "__hash__": hashed}
+    return {"__eq__": is_equal, "__hash__": hash_value}

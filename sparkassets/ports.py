@@ -8,24 +8,31 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.journal.entries import ClaimEntry, Numbered, Viewed
-from sparkassets.core.journal.found import Found
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, ViewChanges
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
-from sparkassets.core.partitions.plain import parts_from, parts_to
+from sparkassets.core.partitions.json_form import decode_partitions, encode_partitions
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.row_counts import row_counts
-from sparkassets.core.runs import ChangesTold, Pin, Position, Promotion, Volume
+from sparkassets.core.runs import BranchPromotion, ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.strategies import EveryInstance, LatestOnly
-from sparkassets.core.validations import Judgement, Past, Verdict, judgement_from, judgement_to, verdicts_from
-from sparkassets.core.writes import Append
+from sparkassets.core.validations import (
+    PastRowCounts,
+    RuleVerdict,
+    RunJudgement,
+    judgement_from,
+    judgement_to,
+    verdicts_from,
+)
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.processes import Process
 
 if TYPE_CHECKING:
-    from sparkassets.core.branches.difference import Columns, Rows, Side
+    from sparkassets.core.branches.difference import ColumnDifference, ComparedTable, RowComparison
 
 
 class Clock(Protocol):
@@ -38,7 +45,7 @@ class Clock(Protocol):
         """Seconds that never run backwards; only differences mean anything."""
 
 
-class Ids(Protocol):
+class IdGenerator(Protocol):
     """Names that never repeat."""
 
     def invocation_id(self) -> str:
@@ -71,7 +78,7 @@ class JournalImage:
 
 
 @frozen
-class Damage:
+class StateDamage:
     """Something that is wrong with a state.
 
     Attributes:
@@ -79,16 +86,16 @@ class Damage:
         repair: What to do.
     """
 
-    what: str
+    problem: str
     repair: str
 
 
 @frozen
-class Upgrade:
+class FormatUpgrade:
     """What rows of an older format are in today's; rows of today's are as they were."""
 
-    entry: Callable[[JournalRow], JournalRow]
-    known: Callable[[SnapshotRow], SnapshotRow]
+    upgrade_entry: Callable[[JournalRow], JournalRow]
+    upgrade_snapshot: Callable[[SnapshotRow], SnapshotRow]
 
 
 class JournalStore(Protocol):
@@ -106,7 +113,7 @@ class JournalStore(Protocol):
     def check(self, *, project: str) -> None:
         """Refuses a state that is not ``project``'s or cannot be used, without reading it."""
 
-    def read(self, *, project: str) -> JournalImage:
+    def read_image(self, *, project: str) -> JournalImage:
         """The newest snapshot and the tail, of one consistent moment; refuses another project's state."""
 
     def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
@@ -125,7 +132,7 @@ class JournalStore(Protocol):
     def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """Replaces the snapshot if its ``seq`` is lower; losing a race is not an error."""
 
-    def history(
+    def read_history(
         self,
         *,
         kinds: Sequence[str] | None = None,
@@ -149,10 +156,10 @@ class JournalStore(Protocol):
             fully: Also what is not due yet.
         """
 
-    def begins(self) -> int:
+    def oldest_seq(self) -> int:
         """The number of the oldest entry that is kept; 1 while all of them are."""
 
-    def base(self) -> tuple[Sequence[SnapshotRow], int]:
+    def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
         """What was known before the oldest entry that is kept, and the entry's number that it stands for.
 
         Nothing and 0 while all entries are kept. With the entries after it, it makes whatever a snapshot holds.
@@ -164,10 +171,10 @@ class JournalStore(Protocol):
         Safe beside other drivers, and where it is killed: who does it again goes on. The newest entry always stays.
         """
 
-    def damages(self) -> Sequence[Damage]:
+    def find_damages(self) -> Sequence[StateDamage]:
         """Files and entries that should be there and are not, or are broken; reads only."""
 
-    def migrate(self, upgrade: Upgrade) -> int:
+    def migrate(self, upgrade: FormatUpgrade) -> int:
         """Stores everything as ``upgrade`` has it, and that it is of today's format; returns how many rows changed.
 
         What is there stays until the new is written and read again; killed at any moment it is done anew. Safe beside
@@ -186,7 +193,7 @@ class JournalCommit:
     """
 
     project: ProjectSpec
-    entries: Sequence[Numbered]
+    entries: Sequence[NumberedEntry]
     before: Mapping[str, AssetState]
     after: Mapping[str, AssetState]
 
@@ -239,11 +246,11 @@ class Observation:
     cursor: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     notes: Sequence[str] = ()
-    views: Mapping[str, Viewed] = field(default_factory=dict)
-    unseen: str = ""
+    views: Mapping[str, ViewChanges] = field(default_factory=dict)
+    session_needed_reason: str = ""
 
     @property
-    def is_news(self) -> bool:
+    def has_news(self) -> bool:
         """Whether there is anything to record: an update, or a move of the position."""
         return self.whole or self.version is not None or bool(self.changed or self.removed or self.cursor or self.views)
 
@@ -258,13 +265,15 @@ class FileContent:
     """
 
     parts: PartitionSet
-    left_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    excluded_values: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class TextFiles(Protocol):
+class TextFileReader(Protocol):
     """Looks into CSV and JSON files, which Spark alone reads."""
 
-    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+    def read_contents(
+        self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
+    ) -> Mapping[str, FileContent] | None:
         """What each file holds, by its path relative to the source's folder; None as long as there is no session.
 
         Raises:
@@ -297,7 +306,7 @@ class SourceObserver(Protocol):
 
 
 @frozen
-class Recorded:
+class RecordedTable:
     """An asset's own table as the journal knows it.
 
     Attributes:
@@ -312,31 +321,31 @@ class Recorded:
 
     table_id: str
     version: int
-    seen: int
+    accounted_version: int
     mark: str
-    app: str
+    app_id: str
     coverage: PartitionSet
-    asked: Collection[str] = ()
-    claimed: Collection[str] = ()
+    settled_runs: Collection[str] = ()
+    claimed_runs: Collection[str] = ()
 
 
 class TargetObserver(Protocol):
     """Looks at what assets wrote, without a JVM."""
 
-    def absent_folder(self, asset: AssetSpec) -> str | None:
+    def missing_folder(self, asset: AssetSpec) -> str | None:
         """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
 
-    def why_spark(self, asset: AssetSpec) -> str | None:
+    def spark_commit_reason(self, asset: AssetSpec) -> str | None:
         """Why Spark commits to the asset's table as it is now, as the end of a sentence; None where a driver does.
 
         Raises:
             SourceError: The table cannot be read; the message says what and where.
         """
 
-    def unseen(self, asset: AssetSpec) -> str | None:
+    def session_needed_reason(self, asset: AssetSpec) -> str | None:
         """Why a Spark session alone can look, which is not there, as the end of a sentence; None where this can."""
 
-    def check(self, asset: AssetSpec) -> int | None:
+    def check_writable(self, asset: AssetSpec) -> int | None:
         """Looks whether runs may write to the asset's table as it is; one that is not there is fine.
 
         Returns:
@@ -346,7 +355,7 @@ class TargetObserver(Protocol):
             SourceError: None may; the message says what of the table is against it.
         """
 
-    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """Looks whether the newest commits of a table of which nothing is recorded, up to a version, are of these runs.
 
         Args:
@@ -359,14 +368,14 @@ class TargetObserver(Protocol):
             UnknownRunError: One is of another run of the asset.
         """
 
-    def position(self, asset: AssetSpec) -> Found | None:
+    def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """Where the log of the asset's table stands, with its mark; None where there is no table.
 
         Raises:
             SourceError: It cannot be read; the message says what and where.
         """
 
-    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+    def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
         """What is not as it was recorded; None where everything is.
 
         Raises:
@@ -414,7 +423,7 @@ class RunOrder:
     app_id: str
     token: int
     blocks: PartitionSet
-    pins: Mapping[str, Pin]
+    pins: Mapping[str, InletPin]
     inlets: Mapping[str, AssetSpec]
     interval: tuple[datetime, datetime] | None
     schedule_date: datetime
@@ -422,67 +431,74 @@ class RunOrder:
     previous_interval: tuple[datetime, datetime] | None = None
     rebuilds: bool = False
     restores: str = ""
-    beside: bool = False
-    told: tuple[str, int] | None = None
+    keeps_newest_iteration: bool = False
+    known_position: tuple[str, int] | None = None
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    gone: tuple[str, ...] = ()
-    past: Past = field(default_factory=dict)
-    accepted: PartitionSet = NOTHING
-    promotes: Promotion | None = None
-    found: PartitionSet = NOTHING
-    removed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    computed: PartitionSet = NOTHING
+    changed_file_inlets: tuple[str, ...] = ()
+    past: PastRowCounts = field(default_factory=dict)
+    accepted_partitions: PartitionSet = NOTHING
+    promotes: BranchPromotion | None = None
+    discovered_partitions: PartitionSet = NOTHING
+    removed_segments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    computed_partitions: PartitionSet = NOTHING
     outlets: tuple[RunOrder, ...] = ()
 
     @property
-    def written(self) -> tuple[RunOrder, ...]:
+    def table_orders(self) -> tuple[RunOrder, ...]:
         """Of each table that the run writes: itself, or its outlets."""
         return self.outlets or (self,)
 
     @property
-    def finds_segments(self) -> bool:
+    def discovers_segments(self) -> bool:
         """Whether no segment of some open dimension was known, so that what comes out tells them."""
         return any(WHOLE in segment for segment, _ in self.blocks.apart)
 
     @property
-    def may_find(self) -> bool:
+    def can_discover_segments(self) -> bool:
         """Whether segments that nobody knew become part of the run; one of a single partition leaves them to theirs."""
         return self.asset.partitioning.is_open and not isinstance(self.asset.strategy, EveryInstance)
 
-    def finding(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
+    def with_new_segments(self, keys: Mapping[str, Collection[str]]) -> RunOrder:
         """The same run of the segments among ``keys`` that nobody knew, too; column to segments."""
-        if not keys or not self.may_find:
+        if not keys or not self.can_discover_segments:
             return self
-        wanted = {column: {*some} - {*self.removed.get(column.lower(), ())} for column, some in keys.items()}
-        return self.with_found(self.asset.partitioning.extended(self.blocks, wanted) - self.blocks)
+        wanted = {column: {*some} - {*self.removed_segments.get(column.lower(), ())} for column, some in keys.items()}
+        return self.with_discovered_partitions(
+            self.asset.partitioning.extend_with_segments(self.blocks, wanted) - self.blocks
+        )
 
-    def with_found(self, found: PartitionSet) -> RunOrder:
+    def with_discovered_partitions(self, found: PartitionSet) -> RunOrder:
         """The same run with these blocks, which nobody claimed."""
         if not found:
             return self
-        outlets = tuple(each.with_found(found) for each in self.outlets)
-        return replace(self, blocks=self.blocks | found, found=self.found | found, outlets=outlets)
+        outlets = tuple(each.with_discovered_partitions(found) for each in self.outlets)
+        return replace(
+            self, blocks=self.blocks | found, discovered_partitions=self.discovered_partitions | found, outlets=outlets
+        )
 
     @property
-    def is_judged(self) -> bool:
+    def has_rules(self) -> bool:
         """Whether rules say what of it is published."""
-        return not self.restores and any(each.asset.rules for each in self.written)
+        return not self.restores and any(each.asset.rules for each in self.table_orders)
 
     @property
-    def is_one(self) -> bool:
+    def is_atomic(self) -> bool:
         """Whether all of it is published or nothing: what it read is used up as a whole, or it makes its table anew."""
-        asset, one = self.asset, self.rebuilds or self.beside or self.finds_segments or self.blocks.is_everything
-        appends = any(isinstance(each.asset.write, Append) for each in self.written)
+        asset, one = (
+            self.asset,
+            self.rebuilds or self.keeps_newest_iteration or self.discovers_segments or self.blocks.is_everything,
+        )
+        appends = any(isinstance(each.asset.write, AppendWrite) for each in self.table_orders)
         return one or appends or isinstance(asset.strategy, LatestOnly)
 
-    def is_nothing_but(self, withheld: PartitionSet) -> bool:
+    def is_fully_withheld(self, withheld: PartitionSet) -> bool:
         """Whether nothing of the run is left where these blocks are withheld."""
-        left, partitioning = self.blocks - withheld, self.asset.partitioning.knowing(self.blocks)
+        left, partitioning = self.blocks - withheld, self.asset.partitioning.with_segments_of(self.blocks)
         return not left or (bool(withheld) and partitioning.can_list(left) and not partitioning.count(left))
 
-    def publishing(self, blocks: PartitionSet) -> RunOrder:
+    def restrict_to(self, blocks: PartitionSet) -> RunOrder:
         """The same run of these of its blocks alone."""
-        return replace(self, blocks=blocks, outlets=tuple(each.publishing(blocks) for each in self.outlets))
+        return replace(self, blocks=blocks, outlets=tuple(each.restrict_to(blocks) for each in self.outlets))
 
 
 CommitKind = Literal["data", "fence", "layout"]
@@ -509,10 +525,10 @@ class CommitMarker:
 
     def with_unchanged(self, parts: PartitionSet, *, rows: int) -> CommitMarker:
         """The same of a run of which these blocks came out as they were; so many rows were not written once more."""
-        return replace(self, measures={**self.measures, "unchanged": parts_to(parts), "same_rows": rows})
+        return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts), "same_rows": rows})
 
     @property
-    def judgement(self) -> Judgement | None:
+    def judgement(self) -> RunJudgement | None:
         """What was decided of the run's blocks; None where nothing was judged."""
         return judgement_from(self.measures)
 
@@ -522,21 +538,21 @@ class CommitMarker:
         found = self.judgement
         return NOTHING if found is None else found.withheld
 
-    def judged(self, judgement: Judgement, order: RunOrder) -> CommitMarker:
+    def with_judgement(self, judgement: RunJudgement, order: RunOrder) -> CommitMarker:
         """The same of a run of which that was decided; what withholds something moves no watermark.
 
         Of one that publishes nothing, nothing is announced either.
         """
         told = {**self.measures, **judgement_to(judgement)}
         gone = {"watermarks"} if judgement.withheld else set[str]()
-        if order.is_nothing_but(judgement.withheld):
+        if order.is_fully_withheld(judgement.withheld):
             told["published"] = "nothing"
             gone |= {"events", "keys", "found"}
         return replace(self, measures={key: value for key, value in told.items() if key not in gone})
 
 
 @frozen
-class Committed:
+class DataCommit:
     """A data commit that was found in a target's history, or what a run left that writes its target itself.
 
     Attributes:
@@ -566,26 +582,26 @@ class Committed:
         return self.version
 
     @property
-    def found(self) -> PartitionSet:
+    def discovered_partitions(self) -> PartitionSet:
         """The blocks that it may hold although nobody claimed them: of segments that nobody knew."""
-        return parts_from(self.measures["found"]) if "found" in self.measures else NOTHING
+        return decode_partitions(self.measures["found"]) if "found" in self.measures else NOTHING
 
     @property
     def is_compared(self) -> bool:
         """Whether it is told which blocks came out as they were."""
         return "unchanged" in self.measures
 
-    def with_unchanged(self, parts: PartitionSet) -> Committed:
+    def with_unchanged(self, parts: PartitionSet) -> DataCommit:
         """The same with these blocks told to have come out as they were."""
-        return replace(self, measures={**self.measures, "unchanged": parts_to(parts)})
+        return replace(self, measures={**self.measures, "unchanged": encode_partitions(parts)})
 
     @property
-    def unchanged(self) -> PartitionSet:
+    def unchanged_partitions(self) -> PartitionSet:
         """Those of its blocks whose rows came out as they were in the table before it, as its ``measures`` tell."""
-        return parts_from(self.measures["unchanged"]) if self.is_compared else NOTHING
+        return decode_partitions(self.measures["unchanged"]) if self.is_compared else NOTHING
 
     @property
-    def judgement(self) -> Judgement | None:
+    def judgement(self) -> RunJudgement | None:
         """What was decided of its blocks; None where nothing was judged."""
         return judgement_from(self.measures)
 
@@ -596,7 +612,7 @@ class Committed:
         return NOTHING if found is None else found.withheld
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[RuleVerdict, ...]:
         """What the rules found: those of its inlets in what it read, the others in its blocks."""
         found, read = self.judgement, verdicts_from(self.measures.get("inlets", ()))
         return read if found is None else (*read, *found.verdicts)
@@ -622,9 +638,9 @@ class HistoryGoneError(RunError):
         found: The commit that the table was restored to before; None where the log does not tell of any.
     """
 
-    def __init__(self, message: str, *, hint: str | None = None, found: Committed | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, found: DataCommit | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.found = found
+        self.restored_commit = found
 
 
 class NewSegmentsError(RunError):
@@ -647,7 +663,7 @@ class EngineLostError(RunError):
     """What computes is gone, and with it all that it was doing; this process can compute nothing more."""
 
 
-class Computation(Protocol):
+class RunComputation(Protocol):
     """One attempt's result, not yet written, for each table that the run writes.
 
     Opaque to the runtime except for what it measured.
@@ -658,7 +674,7 @@ class Computation(Protocol):
         """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
 
         Besides ``"keys": {column: [segments that it added]}``, and ``"outlets": {name: {what was told of it}}``. Keys
-        only where set; an event is as `sparkassets.core.journal.announce.told_of` writes it.
+        only where set; an event is as `sparkassets.core.journal.announcements.told_of` writes it.
         """
 
     def release(self) -> None:
@@ -674,7 +690,7 @@ class Engine(Protocol):
     def processes(self) -> Sequence[Process]:
         """Those besides this one in which it may commit to a table by itself."""
 
-    def compute(self, order: RunOrder, *, attempt: int) -> Computation:
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
         """Reads the pinned inlets and runs the asset's SQL or function; writes to no target."""
 
     def cancel(self, run: str) -> None:
@@ -694,14 +710,14 @@ class Target(Protocol):
     def transaction_version(self) -> int | None:
         """The newest version that was committed; None without a table or any commit of the asset's."""
 
-    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         """The data commits of these runs, oldest first; none of theirs has a transaction version below ``above``.
 
         Raises:
             HistoryGoneError: The history is too short to tell, or the table was restored: ask a person.
         """
 
-    def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
         """A commit without rows, stamped; creates a missing table with the computation's schema.
 
         Raises:
@@ -709,7 +725,7 @@ class Target(Protocol):
             TargetMissingError: There is no table, and no computation to take its schema from.
         """
 
-    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
+    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
         """Computes, checks and judges what `write` is to commit, as far as that can be done before; nothing shows yet.
 
         Asked for before the first commit of a run that rules judge, or that writes several tables: what fails there
@@ -720,27 +736,27 @@ class Target(Protocol):
             RunError: As `write` does.
         """
 
-    def write(self, computation: Computation, *, marker: CommitMarker) -> None:
+    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         """Exactly one commit of what this outlet gets of the computation, stamped; its return proves nothing: look.
 
         Of blocks that the marker withholds nothing is written, and nothing is taken away. Where these are all of the
         run's there is the commit all the same, without rows.
         """
 
-    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         """What the rows of the run's blocks hold as it left them: the segments of each open dimension, by its column.
 
         Raises:
             RunError: They cannot be read.
         """
 
-    def compared(self, order: RunOrder, found: Committed) -> Committed:
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
         """``found``, a commit of the order's run, with what of its blocks came out unchanged, where that is asked for.
 
         Told alike by whoever asks, and whenever, for as long as the table keeps what the commit replaced.
         """
 
-    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
         """Removes what attempts of these runs have written and never committed, but for the commit that was found.
 
         Of claims with fence tokens up to ``upto`` alone, none of which can commit any more: a newer fence or the run
@@ -755,12 +771,12 @@ class Target(Protocol):
         """
 
 
-class Comparing(Protocol):
+class TableComparer(Protocol):
     """Compares versions of assets' tables, row by row."""
 
     def compare(
-        self, asset: AssetSpec, before: Side, after: Side, *, keys: Sequence[str], samples: int
-    ) -> tuple[Columns, Rows]:
+        self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int
+    ) -> tuple[ColumnDifference, RowComparison]:
         """How columns and rows differ from ``before`` to ``after``, with at most so many ``samples`` of rows that do.
 
         Rows of the same ``keys`` are the same row; without any, or where they are not unique, rows are compared as
@@ -774,17 +790,17 @@ class Comparing(Protocol):
         """Lets go of what was started for it."""
 
 
-class Volumes(Protocol):
+class VolumeEstimator(Protocol):
     """Tells how much reading an inlet takes, by the log of its table or the list of its files."""
 
-    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """The data files that a run with that pin reads of ``asset``, of which this is ``known``; never raises."""
 
 
-class Feeds(Protocol):
+class ChangeFeeds(Protocol):
     """Tells whether what changed in an inlet's table is told, by its log."""
 
-    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         """Of what came after a position, up to and with a version; never raises."""
 
 
@@ -796,10 +812,10 @@ Raises:
 """
 
 
-class Outlets(Protocol):
+class TargetFactory(Protocol):
     """Where assets are written, each to one table."""
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
         """The target of the asset's runs; of an outlet, of those of its maker.
 
         Args:

@@ -15,10 +15,10 @@ _DEAD = "ZXx"
 
 def this_process() -> Process:
     """The process that asks."""
-    return os.getpid(), started(os.getpid())
+    return os.getpid(), read_start_time(os.getpid())
 
 
-def started(pid: int) -> float:
+def read_start_time(pid: int) -> float:
     """When the process started; 0 where that is not told: no such process, or no ``/proc``."""
     fields = _stat(pid)
     return float(fields[_START]) if fields else 0.0

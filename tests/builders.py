@@ -9,9 +9,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from sparkassets.core.conditions import AnyOf, Leaf
-from sparkassets.core.conditions.parse import parse_condition
-from sparkassets.core.instants import instant, parse_instant, unix
+from sparkassets.core.conditions import AnyOf, UpdateLeaf
+from sparkassets.core.conditions.parsing import parse_condition
+from sparkassets.core.instants import from_unix, parse_instant, to_unix
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.entries import (
@@ -19,7 +19,7 @@ from sparkassets.core.journal.entries import (
     Entry,
     EventEntry,
     FailureEntry,
-    Numbered,
+    NumberedEntry,
     ObservedEntry,
     OutletEntry,
     SkippedEntry,
@@ -27,26 +27,26 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import (
     NOTHING,
-    Overlap,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     SegmentPartition,
     TimePartition,
 )
-from sparkassets.core.planner.context import PlanningContext
 from sparkassets.core.planner.plan import Plan, PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.core.writes import Replace
-from sparkassets.errors import Location
+from sparkassets.core.writes import ReplaceWrite
+from sparkassets.errors import FileLocation
 
-HERE = Location("test.yml", 1, 1)
+HERE = FileLocation("test.yml", 1, 1)
 
 Segments = Mapping[str, Sequence[str]]
 """Column to keys; ``runtime`` in place of them for those that come to be known."""
@@ -58,7 +58,7 @@ clock = partial(parse_timetable, timezone="UTC")
 
 def at(text: str) -> int:
     """Unix seconds of an ISO instant, UTC unless it says otherwise."""
-    return unix(parse_instant(text, zone="UTC"))
+    return to_unix(parse_instant(text, zone="UTC"))
 
 
 def days(*keys: str, by: str = "day", zone: str = "UTC") -> PartitionSet:
@@ -120,7 +120,7 @@ def asset(
     if isinstance(schedule, str):
         when = Schedule(None, parse_condition(schedule, clock), schedule)
     strategy = DateRange() if partitioning.is_partitioned else FullRefresh()
-    defaults: dict[str, Any] = {"strategy": strategy, "write": Replace(), **more}
+    defaults: dict[str, Any] = {"strategy": strategy, "write": ReplaceWrite(), **more}
     made = AssetSpec(
         name,
         name,
@@ -168,10 +168,10 @@ def _link(item: AssetSpec, known: dict[str, AssetSpec]) -> AssetSpec:
     for name, inlet in item.inlets.items():
         up = known[name]
         if inlet.view is not None:
-            inlets[name] = replace(inlet, mapping=inlet.mapping or Overlap())
+            inlets[name] = replace(inlet, mapping=inlet.mapping or OverlapMapping())
             continue
         both = item.partitioning.is_partitioned and up.partitioning.is_partitioned
-        mapping = (inlet.mapping or Overlap()) if both and not inlet.aligned else None
+        mapping = (inlet.mapping or OverlapMapping()) if both and not inlet.aligned else None
         timeless = item.partitioning.time is not None and up.partitioning.time is None
         dimension = timeless or (item.partitioning.is_partitioned and not up.partitioning.is_partitioned)
         inlets[name] = replace(inlet, uri=up.uri, mapping=mapping, on_update="ignore" if dimension else inlet.on_update)
@@ -182,7 +182,7 @@ def _default_schedule(item: AssetSpec) -> AssetSpec:
     rerun = [inlet.name for inlet in item.inlets.values() if inlet.on_update == "rerun"]
     if not rerun:
         return item
-    leaves = tuple(Leaf(name, is_uri=False) for name in rerun)
+    leaves = tuple(UpdateLeaf(name, is_uri=False) for name in rerun)
     condition = leaves[0] if len(leaves) == 1 else AnyOf(leaves)
     return replace(item, schedule=Schedule(None, condition, " | ".join(rerun), default=True))
 
@@ -202,15 +202,15 @@ class Story:
         self.now = now
         self.clock: str | None = None
         self.state = State("journal")
-        self.entries: list[Numbered] = []
+        self.entries: list[NumberedEntry] = []
         self.rows: list[JournalRow] = []
-        self.add(*(SpecEntry(item.name, fold_spec(item, spec)) for item in spec.assets.values()))
+        self.add(*(SpecEntry(item.name, build_fold_spec(item, spec)) for item in spec.assets.values()))
 
     def add(self, *entries: Entry) -> int:
         """Records entries in one commit; returns the number of the last."""
-        when = instant(at(self.clock)) if self.clock else datetime(2025, 1, 1, tzinfo=UTC)
+        when = from_unix(at(self.clock)) if self.clock else datetime(2025, 1, 1, tzinfo=UTC)
         first = self.state.seq + 1
-        numbered = [Numbered(entry, seq, when, "test") for seq, entry in enumerate(entries, start=first)]
+        numbered = [NumberedEntry(entry, seq, when, "test") for seq, entry in enumerate(entries, start=first)]
         self.entries += numbered
         self.rows += map(to_row, numbered)
         self.state = fold(self.state, numbered, commit=self.state.commit + 1)
@@ -272,7 +272,7 @@ class Story:
     def change(self, *assets: AssetSpec) -> None:
         """The project's files changed."""
         self.project = project(*assets)
-        self.add(*(SpecEntry(item.name, fold_spec(item, self.project)) for item in self.project.assets.values()))
+        self.add(*(SpecEntry(item.name, build_fold_spec(item, self.project)) for item in self.project.assets.values()))
 
     def run_all(self, *, limit: int = 50) -> list[PlannedRun]:
         """Runs until nothing is due; returns the runs in order."""
@@ -287,7 +287,7 @@ class Story:
         return PlanningContext(self.project, self.state, at(self.now), **{"clock": at(self.clock or self.now), **more})
 
     def plan(self, **more: Any) -> Plan:
-        return plan(self.context(**more))
+        return make_plan(self.context(**more))
 
     def due(self, **more: Any) -> dict[str, list[str]]:
         """Asset to the partitions that are due, empty for an asset without."""

@@ -7,10 +7,10 @@ from random import Random
 from typing import ClassVar
 
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan, PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.planner.planning_context import PlanningContext
 from tests.builders import Story
 
 
@@ -32,13 +32,13 @@ class Drivers:
         self.invocation = 0
 
     def context(self) -> PlanningContext:
-        return self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        return self.story.context(invocation=str(self.invocation), gone_claims=frozenset(self.gone))
 
     def runs(self) -> list[PlannedRun]:
         """What can be claimed: the first run of each asset; checks what must hold at any time."""
         context = self.context()
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
+        found = make_plan(context)
+        assert self.planner.plan(replace(context, decisions={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         self.check(context, found)
         return list({run.asset: run for run in reversed(found.runs)}.values())

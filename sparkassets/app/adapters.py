@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
     from sparkassets.ports import (
+        ChangeFeeds,
         Clock,
-        Comparing,
         Engine,
-        Feeds,
-        Ids,
+        IdGenerator,
         JournalStore,
-        Outlets,
         Sink,
         SourceObserver,
+        TableComparer,
+        TargetFactory,
         TargetObserver,
-        Volumes,
+        VolumeEstimator,
     )
-    from sparkassets.runtime.leases import Leases
-    from sparkassets.runtime.progress import Explained
-    from sparkassets.runtime.watching import Watchers
+    from sparkassets.runtime.leases import LeaseMonitor
+    from sparkassets.runtime.progress import FailureExplanation
+    from sparkassets.runtime.watchers import Watchers
 
 
 @frozen
@@ -58,21 +58,21 @@ class Adapters:
     store: JournalStore
     observer: Callable[[AssetSpec], SourceObserver | None]
     targets: Callable[[], TargetObserver]
-    computing: Callable[[SparkSession | None], tuple[Engine, Outlets]]
-    leases: Callable[[], Leases]
+    computing: Callable[[SparkSession | None], tuple[Engine, TargetFactory]]
+    leases: Callable[[], LeaseMonitor]
     clock: Clock
-    ids: Ids
+    ids: IdGenerator
     process: Callable[[], str]
     user: Callable[[], str]
     check_storage: Callable[[], None]
-    explain_failure: Callable[[str, BaseException], Explained]
-    volumes: Callable[[], Volumes]
-    feeds: Callable[[], Feeds]
+    explain_failure: Callable[[str, BaseException], FailureExplanation]
+    volumes: Callable[[], VolumeEstimator]
+    feeds: Callable[[], ChangeFeeds]
     stored: Callable[[AssetSpec], Sequence[str] | None]
     sinks: Sequence[Sink] = ()
     watchers: Watchers = tuple
     beside: Callable[[ProjectSpec], Adapters] | None = None
-    comparing: Callable[[SparkSession | None], Comparing] | None = None
+    comparing: Callable[[SparkSession | None], TableComparer] | None = None
     folders: Callable[[str, str], Sequence[str]] = lambda _place, _name: ()
     remove: Callable[[str, str], None] = lambda _place, _name: None
     lend: Callable[[SparkSession], None] = lambda _: None

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 from sparkassets.app.backfill_requests import named_blocks, parse_interval
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.work_runner import WorkRunner
-from sparkassets.core.instants import unix
+from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.entries import Entry, PauseEntry
 from sparkassets.core.journal.state import ClaimState, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
-from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.targets import look_at_targets
+from sparkassets.runtime.source_observation import changed_spec_entries, observe_sources
+from sparkassets.runtime.target_observation import look_at_targets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.journal.marks import Marked, MarkKind
+    from sparkassets.core.journal.marks import MarkKind, MarkResult
     from sparkassets.core.results import Summary
-    from sparkassets.runtime.ledger import Ledger
+    from sparkassets.runtime.ledger import JournalLedger
 
 
 @frozen
@@ -89,7 +89,9 @@ class AssetCommands:
                 )
         return self._set_paused(assets, paused=False)
 
-    def mark(self, asset: str, kind: MarkKind, *partitions: str, interval: str | None = None, reason: str) -> Marked:
+    def mark(
+        self, asset: str, kind: MarkKind, *partitions: str, interval: str | None = None, reason: str
+    ) -> MarkResult:
         """Says that partitions are done, missing or to be skipped, without running them; needs no Spark.
 
         ``done`` counts as computed: what failed, or was loaded by hand, is news for those that read it. ``missing`` is
@@ -114,7 +116,7 @@ class AssetCommands:
 
     def accept(
         self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
-    ) -> Marked:
+    ) -> MarkResult:
         """Says that what is withheld is to be published although its validations fail; needs no Spark.
 
         The next run computes it again and publishes it; once something new comes for it, it is judged anew.
@@ -147,8 +149,8 @@ class AssetCommands:
             RunFailedError: It could not be committed; it holds the summary.
         """
         from sparkassets.app.history import publishing_asset
-        from sparkassets.core.planner.rollback import plan_rollback
-        from sparkassets.runtime.work import Rollback
+        from sparkassets.core.planner.batch.rollback import plan_rollback
+        from sparkassets.runtime.driver_work import RollbackWork
 
         self._context.refuse_scope("iterations --rollback")
         self._runner.lend(spark)
@@ -165,12 +167,12 @@ class AssetCommands:
             reasons = "; ".join(dict.fromkeys(each.reason for each in plan.waiting))
             raise InputError(f"nothing is rolled back: {asset}: {reasons}")
         computing = partial(self._runner.open_lazy_engine, spark)
-        return self._runner.run([Rollback(spec, run)], spark, check=check, over_budget=True, computing=computing)
+        return self._runner.run([RollbackWork(spec, run)], spark, check=check, over_budget=True, computing=computing)
 
-    def _mark(self, asset: str, kind: MarkKind, named: NamedParts, reason: str, *, verb: str) -> Marked:
-        from sparkassets.core.journal.marks import Marked, MarkEntry
-        from sparkassets.core.planner.marking import Marking, checked_reason, entries
-        from sparkassets.core.planner.pending import meant
+    def _mark(self, asset: str, kind: MarkKind, named: NamedParts, reason: str, *, verb: str) -> MarkResult:
+        from sparkassets.core.journal.marks import MarkEntry, MarkResult
+        from sparkassets.core.planner.due.pending_partitions import resolve_partitions
+        from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries, check_reason
 
         self._context.refuse_scope(verb)
         if self._context.runnable(asset, verb).source is not None:
@@ -180,20 +182,20 @@ class AssetCommands:
             )
         spec = self._context.known_project(verb).assets[asset]
         blocks = EVERYTHING if kind == "accept" and not named.partitions else named_blocks(spec, named.partitions)
-        head = (spec, blocks, kind, checked_reason(reason), self._context.adapters.user())
-        asked = Marking(*head, named.interval_of(spec), named.run)
+        head = (spec, blocks, kind, check_reason(reason), self._context.adapters.user())
+        asked = MarkRequest(*head, named.interval_of(spec), named.run)
         known: list[PartitionSet] = []
         asking: list[ClaimState] = []
 
         def decide(state: State) -> Sequence[Entry]:
             context = self._make_planning(state)
             own = context.state_of(spec)
-            known[:] = [meant(context, spec, own, asked.blocks)]
-            asking[:] = [link for each in own.asking for link in own.chains[each.slot] if link is not each]
-            return entries(context, asked)
+            known[:] = [resolve_partitions(context, spec, own, asked.blocks)]
+            asking[:] = [link for each in own.asking_claims for link in own.chains[each.slot] if link is not each]
+            return build_mark_entries(context, asked)
 
         with self._context.recording(verb) as ledger:
-            ledger.commit(lambda state: changed_specs(self._context.spec, state))
+            ledger.commit(lambda state: changed_spec_entries(self._context.spec, state))
             ledger.commit(lambda state: self._find_news(ledger, state, asset))
             recorded = ledger.commit(decide)
             left = {link.token for link in ledger.state.assets[asset].chain}
@@ -203,23 +205,23 @@ class AssetCommands:
         partly = kind == "accept" and spec.partitioning.is_partitioned
         rest = NOTHING if blocks.is_everything and partly else known[0] - made
         instance = next((entry.instance for entry in said if entry.instance is not None), asked.interval)
-        return Marked(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
+        return MarkResult(asset, kind, asked.reason, asked.by, made, rest, settled, instance)
 
-    def _find_news(self, ledger: Ledger, state: State, asset: str) -> Sequence[Entry]:
+    def _find_news(self, ledger: JournalLedger, state: State, asset: str) -> Sequence[Entry]:
         """What happened until now to the sources and to the tables of the asset and of what it reads.
 
         The mark is about that, too: what is due as it is made is what a run would find.
         """
         given, gone = self._context.adapters, self._context.lost_claims(state)
-        news = observe(self._context.spec, state, given.observer, now=given.clock.now())
+        news = observe_sources(self._context.spec, state, given.observer, now=given.clock.now())
         tables = look_at_targets(
-            self._context.spec, state, given.targets(), gone=gone, knows=ledger.knows, select=[asset]
+            self._context.spec, state, given.targets(), gone=gone, knows=ledger.knows_run, select=[asset]
         )
         return [*news.entries, *tables.entries]
 
     def _make_planning(self, state: State) -> PlanningContext:
-        now = unix(self._context.adapters.clock.now())
-        return PlanningContext(self._context.spec, state, now, now, gone=self._context.lost_claims(state))
+        now = to_unix(self._context.adapters.clock.now())
+        return PlanningContext(self._context.spec, state, now, now, gone_claims=self._context.lost_claims(state))
 
     def _set_paused(self, assets: Sequence[str], *, paused: bool) -> list[str]:
         verb = "pause" if paused else "resume"
@@ -229,7 +231,7 @@ class AssetCommands:
                 raise InputError(f"asset {name!r} is a source: others write it, so there is nothing to {verb}")
 
         def decide(state: State) -> Sequence[Entry]:
-            specs = changed_specs(self._context.spec, state)
+            specs = changed_spec_entries(self._context.spec, state)
             known = ((name, state.assets.get(name)) for name in dict.fromkeys(assets))
             return [
                 *specs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.core.instants import parse_instant, unix
+from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.partitions import EVERYTHING, PartitionError, Partitioning, PartitionSet
 from sparkassets.core.planner.plan import Plan
 from sparkassets.core.spec.model import AssetSpec
@@ -13,7 +13,7 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.runtime.work import Backfill, Rebuild
+    from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
 
 
 _ALL_ALONE = "--all computes all that is wanted: leave --partition, --interval and --segment out"
@@ -47,13 +47,13 @@ class BackfillRequest:
     max_runs: int | None = None
 
 
-def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
+def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
     """The work of a driver that computes the request of ``asset``.
 
     Raises:
         InputError: It makes no sense for that asset.
     """
-    from sparkassets.runtime.work import Backfill
+    from sparkassets.runtime.driver_work import BackfillWork
 
     if asset.source is not None:
         raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
@@ -61,11 +61,11 @@ def backfill_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
         return _rebuild_of(asset, request)
     if asset.partitioning.is_partitioned:
         blocks = _blocks_asked(asset, request)
-        return Backfill(
+        return BackfillWork(
             asset, blocks, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
         )
     _refuse_of_partitions(asset, request)
-    return Backfill(asset, EVERYTHING, interval=parse_interval(asset, request.interval), force=request.force)
+    return BackfillWork(asset, EVERYTHING, interval=parse_interval(asset, request.interval), force=request.force)
 
 
 def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
@@ -119,11 +119,11 @@ def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | 
     end = parse_instant(last, zone=asset.local_zone) if dots else start
     if end < start:
         raise InputError(f"the interval {interval!r} ends before it starts")
-    return unix(start), unix(end)
+    return to_unix(start), to_unix(end)
 
 
-def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuild:
-    from sparkassets.runtime.work import Backfill, Rebuild
+def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
+    from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
 
     if request.partition is not None or request.interval is not None or request.whole or request.segments:
         raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
@@ -136,11 +136,11 @@ def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> Backfill | Rebuil
     if asset.writes_itself:
         hint = "`backfill --force` has its code run again for the partitions that you name"
         raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it anew", hint=hint)
-    if asset.fan is not None:
+    if asset.segment_params is not None:
         raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
     if not asset.partitioning.is_partitioned and asset.write.takes_all:
-        return Backfill(asset, EVERYTHING, force=request.force)
-    return Rebuild(asset, force=request.force)
+        return BackfillWork(asset, EVERYTHING, force=request.force)
+    return RebuildWork(asset, force=request.force)
 
 
 def refuse_without_run(plan: Plan) -> None:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
-    from sparkassets.core.planner.context import PlanningContext
-    from sparkassets.core.planner.plan import Estimate, Plan
+    from sparkassets.core.planner.plan import CostEstimate, Plan
+    from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
+    from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
-    from sparkassets.runtime.work import Work
 
 
 class BackfillCommands:
@@ -49,8 +49,8 @@ class BackfillCommands:
             InputError: It makes no sense for the asset, or a rebuild would lose what cannot be computed again.
             RunFailedError: As of `run` of the project.
         """
-        from sparkassets.core.spec.graph import descendants
-        from sparkassets.runtime.work import Tick
+        from sparkassets.core.spec.asset_graph import find_descendants
+        from sparkassets.runtime.driver_work import TickWork
 
         self._runner.lend(spark)
         if request.rebuild:
@@ -61,9 +61,9 @@ class BackfillCommands:
             raise InputError(f"asset {asset.name!r} has no code here: its own job runs it", hint=hint)
         if asset.partitioning.is_open:
             asset = self._context.look(at=at).asset(asset.name)
-        works: list[Work] = [backfill_of(asset, request)]
+        works: list[DriverWork] = [backfill_of(asset, request)]
         if request.downstream:
-            works.append(Tick(descendants(self._context.spec.assets, request.asset)))
+            works.append(TickWork(find_descendants(self._context.spec.assets, request.asset)))
         return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def plan(
@@ -79,7 +79,7 @@ class BackfillCommands:
         >>> project.backfills.plan(BackfillRequest("daily_sales", "2025-01"), estimate=True).totals  # doctest: +SKIP
         """
         self._context.runnable(request.asset, "backfill")
-        works: list[Work] = []
+        works: list[DriverWork] = []
 
         def begin(context: PlanningContext) -> Sequence[Entry]:
             works.append(backfill_of(context.asset(request.asset), request))
@@ -91,20 +91,20 @@ class BackfillCommands:
 
     def downstream(self, plan: Plan, *, at: datetime | str | None = None) -> dict[str, PartitionSet]:
         """What the runs of a plan make due after them, upstream first: by asset, everything for all of one."""
-        from sparkassets.core.planner.impact import impact
+        from sparkassets.core.planner.explain.impact import recomputed_by_update
 
         updated: dict[str, PartitionSet] = {}
         for run in plan.runs:
             updated[run.asset] = updated.get(run.asset, NOTHING) | run.blocks
-        return impact(self._context.look(at=at), updated)
+        return recomputed_by_update(self._context.look(at=at), updated)
 
     def downstream_costs(
         self, due: Mapping[str, PartitionSet], *, at: datetime | str | None = None
-    ) -> dict[str, tuple[Estimate, ...]]:
+    ) -> dict[str, tuple[CostEstimate, ...]]:
         """What the runs of a `downstream` are to cost, by asset, as if they read what is there now."""
-        from sparkassets.core.planner.estimate import followers
+        from sparkassets.core.planner.batch.cost_estimates import estimate_followers
 
-        return followers(self._context.look(at=at), due, self._context.weigh)
+        return estimate_followers(self._context.look(at=at), due, self._context.weigh)
 
     def give_up(self, asset: str) -> PartitionSet:
         """Gives up what is left of the asset's forced backfills: nobody goes on with it; returns what that is.
@@ -112,7 +112,7 @@ class BackfillCommands:
         Raises:
             InputError: There is no such asset.
         """
-        from sparkassets.core.journal.requests import BackfillEntry
+        from sparkassets.core.journal.backfill_requests import BackfillEntry
 
         self._context.runnable(asset, "backfill --give-up")
         given_up: list[PartitionSet] = []

@@ -8,26 +8,26 @@ from datetime import datetime
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.core.branches.forking import Fork, base_uri, forked
-from sparkassets.core.branches.mirror import is_missed, mirrored, read_up_to
-from sparkassets.core.branches.places import state_of
-from sparkassets.core.branches.promotion import Offer
-from sparkassets.core.instants import unix
+from sparkassets.core.branches.base_mirror import has_missed_entries, mirror_updates, read_up_to
+from sparkassets.core.branches.branch_locations import branch_state_location
+from sparkassets.core.branches.branch_project import BranchProject, base_uri, build_branch_project
+from sparkassets.core.branches.promotion import PromotionOffer
+from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.entries import Entry, EventEntry, Numbered, SpecEntry, SuccessEntry
-from sparkassets.core.journal.events import EVENT_KINDS
+from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry, SpecEntry, SuccessEntry
+from sparkassets.core.journal.event_documents import EVENT_KINDS
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.plan import Note, Plan, PlannedRun
+from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.results import RunResult
+from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.spec.reshaping import Reshaping
 from sparkassets.errors import SourceError
 from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.news import changed_specs
-from sparkassets.runtime.work import Work
+from sparkassets.runtime.driver_work import DriverWork
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.source_observation import changed_spec_entries
 
 MISSED = "; all of it counts as new, as the base does not keep what the branch has not read (`retention`)"
 """What is said of an asset whose history was let go of before the branch came to read it."""
@@ -43,7 +43,7 @@ class JournalReader:
     def __init__(self, store: JournalStore, project: ProjectSpec, clock: Clock) -> None:
         self.project = project
         self._store = store
-        self._ledger = Ledger(store, project=project.name, driver="", clock=clock)
+        self._ledger = JournalLedger(store, project=project.name, driver="", clock=clock)
         self._opened = False
 
     def state(self) -> State:
@@ -55,15 +55,15 @@ class JournalReader:
         self._opened = True
         return self._ledger.open()
 
-    def since(self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS) -> list[Numbered]:
+    def since(self, seq: int, *, uri: str | None = None, kinds: Sequence[str] = EVENT_KINDS) -> list[NumberedEntry]:
         """Its entries of these kinds after a number."""
         if not self._store.exists():
             return []
-        return [from_row(row) for row in self._store.history(kinds=kinds, uri=uri, after_seq=seq)]
+        return [from_row(row) for row in self._store.read_history(kinds=kinds, uri=uri, after_seq=seq)]
 
     def is_cut(self, seq: int) -> bool:
         """Whether it does not keep all of its entries after a number; asked after `since`, it is true of that too."""
-        return self._store.exists() and self._store.begins() > seq + 1
+        return self._store.exists() and self._store.oldest_seq() > seq + 1
 
     def assume(self, state: State, entries: Sequence[Entry]) -> State:
         """The state after entries that nobody records."""
@@ -103,7 +103,7 @@ class BaseObserver:
             raise SourceError(f"{asset.name} is not in the base any more", hint="run the branch with the base's code")
         shared = sum(each.uri == asset.uri for each in self._base.project.assets.values()) > 1
         read = read_up_to(cursor, state)
-        found = mirrored(
+        found = mirror_updates(
             asset,
             state,
             self._base.since(read or 0, uri=asset.uri),
@@ -128,12 +128,12 @@ class BaseObserver:
 
 
 class BranchWork:
-    """A work of a branch, which keeps of its base, before it begins, up to where that was known; a `runtime.work.Work`.
+    """A work of a branch, which keeps of its base, before it begins, up to where that was known; a `DriverWork`.
 
     What becomes the branch's own is told apart by it later from what others have made of it since.
     """
 
-    def __init__(self, work: Work, fork: Fork, base: State) -> None:
+    def __init__(self, work: DriverWork, fork: BranchProject, base: State) -> None:
         self.select = work.select
         self._work = work
         self._fork = fork
@@ -142,16 +142,16 @@ class BranchWork:
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """An event for each own asset of which there is none yet, and what the work records."""
         known, extra = context.state, {"seq": self._base.seq, "journal": self._base.journal_id}
-        began = [name for name in self._fork.own if not known.dataset(base_uri(name)).seq]
+        began = [name for name in self._fork.computed_assets if not known.dataset(base_uri(name)).seq]
         return [*(EventEntry(base_uri(name), extra=extra) for name in began), *self._work.begin(context)]
 
     def plan(self, context: PlanningContext) -> Plan:
         """As the work has it."""
         return self._work.plan(context)
 
-    def ended(self, run: PlannedRun, result: RunResult) -> None:
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """The work is told."""
-        self._work.ended(run, result)
+        self._work.record_result(run, result)
 
 
 class Branch:
@@ -166,36 +166,41 @@ class Branch:
     def __init__(
         self, name: str, base: JournalReader, beside: Callable[[ProjectSpec], Adapters], *, clock: Clock
     ) -> None:
-        at = replace(base.project, state=state_of(base.project, name))
+        at = replace(base.project, state=branch_state_location(base.project, name))
         state = JournalReader(beside(at).store, base.project, clock).state()
-        self.fork = forked(base.project, name, base.state(), state)
+        self.fork = build_branch_project(base.project, name, base.state(), state)
         self.base = base
         found = beside(self.fork.project)
         self.adapters = replace(found, observer=self._observer(found.observer))
         self.own = JournalReader(self.adapters.store, self.fork.project, clock)
         self._clock = clock
-        self._offers: dict[int, Offer] = {}
+        self._offers: dict[int, PromotionOffer] = {}
         self._successes: dict[str, list[tuple[int, SuccessEntry]]] | None = None
 
     def _observer(
         self, observer: Callable[[AssetSpec], SourceObserver | None]
     ) -> Callable[[AssetSpec], SourceObserver | None]:
         of_base = BaseObserver(self.base)
-        return lambda asset: of_base if asset.name in self.fork.reused else observer(asset)
+        return lambda asset: of_base if asset.name in self.fork.reused_assets else observer(asset)
 
     def unknown(self) -> list[str]:
         """The assets it computes that are not as it ran them last, or that it never ran."""
         changed = {
-            each.asset for each in changed_specs(self.fork.project, self.own.state()) if isinstance(each, SpecEntry)
+            each.asset
+            for each in changed_spec_entries(self.fork.project, self.own.state())
+            if isinstance(each, SpecEntry)
         }
-        return [name for name in self.fork.own if name in changed]
+        return [name for name in self.fork.computed_assets if name in changed]
 
-    def notes(self, context: PlanningContext) -> tuple[Note, ...]:
+    def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """What is computed in the branch, and what is read of the base, and why."""
         fork, state = self.fork, context.state
-        own = (Note(name, f"computed in branch {fork.name}: {why}") for name, why in fork.own.items())
-        fresh = (Note(name, f"looked at by branch {fork.name} itself: {why}") for name, why in fork.fresh.items())
-        return (*own, *fresh, *(Note(name, self._reuse_note(name, state)) for name in fork.reused))
+        own = (AssetNote(name, f"computed in branch {fork.name}: {why}") for name, why in fork.computed_assets.items())
+        fresh = (
+            AssetNote(name, f"looked at by branch {fork.name} itself: {why}")
+            for name, why in fork.changed_sources.items()
+        )
+        return (*own, *fresh, *(AssetNote(name, self._reuse_note(name, state)) for name in fork.reused_assets))
 
     def _reuse_note(self, name: str, state: State) -> str:
         known = state.assets.get(name)
@@ -210,16 +215,16 @@ class Branch:
         read = read_up_to(known.position, base) if known is not None else None
         if read is None or not self.base.is_cut(read):
             return False
-        return any(is_missed(uri, read, base, cut=True) for uri in (asset.uri, *asset.views))
+        return any(has_missed_entries(uri, read, base, cut=True) for uri in (asset.uri, *asset.views))
 
-    def offer(self, context: PlanningContext) -> Offer:
+    def offer(self, context: PlanningContext) -> PromotionOffer:
         """What the branch offers, with all that the base has recorded up to the state of ``context``."""
         seq = context.state.seq
         if seq not in self._offers:
             self._offers = {seq: self._offer(context)}
         return self._offers[seq]
 
-    def _offer(self, context: PlanningContext) -> Offer:
+    def _offer(self, context: PlanningContext) -> PromotionOffer:
         fork = self.fork
         if self._successes is None:  # what is offered is the branch as it was then
             state = self.own.state()
@@ -227,23 +232,23 @@ class Branch:
             for each in self.own.since(0, kinds=("success",)):
                 if isinstance(each.entry, SuccessEntry) and each.seq <= state.seq:
                     self._successes.setdefault(each.entry.asset, []).append((each.seq, each.entry))
-            self._known = self.own.assume(state, changed_specs(fork.project, state))
+            self._known = self.own.assume(state, changed_spec_entries(fork.project, state))
             self._read = state
-            reshaped = ((name, self._reshaping(name)) for name in fork.own)
+            reshaped = ((name, self._reshaping(name)) for name in fork.computed_assets)
             self._reshaped = {name: found for name, found in reshaped if found}
-        news = [entry for name in fork.reused if (entry := self._news(name, context.state)) is not None]
+        news = [entry for name in fork.reused_assets if (entry := self._news(name, context.state)) is not None]
         state = self.own.assume(self._known, news)
-        beside = PlanningContext(fork.project, state, context.now, unix(self._clock.now()))
-        own, fresh, read = tuple(fork.own), tuple(fork.fresh), self._read
+        beside = PlanningContext(fork.project, state, context.now, to_unix(self._clock.now()))
+        own, fresh, read = tuple(fork.computed_assets), tuple(fork.changed_sources), self._read
         more = (self._successes, fresh, self._reshaped)
-        return Offer(fork.name, beside, own, read.journal_id, read.seq, *more)
+        return PromotionOffer(fork.name, beside, own, read.journal_id, read.seq, *more)
 
-    def _reshaping(self, name: str) -> Reshaping:
+    def _reshaping(self, name: str) -> ColumnChanges:
         """How the columns of an asset's table in the branch differ from those in the base, as far as both are known."""
         assets = (self.base.project.assets[name], self.fork.project.assets[name])
         stored = (self.adapters.stored(each) if each.storage is not None else None for each in assets)
         before, after = (each or () for each in stored)
-        return Reshaping.between(before, after) if before and after else Reshaping()
+        return ColumnChanges.from_columns(before, after) if before and after else ColumnChanges()
 
     def _news(self, name: str, base: State) -> Entry | None:
         """What the base has recorded of an asset and the branch has not seen."""
@@ -251,7 +256,7 @@ class Branch:
         read = read_up_to(known.position, base)
         since = self.base.since(read or 0, uri=asset.uri)
         shared = sum(each.uri == asset.uri for each in self.base.project.assets.values()) > 1
-        return mirrored(
+        return mirror_updates(
             asset,
             base,
             [each for each in since if each.seq <= base.seq],

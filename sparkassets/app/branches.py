@@ -18,14 +18,14 @@ from sparkassets.errors import InputError, StateError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.branches.difference import Difference
+    from sparkassets.core.branches.difference import AssetDifference
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
-    from sparkassets.core.planner.context import PlanningContext
-    from sparkassets.core.planner.plan import Note, Plan
+    from sparkassets.core.planner.plan import AssetNote, Plan
+    from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
+    from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
-    from sparkassets.runtime.work import Work
 
 P = TypeVar("P")
 """A project, as it is opened here."""
@@ -69,7 +69,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: No branch may have that name, or there is no base yet.
         """
-        return bool(self._branch(name).fork.own)
+        return bool(self._branch(name).fork.computed_assets)
 
     def plan_promotion(self, name: str, *, select: Selection = None, rebuild: bool = False) -> Plan:
         """What `promote` would make the base's now, and why not the rest.
@@ -77,11 +77,11 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
         """
-        from sparkassets.runtime.promoting import Promoting
+        from sparkassets.runtime.promotion_work import PromotionWork
 
         branch = self._promotable(name)
         context = self._context.look(select=self._of_branch(branch, select))
-        work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
+        work = PromotionWork(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
         return self._context.show_plan(work.plan(context), context)
 
     def promote(
@@ -110,10 +110,10 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch, or it has not run what it computes as it is now.
             RunFailedError: Something could not be promoted; it holds the summary.
         """
-        from sparkassets.runtime.promoting import Promoting
+        from sparkassets.runtime.promotion_work import PromotionWork
 
         branch = self._promotable(name)
-        work = Promoting(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
+        work = PromotionWork(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
         return self._runner.run([work], spark, progress=progress, check=check, over_budget=True)
 
     def diff(
@@ -123,7 +123,7 @@ class BranchCommands(Generic[P]):
         *,
         select: Selection = None,
         samples: int = 5,
-    ) -> list[Difference]:
+    ) -> list[AssetDifference]:
         """How what a branch has computed differs from what the base has: in columns, partitions and rows.
 
         >>> [each.asset for each in project.branches.diff("new-prices", spark)]  # doctest: +SKIP
@@ -146,7 +146,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or something of it runs, or is being promoted.
         """
-        from sparkassets.core.branches.places import BRANCHES, WAREHOUSES
+        from sparkassets.core.branches.branch_locations import BRANCHES, WAREHOUSES
         from sparkassets.core.journal.entries import PauseEntry
 
         if self._is_half_dropped(name):
@@ -169,11 +169,11 @@ class BranchCommands(Generic[P]):
             ledger.commit(decide)
         self._context.adapters.remove(f"{self._context.spec.warehouse.rstrip('/')}/{WAREHOUSES}", name)
         self._context.adapters.remove(f"{self._context.spec.state.rstrip('/')}/{BRANCHES}", name)
-        return tuple(branch.fork.own)
+        return tuple(branch.fork.computed_assets)
 
     def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
-        from sparkassets.core.branches.places import BRANCHES
+        from sparkassets.core.branches.branch_locations import BRANCHES
 
         return (
             []
@@ -183,9 +183,9 @@ class BranchCommands(Generic[P]):
 
     def _is_half_dropped(self, name: str) -> bool:
         """Whether a `drop` was killed while it removed the journal, which comes last."""
-        from sparkassets.core.branches.places import WAREHOUSES, checked_name
+        from sparkassets.core.branches.branch_locations import WAREHOUSES, check_branch_name
 
-        if checked_name(name) not in self.names() or name in self._context.adapters.folders(
+        if check_branch_name(name) not in self.names() or name in self._context.adapters.folders(
             self._context.spec.warehouse, WAREHOUSES
         ):
             return False
@@ -204,12 +204,12 @@ class BranchCommands(Generic[P]):
                     raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
 
     def _branch(self, name: str) -> Branch:
-        from sparkassets.core.branches.places import checked_name, state_of
+        from sparkassets.core.branches.branch_locations import branch_state_location, check_branch_name
 
         if self._context.scope is not None:
             raise InputError(f"{self._context.scope.title} has no branches of its own")
         beside = self._context.adapters.beside
-        state_of(self._context.spec, checked_name(name))
+        branch_state_location(self._context.spec, check_branch_name(name))
         if beside is None or not self._context.adapters.store.exists():
             message = f"there is no base to branch off: {self._context.spec.state} holds no state"
             raise InputError(message, hint="`sparkassets run` with the base's code makes it")
@@ -236,7 +236,7 @@ class BranchCommands(Generic[P]):
     def _of_branch(self, branch: Branch, select: Collection[str] | None) -> tuple[str, ...]:
         """The branch's own assets among those of ``select``."""
         chosen = self._context.select(select)
-        return tuple(name for name in branch.fork.own if chosen is None or name in chosen)
+        return tuple(name for name in branch.fork.computed_assets if chosen is None or name in chosen)
 
 
 class BranchScope:
@@ -257,7 +257,7 @@ class BranchScope:
         Raises:
             InputError: One of them is not in the project, or the branch computes none of them.
         """
-        own = self._branch.fork.own
+        own = self._branch.fork.computed_assets
         if select is None or not own:
             return None
         chosen = self._base.select(select) or ()
@@ -273,15 +273,15 @@ class BranchScope:
         Raises:
             InputError: With how to do ``verb`` to it all the same.
         """
-        if name in self._base.spec.assets and name not in self._branch.fork.own:
+        if name in self._base.spec.assets and name not in self._branch.fork.computed_assets:
             message = f"{self.title} does not compute {name!r}: it is as the base has it"
             raise InputError(message, hint=f"`sparkassets {verb} {name}` without --branch does it in the base")
 
-    def notes(self, context: PlanningContext) -> tuple[Note, ...]:
+    def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """What is computed in the branch and what is reused, and why."""
         return self._branch.notes(context)
 
-    def begin(self, works: Sequence[Work]) -> list[Work]:
+    def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
         """The works, each of which keeps first up to where the base was known."""
         base = self._branch.base.state()
         return [BranchWork(work, self._branch.fork, base) for work in works]

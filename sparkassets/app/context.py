@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Protocol
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.selection import Selection, select_assets
-from sparkassets.core.instants import parse_instant, unix
-from sparkassets.core.journal.retention import Retention
+from sparkassets.core.instants import parse_instant, to_unix
+from sparkassets.core.journal.retention import RetentionPolicy
 from sparkassets.core.journal.state import AssetState, State
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import InputError
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.sinks import Sinks
-from sparkassets.runtime.targets import look_at_targets
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.sink_dispatch import SinkDispatcher
+from sparkassets.runtime.source_observation import changed_spec_entries, observe_sources
+from sparkassets.runtime.target_observation import look_at_targets
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.entries import Entry
-    from sparkassets.core.planner.plan import Note, Plan
-    from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
-    from sparkassets.ports import Feeds, Volumes
-    from sparkassets.runtime.work import Work
+    from sparkassets.core.planner.plan import AssetNote, Plan
+    from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
+    from sparkassets.ports import ChangeFeeds, VolumeEstimator
+    from sparkassets.runtime.driver_work import DriverWork
 
 
 class WorkScope(Protocol):
@@ -53,10 +53,10 @@ class WorkScope(Protocol):
             InputError: With how to do ``verb`` to it all the same.
         """
 
-    def notes(self, context: PlanningContext) -> tuple[Note, ...]:
+    def notes(self, context: PlanningContext) -> tuple[AssetNote, ...]:
         """Notes for a plan: which assets the scope computes, which it does not, and why."""
 
-    def begin(self, works: Sequence[Work]) -> list[Work]:
+    def begin(self, works: Sequence[DriverWork]) -> list[DriverWork]:
         """The works as they are done there."""
 
 
@@ -73,9 +73,9 @@ class ProjectContext:
         self.spec = spec
         self.adapters = adapters
         self.scope = scope
-        self._volumes: Volumes | None = None
-        self._feeds: Feeds | None = None
-        self._sinks = Sinks(adapters.sinks, project=spec, note=_warn)
+        self._volumes: VolumeEstimator | None = None
+        self._feeds: ChangeFeeds | None = None
+        self._sinks = SinkDispatcher(adapters.sinks, project=spec, note=_warn)
 
     def runnable(self, name: str, verb: str) -> AssetSpec:
         """The asset of that name, which has runs of its own; ``verb`` is what is to be done to it.
@@ -135,14 +135,14 @@ class ProjectContext:
 
     def read_with_segments(self, verb: str) -> tuple[ProjectSpec, State]:
         """The project with the segments that the journal knows, and what the journal says."""
-        from sparkassets.core.journal.learned import knowing
+        from sparkassets.core.journal.known_segments import with_known_segments
 
         state = self.read_state(verb)
-        return knowing(self.spec, state), state
+        return with_known_segments(self.spec, state), state
 
     def lost_claims(self, state: State) -> frozenset[int]:
         """The claims of drivers that are gone, by their tokens."""
-        return self.adapters.leases().over(state, mine=frozenset())
+        return self.adapters.leases().expired_claims(state, mine=frozenset())
 
     def look(
         self,
@@ -163,25 +163,25 @@ class ProjectContext:
         self.forget_volumes()
         if self.adapters.store.exists():
             ledger.open()
-        ledger.state = ledger.assume(changed_specs(self.spec, ledger.state))
-        news = observe(self.spec, ledger.state, self.adapters.observer, now=self.adapters.clock.now())
+        ledger.state = ledger.assume(changed_spec_entries(self.spec, ledger.state))
+        news = observe_sources(self.spec, ledger.state, self.adapters.observer, now=self.adapters.clock.now())
         gone = self.lost_claims(ledger.state)
         targets = self.adapters.targets()
-        found = look_at_targets(self.spec, ledger.state, targets, gone=gone, knows=ledger.knows, select=names)
+        found = look_at_targets(self.spec, ledger.state, targets, gone=gone, knows=ledger.knows_run, select=names)
         clock = self.adapters.clock.now()
         context = PlanningContext(
             self.spec,
             ledger.assume([*news.entries, *found.entries]),
-            unix(self.parse_time(at) or clock),
-            unix(clock),
-            gone=gone,
+            to_unix(self.parse_time(at) or clock),
+            to_unix(clock),
+            gone_claims=gone,
             select=names,
             faults=news.faults | found.faults,
             notes=news.notes,
-            unseen=news.unseen | found.unseen,
-            weigh=self.weigh,
-            told=self.check_changes,
-            stored=self.adapters.stored,
+            unseen=news.session_needed | found.session_needed,
+            estimate_volume=self.weigh,
+            check_availability=self.check_changes,
+            stored_columns=self.adapters.stored,
         )
         begun = begin(context) if begin is not None else ()
         return replace(context, state=ledger.assume([*news.entries, *found.entries, *begun])) if begun else context
@@ -191,36 +191,36 @@ class ProjectContext:
         from sparkassets.app.keys import plan_with_keys
 
         if estimate:
-            from sparkassets.core.planner.estimate import priced
+            from sparkassets.core.planner.batch.cost_estimates import add_cost_estimates
 
-            plan = priced(plan, planning, self.weigh)
+            plan = add_cost_estimates(plan, planning, self.weigh)
         return plan_with_keys(plan, planning.project)
 
     def forget_volumes(self) -> None:
         """Forgets what was read of tables' volumes and feeds: they may be others by now."""
         self._volumes = self._feeds = None
 
-    def weigh(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+    def weigh(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """How much a run with that pin reads of an asset."""
         if self._volumes is None:
             self._volumes = self.adapters.volumes()
-        return self._volumes.volume(asset, pin, known)
+        return self._volumes.estimate_volume(asset, pin, known)
 
-    def check_changes(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+    def check_changes(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         """Whether what changed in an asset's table is told."""
         if self._feeds is None:
             self._feeds = self.adapters.feeds()
-        return self._feeds.told(asset, position, version)
+        return self._feeds.check_availability(asset, position, version)
 
     @contextmanager
-    def recording(self, verb: str) -> Iterator[Ledger]:
+    def recording(self, verb: str) -> Iterator[JournalLedger]:
         """A ledger to write to, made where there is none yet; left in order, and with the sinks told."""
         self.adapters.store.create(project=self.spec.name)
         ledger = self.make_ledger(verb)
         ledger.open()
         with self.wait_for_sinks():
             yield ledger
-            ledger.tidy()
+            ledger.maintain()
 
     @contextmanager
     def wait_for_sinks(self) -> Iterator[None]:
@@ -228,19 +228,19 @@ class ProjectContext:
         try:
             yield
         finally:
-            self._sinks.end()
+            self._sinks.end_invocation()
 
-    def make_ledger(self, verb: str) -> Ledger:
+    def make_ledger(self, verb: str) -> JournalLedger:
         """The journal, not yet read; ``verb`` is done to it, for its readers."""
         driver = f"{self.adapters.process()} {verb}"
         store, clock = self.adapters.store, self.adapters.clock
-        kept = Retention(self.spec.retention) if self.spec.retention is not None else None
-        return Ledger(
+        kept = RetentionPolicy(self.spec.retention) if self.spec.retention is not None else None
+        return JournalLedger(
             store,
             project=self.spec.name,
             driver=driver,
             clock=clock,
-            tell=self._sinks.tell,
+            tell=self._sinks.dispatch,
             retention=kept,
             variables=self.spec.variables,
         )

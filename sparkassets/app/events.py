@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.context import ProjectContext
-from sparkassets.runtime.news import changed_specs
+from sparkassets.runtime.source_observation import changed_spec_entries
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.entries import EventEntry
@@ -47,10 +47,10 @@ class EventCommands:
         Raises:
             InputError: The event is wrong.
         """
-        from sparkassets.core.journal.announce import announced
+        from sparkassets.core.journal.announcements import parse_announcement
 
         self._context.refuse_scope("events add")
-        entry = announced(
+        entry = parse_announcement(
             self._context.known_project("events add"), target, partition=partition, extra=extra, id=id, at=at
         )
         return self._announce([entry], on_known)[0]
@@ -77,11 +77,11 @@ class EventCommands:
         Raises:
             InputError: Some lines are wrong; tells every one as ``name:line: what is wrong``.
         """
-        from sparkassets.core.journal.announce import announced_lines
+        from sparkassets.core.journal.announcements import parse_announcement_lines
 
         self._context.refuse_scope("events add")
         project = self._context.known_project("events add")
-        return self._announce(announced_lines(project, lines, name=name), on_known)
+        return self._announce(parse_announcement_lines(project, lines, name=name), on_known)
 
     def _announce(
         self, entries: Sequence[EventEntry], on_known: Callable[[dict[str, Any]], None] | None
@@ -89,11 +89,11 @@ class EventCommands:
         if not entries:
             return []
         from sparkassets.app.records import describe_events
-        from sparkassets.runtime.announcing import announce
+        from sparkassets.runtime.event_recording import record_events
 
         spec, store = self._context.spec, self._context.adapters.store
         with self._context.recording("events add") as ledger:
-            found = announce(ledger, store, entries, before=lambda state: changed_specs(spec, state))
+            found = record_events(ledger, store, entries, before=lambda state: changed_spec_entries(spec, state))
         events = describe_events(spec, store, [each.recorded for each in found])
         for each, event in zip(found, events, strict=True):
             if each.known and on_known is not None:

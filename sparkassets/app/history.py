@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.keys import with_keys
-from sparkassets.core.instants import zoned
+from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.codec import from_row
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.iterations import Published
+    from sparkassets.core.documents.iterations import ListedIteration
     from sparkassets.core.journal.codec.rows import JournalRow
-    from sparkassets.core.journal.entries import Numbered
-    from sparkassets.core.journal.runs import RunRecord, RunStatus
+    from sparkassets.core.journal.entries import NumberedEntry
+    from sparkassets.core.journal.run_records import RunRecord, RunStatus
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
@@ -38,13 +38,13 @@ class HistoryCommands:
             InputError: There is no such asset, nor was there one.
         """
         from sparkassets.app.records import newest
-        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+        from sparkassets.core.journal.run_records import RUN_KINDS, run_records
 
         maker = self._known_by(asset) if asset is not None else None
         gone = self._context.lost_claims(self._context.read_state("runs"))
 
         def parse(rows: Sequence[JournalRow]) -> list[RunRecord]:
-            found = of_entries(map(from_row, rows), gone)
+            found = run_records(map(from_row, rows), gone)
             return [with_keys(run, self._context.spec) for run in found if status in (None, run.status)]
 
         return newest(lambda limit: self.rows(kinds=RUN_KINDS, asset=maker, last=limit), parse, last=last)
@@ -55,7 +55,7 @@ class HistoryCommands:
         Raises:
             InputError: The journal knows no such run.
         """
-        from sparkassets.core.journal.runs import RUN_KINDS, of_entries
+        from sparkassets.core.journal.run_records import RUN_KINDS, run_records
 
         spec = self._context.spec
         claims = self.rows(kinds=("claim",), run=run, last=1)
@@ -65,8 +65,8 @@ class HistoryCommands:
         gone = self._context.lost_claims(self._context.read_state("runs"))
         name = claims[0].asset if claims[0].asset in spec.assets else None
         store = self._context.adapters.store
-        rows = store.history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
-        found = next(each for each in of_entries(map(from_row, rows), gone) if each.run == run)
+        rows = store.read_history(kinds=RUN_KINDS, asset=name, after_seq=claims[0].seq - 1)
+        found = next(each for each in run_records(map(from_row, rows), gone) if each.run == run)
         return with_keys(found, spec), claims[0].driver
 
     def events(self, *, asset: str | None = None, last: int | None = None) -> list[dict[str, Any]]:
@@ -79,18 +79,18 @@ class HistoryCommands:
         >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """
         from sparkassets.app.records import describe_events, newest
-        from sparkassets.core.journal.announce import dataset_of
-        from sparkassets.core.journal.events import EVENT_KINDS
+        from sparkassets.core.journal.announcements import dataset_uri_of
+        from sparkassets.core.journal.event_documents import EVENT_KINDS
         from sparkassets.core.journal.state import EventRef
 
-        def parse(rows: Sequence[JournalRow]) -> list[Numbered]:
-            return [each for each in map(from_row, rows) if EventRef.of(each) is not None]
+        def parse(rows: Sequence[JournalRow]) -> list[NumberedEntry]:
+            return [each for each in map(from_row, rows) if EventRef.from_entry(each) is not None]
 
-        uri = None if asset is None else dataset_of(self._context.spec, asset)
+        uri = None if asset is None else dataset_uri_of(self._context.spec, asset)
         found = newest(lambda limit: self.rows(kinds=EVENT_KINDS, uri=uri, last=limit), parse, last=last)
         return describe_events(self._context.spec, self._context.adapters.store, found)
 
-    def iterations(self, asset: str) -> list[Published]:
+    def iterations(self, asset: str) -> list[ListedIteration]:
         """The iterations of an asset that are there, the newest record first.
 
         >>> [each.iteration.run for each in project.history.iterations("model")]  # doctest: +SKIP
@@ -98,9 +98,9 @@ class HistoryCommands:
         Raises:
             InputError: There is no such asset, or it does not publish.
         """
-        from sparkassets.core.documents.iterations import published
+        from sparkassets.core.documents.iterations import list_iterations
         from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
-        from sparkassets.core.spec.outlets import told as told_names
+        from sparkassets.core.spec.outlets import list_outlet_names as told_names
 
         spec = publishing_asset(self._context.spec, asset)
         if spec.outlets:
@@ -110,11 +110,11 @@ class HistoryCommands:
         if known is None or not known.iterations:
             return []
         first = min(each.seq for each in known.iterations) - 1
-        rows = self._context.adapters.store.history(kinds=("success", "outlet"), asset=asset, after_seq=first)
+        rows = self._context.adapters.store.read_history(kinds=("success", "outlet"), asset=asset, after_seq=first)
         entries = (each.entry for each in map(from_row, rows))
         written = (each for each in entries if isinstance(each, SuccessEntry | OutletEntry) and each.iteration)
         extras = {each.run: each.extra for each in written}
-        return published(spec, known.iterations, extras)
+        return list_iterations(spec, known.iterations, extras)
 
     def rows(
         self,
@@ -136,17 +136,17 @@ class HistoryCommands:
         if not store.exists():
             return ()
         store.check(project=self._context.spec.name)
-        return store.history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
+        return store.read_history(kinds=kinds, asset=asset, uri=uri, run=run, last=last)
 
     def cut_note(self) -> str:
         """A sentence on what the journal does not keep any more, by its retention; empty where it keeps all."""
         store = self._context.adapters.store
-        if not store.exists() or store.begins() == 1:
+        if not store.exists() or store.oldest_seq() == 1:
             return ""
-        from sparkassets.runtime.ledger import oldest_kept
+        from sparkassets.runtime.ledger import find_oldest_entry
 
-        oldest = oldest_kept(store)
-        when = zoned(oldest[1], self._context.spec.timezone, seconds=True) if oldest is not None else "now"
+        oldest = find_oldest_entry(store)
+        when = format_zoned(oldest[1], self._context.spec.timezone, seconds=True) if oldest is not None else "now"
         return f"what was before {when} is not kept (`retention` of the state)"
 
     def _known_by(self, asset: str) -> str:
@@ -167,9 +167,9 @@ def publishing_asset(spec: ProjectSpec, name: str) -> AssetSpec:
     Raises:
         InputError: There is none, or it has no iterations.
     """
-    from sparkassets.core.writes import Publish
+    from sparkassets.core.writes import PublishWrite
 
     asset = spec.asset(name)
-    if not isinstance(asset.write, Publish):
+    if not isinstance(asset.write, PublishWrite):
         raise InputError(f"asset {name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
     return asset

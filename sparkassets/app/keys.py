@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from sparkassets.core.instants import instant, zoned
+from sparkassets.core.instants import format_zoned, from_unix
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.runs import RunRecord
-    from sparkassets.core.planner.plan import Note, Plan, PlannedRun, Waiting
+    from sparkassets.core.journal.run_records import RunRecord
+    from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, Waiting
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.spec.model import ProjectSpec
 
-Named = TypeVar("Named", "PlannedRun", "Waiting", "Note", "RunResult", "RunRecord")
+Named = TypeVar("Named", "PlannedRun", "Waiting", "AssetNote", "RunResult", "RunRecord")
 
 
 def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
@@ -39,7 +39,7 @@ def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
     if not run.withheld or asset is None:
         return run
     if run.request.apart and run.interval is not None:
-        return replace(run, held=("..".join(zoned(instant(at), project.timezone) for at in run.interval),))
+        return replace(run, held=("..".join(format_zoned(from_unix(at), project.timezone) for at in run.interval),))
     return replace(run, held=tuple(asset.partitioning.labels(run.withheld)))
 
 

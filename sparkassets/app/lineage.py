@@ -12,11 +12,11 @@ from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.derivation.assets import Derivations
-    from sparkassets.core.derivation.tracing import ColumnLineage, ColumnsMade
-    from sparkassets.core.journal.entries import Numbered
-    from sparkassets.core.journal.lineage import Lineage
-    from sparkassets.core.planner.impact import Impact
+    from sparkassets.core.derivation.asset_columns import AssetDerivations
+    from sparkassets.core.derivation.column_lineage import AssetColumnLineage, ColumnLineage
+    from sparkassets.core.journal.entries import NumberedEntry
+    from sparkassets.core.journal.lineage import PartitionLineage
+    from sparkassets.core.planner.explain.impact import UpdateImpact
     from sparkassets.ports import JournalStore
 
 FIRST_READ = 256
@@ -29,7 +29,7 @@ class LineageCommands:
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
 
-    def trace(self, asset: str, *partitions: str, depth: int | None = None) -> Lineage:
+    def trace(self, asset: str, *partitions: str, depth: int | None = None) -> PartitionLineage:
         """Where partitions of an asset came from: which runs computed them, of which versions and partitions.
 
         The journal is read from its newest entry back.
@@ -45,7 +45,7 @@ class LineageCommands:
             InputError: Its keys are wrong, or its outlets have it all.
         """
         from sparkassets.app.backfill_requests import named_blocks
-        from sparkassets.core.journal.lineage import lineage
+        from sparkassets.core.journal.lineage import trace_lineage
 
         outlets = self._context.spec.asset(asset).outlets
         if outlets:
@@ -56,11 +56,11 @@ class LineageCommands:
         project, state = self._context.read_with_segments("lineage")
         spec = project.assets[asset]
         blocks = named_blocks(spec, partitions)
-        return lineage(
+        return trace_lineage(
             project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, blocks=blocks, depth=depth
         )
 
-    def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> Impact:
+    def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> UpdateImpact:
         """What follows, all the way down, if these partitions of an asset changed or are bad; none without partitions.
 
         >>> [reach.asset for reach in project.lineage.impact("orders", "2025-01-02").reaches]  # doctest: +SKIP
@@ -69,12 +69,12 @@ class LineageCommands:
             InputError: Its keys are wrong.
         """
         from sparkassets.app.backfill_requests import named_blocks
-        from sparkassets.core.planner.impact import impact_of
+        from sparkassets.core.planner.explain.impact import trace_impact
 
         self._context.spec.asset(asset)
         context = self._context.look(at=at)
         spec = context.asset(asset)
-        return impact_of(context, spec, named_blocks(spec, partitions))
+        return trace_impact(context, spec, named_blocks(spec, partitions))
 
     def column(self, asset: str, column: str) -> ColumnLineage:
         """From which columns one is made, back to the sources, and what is made of it; by the queries alone.
@@ -82,24 +82,24 @@ class LineageCommands:
         Raises:
             InputError: There is no such asset, or no such column.
         """
-        from sparkassets.core.derivation.tracing import column_lineage
+        from sparkassets.core.derivation.column_lineage import trace_column
 
-        return column_lineage(self._derivations(), self._context.spec.asset(asset), column)
+        return trace_column(self._derivations(), self._context.spec.asset(asset), column)
 
-    def columns(self, asset: str) -> ColumnsMade:
+    def columns(self, asset: str) -> AssetColumnLineage:
         """From which columns each column of an asset is made, one step back; by its query alone.
 
         Raises:
             InputError: There is no such asset.
         """
-        from sparkassets.core.derivation.tracing import columns_made
+        from sparkassets.core.derivation.column_lineage import trace_asset_columns
 
-        return columns_made(self._derivations(), self._context.spec.asset(asset))
+        return trace_asset_columns(self._derivations(), self._context.spec.asset(asset))
 
-    def _derivations(self) -> Derivations:
-        from sparkassets.core.derivation.assets import Derivations
+    def _derivations(self) -> AssetDerivations:
+        from sparkassets.core.derivation.asset_columns import AssetDerivations
 
-        return Derivations(self._context.spec, self._context.adapters.stored)
+        return AssetDerivations(self._context.spec, self._context.adapters.stored)
 
 
 class _DatasetHistory:
@@ -107,10 +107,10 @@ class _DatasetHistory:
 
     def __init__(self, store: JournalStore) -> None:
         self._store = store
-        self._read: dict[str, list[Numbered]] = {}
+        self._read: dict[str, list[NumberedEntry]] = {}
         self._limits: dict[str, int | None] = {}
 
-    def of(self, uri: str) -> Iterator[Numbered]:
+    def of(self, uri: str) -> Iterator[NumberedEntry]:
         """Those of one dataset."""
         at = 0
         while True:
@@ -127,7 +127,7 @@ class _DatasetHistory:
         limit = self._limits.get(uri, FIRST_READ)
         if limit is None or not self._store.exists():
             return False
-        rows = self._store.history(kinds=KINDS, uri=uri, last=limit)
+        rows = self._store.read_history(kinds=KINDS, uri=uri, last=limit)
         known = self._read.setdefault(uri, [])
         oldest = known[-1].seq if known else None
         known += [from_row(row) for row in reversed(rows) if oldest is None or row.seq < oldest]

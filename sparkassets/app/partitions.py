@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from sparkassets.app.context import ProjectContext
 from sparkassets.core.journal.entries import Entry, SegmentEntry
 from sparkassets.core.journal.state import State
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
-from sparkassets.runtime.news import changed_specs
+from sparkassets.runtime.source_observation import changed_spec_entries
 
 if TYPE_CHECKING:
-    from sparkassets.core.partitions.across import Grid
+    from sparkassets.core.partitions.partition_grid import PartitionGrid
 
 
 class PartitionCommands:
@@ -30,32 +30,32 @@ class PartitionCommands:
         >>> project.partitions.statuses("daily_sales")  # doctest: +SKIP
         [('2025-01-01', 'current'), ('2025-01-02', 'missing')]
         """
-        from sparkassets.core.planner.status import grid
+        from sparkassets.core.planner.explain.status import partition_grid
 
         context = self._context.look(at=at)
-        return list(grid(context, self._find_partitioned(context, asset)))
+        return list(partition_grid(context, self._find_partitioned(context, asset)))
 
     def ranges(self, asset: str, *, at: datetime | str | None = None) -> list[tuple[str, int, str]]:
         """Those partitions as ``A..B`` of neighbours that share a status, with their number; none spans a gap."""
-        from sparkassets.core.planner.status import stretches
+        from sparkassets.core.planner.explain.status import status_stretches
 
         context = self._context.look(at=at)
         spec = self._find_partitioned(context, asset)
         labels, count = spec.partitioning.labels, spec.partitioning.count
-        return [(labels(each)[0], count(each), status) for each, status in stretches(context, spec)]
+        return [(labels(each)[0], count(each), status) for each, status in status_stretches(context, spec)]
 
-    def grid(self, asset: str, *, at: datetime | str | None = None) -> Grid:
+    def grid(self, asset: str, *, at: datetime | str | None = None) -> PartitionGrid:
         """Those partitions with time down and segments across; rows and columns that are alike are one."""
-        from sparkassets.core.partitions.across import across
-        from sparkassets.core.planner.status import told
+        from sparkassets.core.partitions.partition_grid import build_partition_grid
+        from sparkassets.core.planner.explain.status import partition_statuses
 
         context = self._context.look(at=at)
         spec = self._find_partitioned(context, asset)
-        return across(spec.partitioning, told(context, spec))
+        return build_partition_grid(spec.partitioning, partition_statuses(context, spec))
 
     def definitions(self, asset: str, *, at: datetime | str | None = None) -> dict[str, str]:
         """By which definition each partition of an asset that is there was computed."""
-        from sparkassets.core.planner.redefined import there_of
+        from sparkassets.core.planner.due.outdated_code import partitions_made_by
 
         context = self._context.look(at=at)
         spec = self._find_partitioned(context, asset)
@@ -64,7 +64,7 @@ class PartitionCommands:
         return {
             key: made.definition.id
             for made in state.made
-            for key in spec.partitioning.keys(there_of(spec, state, made))
+            for key in spec.partitioning.keys(partitions_made_by(spec, state, made))
         }
 
     def add(self, asset: str, *keys: str, dimension: str | None = None) -> list[str]:
@@ -108,17 +108,17 @@ class PartitionCommands:
         return spec
 
     def _record(self, name: str, keys: Sequence[str], dimension: str | None, *, adds: bool) -> list[str]:
-        from sparkassets.core.journal.learned import added_segment, open_column, segment_entry
+        from sparkassets.core.journal.known_segments import build_segment_entry, find_open_column, parse_added_segment
 
         verb = "partitions add" if adds else "partitions remove"
         self._context.refuse_scope(verb)
         asset = self._context.runnable(name, "partitions")
-        column = open_column(asset, dimension)
-        segments = [added_segment(asset, key, column)[1] for key in dict.fromkeys(keys)]
+        column = find_open_column(asset, dimension)
+        segments = [parse_added_segment(asset, key, column)[1] for key in dict.fromkeys(keys)]
 
         def decide(state: State) -> Sequence[Entry]:
-            entry = segment_entry(asset, state.assets.get(name), segments, column=column, adds=adds)
-            return [*changed_specs(self._context.spec, state), *([entry] if entry is not None else [])]
+            entry = build_segment_entry(asset, state.assets.get(name), segments, column=column, adds=adds)
+            return [*changed_spec_entries(self._context.spec, state), *([entry] if entry is not None else [])]
 
         with self._context.recording(verb) as ledger:
             recorded = ledger.commit(decide)

@@ -13,7 +13,7 @@ from sparkassets.app.context import ProjectContext, WorkScope
 from sparkassets.app.selection import Selection
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.redefined import others
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sparkassets.app.state import StateCommands
     from sparkassets.app.timetables import TimetableCommands
     from sparkassets.core.documents.status import ProjectStatus
-    from sparkassets.core.planner.explain import Node
+    from sparkassets.core.planner.explain.explanation import ExplanationNode
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
     from sparkassets.runtime.progress import Progress
-    from sparkassets.runtime.watching import Watcher
+    from sparkassets.runtime.watchers import InvocationWatcher
 
 
 class OpenProject:
@@ -78,22 +78,22 @@ class OpenProject:
         Raises:
             StateError: The state cannot be used.
         """
-        from sparkassets.core.planner.planner import plan
+        from sparkassets.core.planner.planner import make_plan
 
         context = self._context.look(at=at, select=select)
-        found = plan(context)
+        found = make_plan(context)
         if self._context.scope is not None:
             found = replace(found, notes=(*found.notes, *self._context.scope.notes(context)))
         found = self._context.show_plan(found, context, estimate=estimate)
-        if any(asset.expect is not None for asset in context.project.assets.values()):
-            from sparkassets.core.planner.lateness import all_late
+        if any(asset.deadlines is not None for asset in context.project.assets.values()):
+            from sparkassets.core.planner.explain.lateness import find_all_lateness
 
-            found = replace(found, late=all_late(context))
-        if not any(others(asset, context.state_of(asset)) for asset in context.project.assets.values()):
+            found = replace(found, late=find_all_lateness(context))
+        if not any(outputs_of_other_code(asset, context.state_of(asset)) for asset in context.project.assets.values()):
             return found
-        from sparkassets.core.planner.changes import code_changes
+        from sparkassets.core.planner.explain.code_changes import find_code_changes
 
-        return replace(found, changes=code_changes(context))
+        return replace(found, changes=find_code_changes(context))
 
     def run(
         self,
@@ -123,9 +123,9 @@ class OpenProject:
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started.
         """
-        from sparkassets.runtime.work import Tick
+        from sparkassets.runtime.driver_work import TickWork
 
-        works = [Tick(self._context.select(select))]
+        works = [TickWork(self._context.select(select))]
         return self._runner.run(works, spark, at=at, progress=progress, check=check, over_budget=over_budget)
 
     def status(self, *, at: datetime | str | None = None) -> ProjectStatus:
@@ -134,42 +134,47 @@ class OpenProject:
         >>> [each.asset for each in project.status() if each.stale]  # doctest: +SKIP
         """
         from sparkassets.core.documents.status import ProjectStatus
-        from sparkassets.core.planner.planner import plan
-        from sparkassets.core.planner.status import asset_status
+        from sparkassets.core.planner.explain.status import asset_status
+        from sparkassets.core.planner.planner import make_plan
 
         context = self._context.look(at=at)
-        plan(context)
+        make_plan(context)
         found = tuple(asset_status(context, asset) for asset in context.project.assets.values())
         return ProjectStatus(context.now, found)
 
-    def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> Node:
+    def explain(self, asset: str, *, partition: str | None = None, at: datetime | str | None = None) -> ExplanationNode:
         """The whole decision for one asset as a tree of ``text``, ``holds`` and ``children``.
 
         >>> project.explain("best_shops")  # doctest: +SKIP
         """
         from sparkassets.app.backfill_requests import blocks_of
-        from sparkassets.core.planner.explain import Node, explain
+        from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_asset
 
         self.spec.asset(asset)
         context = self._context.look(at=at)
         spec = context.asset(asset)
         blocks = blocks_of(spec, partition) if partition is not None else EVERYTHING
-        node = explain(context, spec, blocks)
+        node = explain_asset(context, spec, blocks)
         if spec.source is not None:
             return node
-        if others(spec, context.state_of(spec)):
-            from sparkassets.core.planner.changes import code_changes, price, said
+        if outputs_of_other_code(spec, context.state_of(spec)):
+            from sparkassets.core.planner.explain.code_changes import (
+                describe_code_change,
+                describe_recompute_cost,
+                find_code_changes,
+            )
 
-            for change in code_changes(context, [asset]):
-                lines = tuple(Node(line) for line in change.difference)
-                clause = f"the code changed: {said(change)}; {price(change, context.project)}"
-                node = replace(node, children=(*node.children, Node(clause, None, lines)))
-        committers = self._committers([context.asset(name) for name in spec.written])
-        return replace(node, children=(*node.children, *map(Node, committers)))
+            for change in find_code_changes(context, [asset]):
+                lines = tuple(ExplanationNode(line) for line in change.difference)
+                cost = describe_recompute_cost(change, context.project)
+                clause = f"the code changed: {describe_code_change(change)}; {cost}"
+                node = replace(node, children=(*node.children, ExplanationNode(clause, None, lines)))
+        committers = self._committers([context.asset(name) for name in spec.written_assets])
+        return replace(node, children=(*node.children, *map(ExplanationNode, committers)))
 
     def _committers(self, tables: list[AssetSpec]) -> Iterator[str]:
         """Who commits to these tables, by which of them where it is not the same."""
-        whys = {table.name: self._context.adapters.targets().why_spark(table) for table in tables}
+        whys = {table.name: self._context.adapters.targets().spark_commit_reason(table) for table in tables}
         for name, why in whys.items() if len({*whys.values()}) > 1 else [("", next(iter(whys.values())))]:
             who = "the driver" if why is None else f"Spark: {why}"
             yield f"{name}: runs are committed by {who}" if name else f"runs are committed by {who}"
@@ -183,7 +188,7 @@ class OpenProject:
         self._runner.open_engine(spark)[0].start()
         return self
 
-    def watch(self, watcher: Watcher) -> None:
+    def watch(self, watcher: InvocationWatcher) -> None:
         """Has a watcher told of all invocations from here on."""
         self._runner.watchers.append(watcher)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sparkassets.core.journal import events
-from sparkassets.core.journal.announce import partition_of
+from sparkassets.core.journal import event_documents
+from sparkassets.core.journal.announcements import event_partitioning
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.codec.rows import JournalRow
-from sparkassets.core.journal.entries import Numbered
+from sparkassets.core.journal.entries import NumberedEntry
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.ports import JournalStore
@@ -38,17 +38,17 @@ def newest(
         limit *= 4
 
 
-def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[Numbered]) -> list[dict[str, Any]]:
+def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[NumberedEntry]) -> list[dict[str, Any]]:
     """The events of these entries, with the runs that used them."""
-    found = [(each, ref) for each in entries if (ref := EventRef.of(each)) is not None]
+    found = [(each, ref) for each in entries if (ref := EventRef.from_entry(each)) is not None]
     if not found:
         return []
     refs = {ref.seq: ref for _, ref in found}
-    later = store.history(kinds=events.USING_KINDS, after_seq=min(refs))
-    uses = events.Uses([refs[seq] for seq in sorted(refs)], map(from_row, later))
+    later = store.read_history(kinds=event_documents.USING_KINDS, after_seq=min(refs))
+    uses = event_documents.EventUsage([refs[seq] for seq in sorted(refs)], map(from_row, later))
     return [
         {
-            **events.of_entry(each, ref, partition_of(spec, asset=ref.asset, uri=ref.uri)),
+            **event_documents.recorded_event_values(each, ref, event_partitioning(spec, asset=ref.asset, uri=ref.uri)),
             "triggered": uses.triggered[ref.seq],
             "included_in": uses.included_in[ref.seq],
         }

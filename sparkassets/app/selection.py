@@ -25,7 +25,7 @@ def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ..
         InputError: A name is not an asset of the project, or no asset fits a pattern.
     """
     written = [name.strip() for text in texts for name in text.split(",")]
-    from sparkassets.core.spec.graph import ancestors, descendants
+    from sparkassets.core.spec.asset_graph import find_ancestors, find_descendants
 
     chosen: set[str] = set()
     for text in written:
@@ -33,9 +33,9 @@ def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ..
         chosen.update(names)
         for name in names:
             if text.startswith("+"):
-                chosen |= ancestors(project.assets, name)
+                chosen |= find_ancestors(project.assets, name)
             if text.endswith("+"):
-                chosen |= descendants(project.assets, name)
+                chosen |= find_descendants(project.assets, name)
     return tuple(name for name in project.assets if name in chosen)
 
 
@@ -51,4 +51,4 @@ def _fitting(project: ProjectSpec, name: str) -> list[str]:
             f"no asset of project {project.name!r} fits {name!r}",
             hint="`sparkassets status` lists them; put a pattern in quotes, or the shell may replace it",
         )
-    raise project.no_asset(name)
+    raise project.unknown_asset_error(name)

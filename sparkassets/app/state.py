@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from sparkassets.core.documents.report import Report
-    from sparkassets.ports import Damage, JournalImage
-    from sparkassets.runtime.ledger import Ledger
+    from sparkassets.core.documents.report import ReportDocuments
+    from sparkassets.ports import JournalImage, StateDamage
+    from sparkassets.runtime.ledger import JournalLedger
 
 
 @frozen
@@ -44,7 +44,7 @@ class VerificationResult:
 
     begins: int
     entries: int
-    damages: tuple[Damage, ...]
+    damages: tuple[StateDamage, ...]
     tables: tuple[tuple[str, str], ...]
 
 
@@ -66,7 +66,7 @@ class StateCommands:
         ledger = self._context.make_ledger("state compact")
         ledger.open()
         gone = ledger.compact()
-        return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.begins(), gone)
+        return CompactionResult(ledger.state.seq + 1 - self._context.adapters.store.oldest_seq(), gone)
 
     def verify(self) -> VerificationResult:
         """Reads all of the state, replays it, and looks at the assets' tables; writes nothing.
@@ -76,43 +76,45 @@ class StateCommands:
         """
         store = self._context.adapters.store
         store.check(project=self._context.spec.name)
-        damages, tables = [*store.damages()], list[tuple[str, str]]()
-        entries, begins = 0, store.begins()
+        damages, tables = [*store.find_damages()], list[tuple[str, str]]()
+        entries, begins = 0, store.oldest_seq()
         if not damages:
-            from sparkassets.ports import Damage
+            from sparkassets.ports import StateDamage
 
             try:
-                image = store.read(project=self._context.spec.name)
+                image = store.read_image(project=self._context.spec.name)
                 damages += self._replay(image)
                 ledger = self._context.make_ledger("state verify")
                 entries = ledger.open().seq + 1 - begins
                 tables = [*self._changed_tables(ledger)]
             except StateError as error:
-                damages.append(Damage(str(error.args[0]), error.hint or "restore the state from a backup"))
+                damages.append(StateDamage(str(error.args[0]), error.hint or "restore the state from a backup"))
         return VerificationResult(begins, entries, tuple(damages), tuple(tables))
 
-    def _replay(self, image: JournalImage) -> Iterator[Damage]:
+    def _replay(self, image: JournalImage) -> Iterator[StateDamage]:
         """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
         from sparkassets.core.journal.codec import decode
         from sparkassets.core.journal.fold import fold
-        from sparkassets.core.journal.verifying import differing
-        from sparkassets.ports import Damage
-        from sparkassets.runtime.ledger import entries_of
+        from sparkassets.core.journal.verification import find_differences
+        from sparkassets.ports import StateDamage
+        from sparkassets.runtime.ledger import read_entries
 
         store, snapshot = self._context.adapters.store, decode(image.snapshot, journal_id=image.journal_id)
-        rows, seq = store.base()
-        if seq + 1 < store.begins():
-            what = f"what was known before entry {store.begins()} is not there, and the snapshot alone tells it"
-            yield Damage(what, "restore the state's `base` from a backup; do not remove `watermarks`")
+        rows, seq = store.read_base()
+        if seq + 1 < store.oldest_seq():
+            what = f"what was known before entry {store.oldest_seq()} is not there, and the snapshot alone tells it"
+            yield StateDamage(what, "restore the state's `base` from a backup; do not remove `watermarks`")
             return
         state = replace(decode(rows, journal_id=image.journal_id), seq=seq)
-        for part in entries_of(store, after=seq, up_to=image.snapshot_seq):
+        for part in read_entries(store, after=seq, up_to=image.snapshot_seq):
             state = fold(state, part, commit=image.commit)
-        if state.seq == image.snapshot_seq and (names := differing(state, snapshot)):
+        if state.seq == image.snapshot_seq and (names := find_differences(state, snapshot)):
             from sparkassets.core.phrases import few
 
             what = f"the snapshot of entry {image.snapshot_seq} is not what the journal comes to, of {few(names)}"
-            yield Damage(what, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal")
+            yield StateDamage(
+                what, "stop the drivers and remove the state's `watermarks`: it is made anew from the journal"
+            )
 
     def export_lines(self) -> Iterator[dict[str, Any]]:
         """All that is stored, an object a line of an export and without credentials.
@@ -120,23 +122,25 @@ class StateCommands:
         Raises:
             StateError: There is no state, or it cannot be used.
         """
-        from sparkassets.core.documents.export import base_line, entry_line, head_line, known_line
-        from sparkassets.core.redaction import redacted
-        from sparkassets.runtime.ledger import PART
+        from sparkassets.core.documents.state_export import base_line, entry_line, head_line, snapshot_line
+        from sparkassets.core.redaction import redact_json
+        from sparkassets.runtime.ledger import ENTRIES_PER_READ
 
         store = self._context.adapters.store
-        image = store.read(project=self._context.spec.name)
-        begins, (base, _) = store.begins(), store.base()
+        image = store.read_image(project=self._context.spec.name)
+        begins, (base, _) = store.oldest_seq(), store.read_base()
         newest = image.tail[-1].seq if image.tail else image.snapshot_seq
 
         def lines() -> Iterator[dict[str, Any]]:
             yield head_line(self._context.spec.name, image.journal_id, begins=begins, newest=newest)
             yield from map(base_line, base)
-            for first in range(begins - 1, newest, PART):
-                yield from map(entry_line, store.history(after_seq=first, up_to_seq=min(first + PART, newest)))
-            yield from map(known_line, image.snapshot)
+            for first in range(begins - 1, newest, ENTRIES_PER_READ):
+                yield from map(
+                    entry_line, store.read_history(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, newest))
+                )
+            yield from map(snapshot_line, image.snapshot)
 
-        return (redacted(line, variables=self._context.spec.variables) for line in lines())
+        return (redact_json(line, variables=self._context.spec.variables) for line in lines())
 
     def migrate(self) -> int:
         """Stores all that an older release wrote in today's format; returns how many rows changed.
@@ -145,46 +149,48 @@ class StateCommands:
             StateError: There is no state, it is damaged, or it cannot be written.
         """
         from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
-        from sparkassets.ports import Upgrade
+        from sparkassets.ports import FormatUpgrade
 
         store = self._context.adapters.store
         store.check(project=self._context.spec.name)
-        if damages := store.damages():
-            message = f"the state is damaged: {damages[0].what}"
+        if damages := store.find_damages():
+            message = f"the state is damaged: {damages[0].problem}"
             raise StateError(message, hint=f"{damages[0].repair}; `sparkassets state verify` tells all of it")
-        return store.migrate(Upgrade(entry_of_today, known_of_today))
+        return store.migrate(FormatUpgrade(entry_of_today, known_of_today))
 
-    def report(self, *, at: datetime | str | None = None) -> Report:
+    def report(self, *, at: datetime | str | None = None) -> ReportDocuments:
         """The documents of the report, as of now or of ``at``; sources and tables are looked at, nothing is recorded.
 
         Raises:
             StateError: The state cannot be used.
         """
-        from sparkassets.core.documents.report import KINDS, MOST_ENTRIES, Past, report_of
+        from sparkassets.core.documents.report import KINDS, MOST_ENTRIES, ReportHistory, build_report
         from sparkassets.core.journal.codec import from_row
-        from sparkassets.core.planner.planner import plan
+        from sparkassets.core.planner.planner import make_plan
 
         context = self._context.look(at=at)
-        found = plan(context)
+        found = make_plan(context)
         store = self._context.adapters.store
-        rows = store.history(kinds=KINDS, last=MOST_ENTRIES) if store.exists() else ()
-        past = Past.of([*map(from_row, rows)], whole=len(rows) < MOST_ENTRIES, gone=context.gone)
-        return report_of(context, found, past)
+        rows = store.read_history(kinds=KINDS, last=MOST_ENTRIES) if store.exists() else ()
+        past = ReportHistory.from_entries(
+            [*map(from_row, rows)], whole=len(rows) < MOST_ENTRIES, gone=context.gone_claims
+        )
+        return build_report(context, found, past)
 
     def newest_entry(self) -> int:
         """The number of the journal's newest entry, which is another one whenever something happened."""
         return self._context.read_state("report").seq
 
-    def _changed_tables(self, ledger: Ledger) -> Iterator[tuple[str, str]]:
+    def _changed_tables(self, ledger: JournalLedger) -> Iterator[tuple[str, str]]:
         """Assets whose tables are not as the journal has them."""
-        from sparkassets.core.journal.found import TargetEntry
-        from sparkassets.runtime.news import changed_specs
-        from sparkassets.runtime.targets import look_at_targets
+        from sparkassets.core.journal.table_findings import TargetEntry
+        from sparkassets.runtime.source_observation import changed_spec_entries
+        from sparkassets.runtime.target_observation import look_at_targets
 
-        state = ledger.assume(changed_specs(self._context.spec, ledger.state))
+        state = ledger.assume(changed_spec_entries(self._context.spec, ledger.state))
         gone = self._context.lost_claims(state)
         news = look_at_targets(
-            self._context.spec, state, self._context.adapters.targets(), gone=gone, knows=ledger.knows
+            self._context.spec, state, self._context.adapters.targets(), gone=gone, knows=ledger.knows_run
         )
         for entry in news.entries:
             if isinstance(entry, TargetEntry):

@@ -11,8 +11,8 @@ from sparkassets.core.timetables import Timetable
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.preview import Preview
-    from sparkassets.core.timetables.align import Alignment
+    from sparkassets.core.planner.explain.preview import SchedulePreview
+    from sparkassets.core.timetables.align import RunAlignment
 
 
 class TimetableCommands:
@@ -21,7 +21,7 @@ class TimetableCommands:
     def __init__(self, context: ProjectContext) -> None:
         self._context = context
 
-    def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[Preview]:
+    def preview(self, *assets: str, start: datetime | str | None = None, count: int = 5) -> list[SchedulePreview]:
         """The next ``count`` runs of the timetable of each of ``assets`` (none means all), from ``start`` (now) on.
 
         >>> project.timetables.preview("daily_sales", count=3)  # doctest: +SKIP
@@ -29,16 +29,16 @@ class TimetableCommands:
         Raises:
             InputError: ``count`` is not between 1 and `MOST_RUNS`.
         """
-        from sparkassets.core.planner.preview import MOST_RUNS, preview
+        from sparkassets.core.planner.explain.preview import MOST_RUNS, preview_schedule
 
         if not 1 <= count <= MOST_RUNS:
             raise InputError(f"cannot tell the next {count} runs of an asset; expected 1 to {MOST_RUNS:,}")
         specs = [self._context.spec.asset(name) for name in assets] or list(self._context.spec.assets.values())
         since, known = self._context.resolve_time(start), self._context.read_state("preview").assets
         paused = {name for name, state in known.items() if state.paused}
-        return [preview(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
+        return [preview_schedule(spec, start=since, count=count, paused=spec.name in paused) for spec in specs]
 
-    def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> Alignment:
+    def align(self, upstream: str, downstream: str, *, at: datetime | str | None = None) -> RunAlignment:
         """Which run of ``upstream`` belongs to the run of ``downstream`` at that time.
 
         >>> project.timetables.align("hourly_clicks", "@daily").delta_seconds  # doctest: +SKIP
@@ -51,10 +51,10 @@ class TimetableCommands:
         Raises:
             InputError: One is no timetable, or has no run by then.
         """
-        from sparkassets.core.timetables.align import aligned
+        from sparkassets.core.timetables.align import align_runs
 
         up, down = self._timetable(upstream), self._timetable(downstream)
-        return aligned(up, down, self._context.resolve_time(at), names=(upstream, downstream))
+        return align_runs(up, down, self._context.resolve_time(at), names=(upstream, downstream))
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""
@@ -66,17 +66,17 @@ class TimetableCommands:
             return parse_timetable(text, timezone=self._context.spec.timezone)
         spec = self._context.spec.asset(text)
         if spec.schedule.timetable is None:
-            from sparkassets.core.planner.preview import untimed
+            from sparkassets.core.planner.explain.preview import describe_untimed
 
-            raise InputError(f"asset {text!r} has no timetable: {untimed(spec)}")
+            raise InputError(f"asset {text!r} has no timetable: {describe_untimed(spec)}")
         return spec.schedule.timetable
 
 
-def align_crons(upstream: str, downstream: str, *, at: datetime | str | None, now: datetime) -> Alignment:
+def align_crons(upstream: str, downstream: str, *, at: datetime | str | None, now: datetime) -> RunAlignment:
     """`TimetableCommands.align` for two presets or crons in UTC, without a project; by default at ``now``."""
-    from sparkassets.core.timetables.align import aligned
+    from sparkassets.core.timetables.align import align_runs
     from sparkassets.core.timetables.parse import parse_timetable
 
     up, down = (parse_timetable(text, timezone="UTC") for text in (upstream, downstream))
     moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at
-    return aligned(up, down, moment or now, names=(upstream, downstream))
+    return align_runs(up, down, moment or now, names=(upstream, downstream))

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.core.results import Summary
-    from sparkassets.ports import Engine, Outlets
+    from sparkassets.ports import Engine, TargetFactory
     from sparkassets.runtime.driver import Driver
+    from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.runtime.progress import Progress
-    from sparkassets.runtime.watching import Watcher
-    from sparkassets.runtime.work import Work
+    from sparkassets.runtime.watchers import InvocationWatcher
 
 
 class WorkRunner:
@@ -27,21 +27,21 @@ class WorkRunner:
     """
 
     def __init__(self, context: ProjectContext) -> None:
-        self.watchers: list[Watcher] = []
+        self.watchers: list[InvocationWatcher] = []
         self._context = context
         self._driver: Driver | None = None
-        self._computing: tuple[Engine, Outlets] | None = None
+        self._computing: tuple[Engine, TargetFactory] | None = None
 
     def run(
         self,
-        works: Sequence[Work],
+        works: Sequence[DriverWork],
         spark: SparkSession | None,
         *,
         at: datetime | str | None = None,
         progress: Progress | None = None,
         check: bool = True,
         over_budget: bool = False,
-        computing: Callable[[], tuple[Engine, Outlets]] | None = None,
+        computing: Callable[[], tuple[Engine, TargetFactory]] | None = None,
     ) -> Summary:
         """Does the works; what ``computing`` makes once something is due is started, Spark by default.
 
@@ -50,21 +50,19 @@ class WorkRunner:
         """
         from sparkassets.app.keys import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
-        from sparkassets.runtime.progress import RunFailedError, Silent
-        from sparkassets.runtime.watching import Watched
+        from sparkassets.runtime.progress import RunFailedError, SilentProgress
+        from sparkassets.runtime.watchers import WatchedProgress
 
         context, given = self._context, self._context.adapters
         if context.scope is not None:
             works = context.scope.begin(works)
-        for work in works:
-            for name in work.select or ():
-                context.spec.asset(name)
+        self._check_selection(works)
         fixed = context.parse_time(at)
         context.forget_volumes()
         self.lend(spark)
         given.check_storage()  # links may have come since the project was loaded
         given.store.create(project=context.spec.name)
-        watched = Watched(progress or Silent(), [*given.watchers(), *self.watchers])
+        watched = WatchedProgress(progress or SilentProgress(), [*given.watchers(), *self.watchers])
         driver = Driver(
             project=context.spec,
             ledger=context.make_ledger("run"),
@@ -85,14 +83,20 @@ class WorkRunner:
         )
         self._driver = driver
         try:
-            with context.wait_for_sinks(), watched.invocation() as ending:
-                summary = ending.summary = summary_with_keys(driver.run(works), context.spec)
+            with context.wait_for_sinks(), watched.watch_invocation() as ending:
+                summary = ending.summary = summary_with_keys(driver.run_works(works), context.spec)
                 ending.state = driver.ledger.state
         finally:
             self._driver = None
         if check and summary.failures:
             raise RunFailedError(summary)
         return summary
+
+    def _check_selection(self, works: Sequence[DriverWork]) -> None:
+        """Raises for a selected asset that the project does not have."""
+        for work in works:
+            for name in work.select or ():
+                self._context.spec.asset(name)
 
     def stop(self) -> bool:
         """Asks an invocation in progress to end; returns whether one was."""
@@ -106,15 +110,15 @@ class WorkRunner:
         if spark is not None:
             self._context.adapters.lend(spark)
 
-    def open_engine(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+    def open_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """What computes in this session, else in the one of the last time, and what is written with it."""
         if self._computing is None or spark is not None:
             self._computing = self._context.adapters.computing(spark)
         return self._computing
 
-    def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+    def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """The same with an engine that is not started before it is used."""
-        from sparkassets.runtime.lazy import LazyEngine
+        from sparkassets.runtime.lazy_engine import LazyEngine
 
         engine, outlets = self.open_engine(spark)
         return LazyEngine(engine), outlets

@@ -3,43 +3,43 @@
 Imports nothing heavy, neither of Spark nor of what compiles projects: whatever imports an author's module imports this.
 """
 
-from sparkassets.authoring.current import current, get_current_context, in_function
+from sparkassets.authoring.current_context import get_current_context, is_in_function, set_current_context
 from sparkassets.authoring.declarations import (
+    AssetDeclaration,
     AssetFunction,
     AssetKeys,
-    Declaration,
     asset,
-    declarations_in,
-    function_of,
+    collect_declarations,
+    find_function,
     multi_asset,
 )
-from sparkassets.authoring.names import Asset, Expression
+from sparkassets.authoring.names import Asset, ConditionExpression
 from sparkassets.authoring.partitions import (
     PartitionAtRuntime,
     PartitionByInterval,
     PartitionByProduct,
     PartitionBySequence,
 )
-from sparkassets.authoring.plain import plain
+from sparkassets.authoring.plain_values import to_plain
 from sparkassets.authoring.validation import AssetValidation
 
 __all__ = [
     "Asset",
+    "AssetDeclaration",
     "AssetFunction",
     "AssetKeys",
     "AssetValidation",
-    "Declaration",
-    "Expression",
+    "ConditionExpression",
     "PartitionAtRuntime",
     "PartitionByInterval",
     "PartitionByProduct",
     "PartitionBySequence",
     "asset",
-    "current",
-    "declarations_in",
-    "function_of",
+    "collect_declarations",
+    "find_function",
     "get_current_context",
-    "in_function",
+    "is_in_function",
     "multi_asset",
-    "plain",
+    "set_current_context",
+    "to_plain",
 ]

@@ -11,9 +11,9 @@ from itertools import islice
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypedDict, TypeVar, overload
 
-from sparkassets.authoring.names import REFERENCE_HOOKS, Asset, AssetColumn, Expression
+from sparkassets.authoring.names import REFERENCE_HOOKS, Asset, AssetColumn, ConditionExpression
 from sparkassets.authoring.partitions import Partition
-from sparkassets.authoring.plain import plain, plain_schedule
+from sparkassets.authoring.plain_values import plain_schedule, to_plain
 from sparkassets.authoring.validation import AssetValidation, place_rules, plain_rules
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Unpack
 
-    Condition = Expression | str | timedelta | Sequence[Any] | Mapping[str, Any]
+    Condition = ConditionExpression | str | timedelta | Sequence[Any] | Mapping[str, Any]
     Span = str | timedelta
     Moment = str | date
     Target = str | PathLike[str]
@@ -83,7 +83,7 @@ class AssetKeys(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Place:
+class DeclarationPlace:
     """Where a module that is being imported declares an asset.
 
     Attributes:
@@ -100,7 +100,7 @@ KeyProblem = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Declaration:
+class AssetDeclaration:
     """One asset as it was declared.
 
     Attributes:
@@ -115,12 +115,12 @@ class Declaration:
     name: str
     keys: Mapping[str, Any]
     function: Callable[..., Any] | None = None
-    place: Place | None = None
+    place: DeclarationPlace | None = None
     problems: tuple[KeyProblem, ...] = ()
     is_reference: bool = False
 
 
-class AssetFunction(Expression, Generic[P, R]):
+class AssetFunction(ConditionExpression, Generic[P, R]):
     """A function that makes an asset: it is called as it would be without that, and stands for the asset elsewhere.
 
     Attributes:
@@ -158,8 +158,8 @@ class AssetFunction(Expression, Generic[P, R]):
 
 _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 """By module and asset, of all modules that were imported."""
-_SINKS: list[Callable[[Declaration], None]] = []
-_UNUSED: dict[int, Declaration] = {}
+_SINKS: list[Callable[[AssetDeclaration], None]] = []
+_UNUSED: dict[int, AssetDeclaration] = {}
 """Decorators that were made while modules are imported to find their assets, and stand above no function yet."""
 _DECLARES_NOTHING: Final = "asset() declares nothing here: it stands above no function, and has no 'sql' or 'source'"
 
@@ -182,11 +182,11 @@ def asset(name: Any = None, /, **keys: Any) -> Any:
     """
     place = _place(sys._getframe(1))  # noqa: SLF001  where the declaration stands
     if callable(name) and not keys:
-        return _declaring(Keys({}), place)(name)
+        return _make_declaration(DeclaredKeys({}), place)(name)
     given = declared_keys(keys, name)
     if given.values.pop("outlets", None) is not None or "outlets" in keys:
         given.refuse("outlets", "several outlets are declared by @multi_asset")
-    return _declaring(given, place)
+    return _make_declaration(given, place)
 
 
 def multi_asset(
@@ -210,7 +210,7 @@ def multi_asset(
         given.values["outlets"] = outlets_of(outlets)
     except (TypeError, ValueError) as error:
         given.refuse("outlets", str(error))
-    made = _declaring(given, place)
+    made = _make_declaration(given, place)
     if not callable(made):
         raise TypeError("@multi_asset stands above a function")
     found: Callable[[Callable[P, R]], AssetFunction[P, R]] = made
@@ -219,15 +219,15 @@ def multi_asset(
 
 def outlets_of(given: object) -> dict[str, Any]:
     """The outlets as YAML has them, of a map or of names alone."""
-    said = plain(given)
+    said = to_plain(given)
     if isinstance(said, list) and all(isinstance(each, str) for each in said):
         return {each: {} for each in said}
     if not isinstance(said, dict):
         raise TypeError("the outlets of @multi_asset are a map by their names, or a list of names")
-    return {name: {} if keys is None else _renamed(keys) for name, keys in said.items()}
+    return {name: {} if keys is None else _rename_keys(keys) for name, keys in said.items()}
 
 
-def _renamed(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks refuse
+def _rename_keys(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks refuse
     return (
         {OTHERWISE.get(key, key) if key != "name" else key: value for key, value in keys.items()}
         if isinstance(keys, dict)
@@ -236,7 +236,7 @@ def _renamed(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's checks re
 
 
 @dataclass
-class Keys:
+class DeclaredKeys:
     """What an asset is declared by, as YAML has it.
 
     Attributes:
@@ -258,7 +258,7 @@ class Keys:
         self.problems.append((key, message))
 
 
-def _declaring(given: Keys, place: Place | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
+def _make_declaration(given: DeclaredKeys, place: DeclarationPlace | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
     """Declares an asset at once where it has no function, else what declares it by the function below."""
     keys = given.values
     own = keys.pop("asset", None)
@@ -266,14 +266,14 @@ def _declaring(given: Keys, place: Place | None) -> Any:  # noqa: ANN401  a deco
         if not isinstance(own, str):
             given.refuse("", "asset(sql=…) and asset(source=…) need a name: asset('orders', source='csv')")
             own = "unnamed"
-        _tell(Declaration(own, keys, None, place, tuple(given.problems)))
+        _record_declaration(AssetDeclaration(own, keys, None, place, tuple(given.problems)))
         return Asset(own)
 
-    unused = Declaration(own or "unnamed", keys, None, place, (*given.problems, ("sql", _DECLARES_NOTHING)))
+    unused = AssetDeclaration(own or "unnamed", keys, None, place, (*given.problems, ("sql", _DECLARES_NOTHING)))
     if _SINKS:
         _UNUSED[id(unused)] = unused
 
-    def decorated(function: Callable[P, R]) -> AssetFunction[P, R]:
+    def decorate(function: Callable[P, R]) -> AssetFunction[P, R]:
         _UNUSED.pop(id(unused), None)
         if not callable(function):
             raise TypeError(f"@asset stands above a function, not a {type(function).__name__}")
@@ -282,17 +282,17 @@ def _declaring(given: Keys, place: Place | None) -> Any:  # noqa: ANN401  a deco
             raise TypeError("@asset needs the name of the asset here: @asset('orders')")
         module = place.module if place is not None else getattr(function, "__module__", "")
         _FUNCTIONS[module, name] = function
-        _tell(Declaration(name, keys, function, place, tuple(given.problems)))
+        _record_declaration(AssetDeclaration(name, keys, function, place, tuple(given.problems)))
         return AssetFunction(function, name)
 
-    return decorated
+    return decorate
 
 
 _PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {"schedule": plain_schedule, "validations": plain_rules}
 """What makes the value of a key as YAML has it, where that is not `plain`."""
 
 
-def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
+def declared_keys(keys: Mapping[str, Any], name: object = None) -> DeclaredKeys:
     """The keys as YAML has them; those that are None are not given.
 
     While modules are imported to find their assets, an unknown key is left to the checks of YAML, which name its place.
@@ -300,7 +300,7 @@ def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
     Raises:
         TypeError: There is no such key, two are the same one, or a value is none of YAML's.
     """
-    found = Keys({})
+    found = DeclaredKeys({})
     if name is not None and "name" in keys:
         found.refuse("name", "asset() is given its name twice")
     for key, value in {**keys, **({"name": name} if name is not None else {})}.items():
@@ -308,14 +308,14 @@ def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
         if key in _NOT_HERE:
             found.refuse(key, _NOT_HERE[key])
         elif key not in AssetKeys.__annotations__ and key != "outlets" and not _SINKS:
-            raise TypeError(f"asset() has no key {key!r}{_similar(key)}")
+            raise TypeError(f"asset() has no key {key!r}{_suggest_key(key)}")
         elif value is None and key in AssetKeys.__annotations__:
             continue
         elif own in found.values:
             found.refuse(key, f"asset() is given both 'at' and {own!r}, which are one key")
         else:
             try:
-                make_plain: Callable[[Any], Any] = _PLAIN.get(own, plain)
+                make_plain: Callable[[Any], Any] = _PLAIN.get(own, to_plain)
                 found.values[own] = make_plain(value)
             except (TypeError, ValueError) as error:
                 found.refuse(key, str(error))
@@ -323,27 +323,27 @@ def declared_keys(keys: Mapping[str, Any], name: object = None) -> Keys:
     return found
 
 
-def _similar(key: str) -> str:
+def _suggest_key(key: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(key, AssetKeys.__annotations__, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def function_of(module: str, name: str) -> Callable[..., Any] | None:
+def find_function(module: str, name: str) -> Callable[..., Any] | None:
     """The function of that asset which a module that was imported declares."""
     return _FUNCTIONS.get((module, name))
 
 
 @contextmanager
-def declarations_in() -> Iterator[list[Declaration]]:
+def collect_declarations() -> Iterator[list[AssetDeclaration]]:
     """What is declared while the block lasts; at its end also every decorator that stands above no function."""
-    found: list[Declaration] = []
+    found: list[AssetDeclaration] = []
     sink = found.append
 
     def refer(asset: Asset, frame: FrameType) -> None:
         place = _place(frame)
-        sink(Declaration(str(asset.name), {"source": True, "uri": asset.uri}, None, place, is_reference=True))
+        sink(AssetDeclaration(str(asset.name), {"source": True, "uri": asset.uri}, None, place, is_reference=True))
 
     _SINKS.append(sink)
     REFERENCE_HOOKS.append(refer)
@@ -356,16 +356,16 @@ def declarations_in() -> Iterator[list[Declaration]]:
         REFERENCE_HOOKS.remove(refer)
 
 
-def _tell(declaration: Declaration) -> None:
+def _record_declaration(declaration: AssetDeclaration) -> None:
     for sink in _SINKS:
         sink(declaration)
 
 
-def _place(frame: FrameType | None) -> Place | None:
+def _place(frame: FrameType | None) -> DeclarationPlace | None:
     """Where the module that is being imported, or the innermost of several, has come to."""
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
     if frame is None:
         return None
     found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), ()) if _SINKS else ()
-    return Place(frame.f_globals.get("__name__", ""), frame.f_code.co_filename, tuple(found))
+    return DeclarationPlace(frame.f_globals.get("__name__", ""), frame.f_code.co_filename, tuple(found))

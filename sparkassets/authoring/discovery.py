@@ -12,9 +12,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
 
-from sparkassets.authoring.absent_spark import replace_spark
-from sparkassets.authoring.declarations import Declaration, declarations_in
+from sparkassets.authoring.declarations import AssetDeclaration, collect_declarations
 from sparkassets.authoring.packages import import_from
+from sparkassets.authoring.spark_placeholder import replace_spark
 
 _STARTERS: Final = ("java", "spark-submit", "spark-class")
 """Programs that start a JVM."""
@@ -36,16 +36,16 @@ def main() -> None:
 
 def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
     """What the modules declare, where importing one failed, and what they looked at."""
-    seen = _Seen({folder for _, folder in modules})
+    seen = _ImportObserver({folder for _, folder in modules})
     failures = []
-    with declarations_in() as found:
+    with collect_declarations() as found:
         for module, folder in modules:
             try:
                 import_from(module, folder)
             except BaseException as error:  # noqa: BLE001  whatever an author's module raises
                 failures.append(_failure(error, module, seen))
     return {
-        "assets": [_told(each) for each in found if each.place is not None],
+        "assets": [_describe_declaration(each) for each in found if each.place is not None],
         "failures": failures,
         "variables": sorted(seen.variables),
         "files": sorted(seen.all_files()),
@@ -55,7 +55,7 @@ def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def _told(each: Declaration) -> dict[str, Any]:
+def _describe_declaration(each: AssetDeclaration) -> dict[str, Any]:
     """A declaration, with the function below whatever else is around it."""
     function: Any = each.function
     while hasattr(function, "__wrapped__"):
@@ -73,7 +73,7 @@ def _told(each: Declaration) -> dict[str, Any]:
     return told
 
 
-def _failure(error: BaseException, module: str, seen: _Seen) -> dict[str, Any]:
+def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[str, Any]:
     """What a module raised, and the last line of the author's code on the way."""
     place = (error.filename, error.lineno or 1) if isinstance(error, SyntaxError) and error.filename else None
     for step in traceback.extract_tb(error.__traceback__):
@@ -90,7 +90,7 @@ def _failure(error: BaseException, module: str, seen: _Seen) -> dict[str, Any]:
     return {**found, "lacks": lacks}
 
 
-class _Seen:
+class _ImportObserver:
     """What modules look at while they are imported, as far as it can change what they declare.
 
     Attributes:
@@ -106,7 +106,7 @@ class _Seen:
         self.variables: set[str] = set()
         self.folders_listed: set[str] = set()
         self._opened: set[str] = set()
-        recording = type("Recording", (type(os.environ),), {"__getitem__": self._recorded})
+        recording = type("Recording", (type(os.environ),), {"__getitem__": self._recording_lookup})
         os.environ.__class__ = recording
         sys.addaudithook(self._audit)
 
@@ -115,11 +115,11 @@ class _Seen:
         return "site-packages" not in file and os.path.realpath(file).startswith(self.folders)
 
     @property
-    def _recorded(self) -> Callable[[Any, str], str]:
+    def _recording_lookup(self) -> Callable[[Any, str], str]:
         """Looks up a variable; remembers those that the author's code asks for."""
         plain = type(os.environ).__getitem__
 
-        def recorded(environment: Any, name: str) -> str:  # noqa: ANN401  a class that `os` does not name
+        def record_variable(environment: Any, name: str) -> str:  # noqa: ANN401  a class that `os` does not name
             frame = sys._getframe(1)  # noqa: SLF001  there is no public way to know the caller
             while frame.f_back is not None and frame.f_globals.get("__name__") in ("os", "_collections_abc"):
                 frame = frame.f_back
@@ -127,7 +127,7 @@ class _Seen:
                 self.variables.add(name)
             return plain(environment, name)
 
-        return recorded
+        return record_variable
 
     def all_files(self) -> Iterator[str]:
         """The project's own files that were read, and those of the modules that were imported."""

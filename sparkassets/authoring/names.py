@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 
-class Expression:
+class ConditionExpression:
     """What a condition is made of; ``&`` binds tighter than ``|``.
 
     An operand may be text too: an asset's name, a preset, a cron; or the map of a timetable, or a `timedelta`.
@@ -19,17 +19,17 @@ class Expression:
         """It as YAML has it."""
         raise NotImplementedError
 
-    def __or__(self, other: Expression | str | Mapping[str, Any] | timedelta) -> Joined:
-        return Joined("any", self, other)
+    def __or__(self, other: ConditionExpression | str | Mapping[str, Any] | timedelta) -> JoinedCondition:
+        return JoinedCondition("any", self, other)
 
-    def __ror__(self, other: str | Mapping[str, Any] | timedelta) -> Joined:
-        return Joined("any", other, self)
+    def __ror__(self, other: str | Mapping[str, Any] | timedelta) -> JoinedCondition:
+        return JoinedCondition("any", other, self)
 
-    def __and__(self, other: Expression | str | Mapping[str, Any] | timedelta) -> Joined:
-        return Joined("all", self, other)
+    def __and__(self, other: ConditionExpression | str | Mapping[str, Any] | timedelta) -> JoinedCondition:
+        return JoinedCondition("all", self, other)
 
-    def __rand__(self, other: str | Mapping[str, Any] | timedelta) -> Joined:
-        return Joined("all", other, self)
+    def __rand__(self, other: str | Mapping[str, Any] | timedelta) -> JoinedCondition:
+        return JoinedCondition("all", other, self)
 
     def __bool__(self) -> bool:
         """Refuses ``a or b``, which Python would answer by itself."""
@@ -49,7 +49,7 @@ REFERENCE_HOOKS: list[Callable[[Asset, Any], None]] = []
 
 
 @dataclass(frozen=True)
-class Asset(Expression):
+class Asset(ConditionExpression):
     """An asset by its name, or all that share a dataset by its URI.
 
     With both, the asset is declared as a source known by its events, unless the project declares it elsewhere.
@@ -86,12 +86,12 @@ class Asset(Expression):
         return AssetColumn(self.name, column)
 
 
-class Joined(Expression):
+class JoinedCondition(ConditionExpression):
     """Two conditions of which any, or all, must hold."""
 
     def __init__(self, how: str, *parts: object) -> None:
         for part in parts:
-            if not isinstance(part, (Expression, str, Mapping, timedelta)):
+            if not isinstance(part, (ConditionExpression, str, Mapping, timedelta)):
                 found = type(part).__name__
                 raise TypeError(f"a condition joins assets, texts and timetables; expected one of them, not a {found}")
         self.how = how
@@ -99,11 +99,11 @@ class Joined(Expression):
 
     def plain(self) -> dict[str, list[Any]]:
         """A map of its parts; those of the same kind inside it are its own."""
-        from sparkassets.authoring.plain import plain_schedule
+        from sparkassets.authoring.plain_values import plain_schedule
 
         parts: list[Any] = []
         for part in self.parts:
-            if isinstance(part, Joined) and part.how == self.how:
+            if isinstance(part, JoinedCondition) and part.how == self.how:
                 parts += part.plain()[self.how]
             else:
                 parts.append(plain_schedule(part))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sparkassets.authoring.current import get_current_context
+from sparkassets.authoring.current_context import get_current_context
 
 _GRAINS: Final = {
     "@hourly": "hour",
@@ -36,7 +36,7 @@ class PartitionByInterval:
 
     def plain(self) -> dict[str, Any]:
         """It as YAML has it."""
-        return _said(self) | {"by": _GRAINS.get(self.by, self.by)}
+        return _given_fields(self) | {"by": _GRAINS.get(self.by, self.by)}
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PartitionBySequence:
 
     def plain(self) -> dict[str, Any]:
         """It as YAML has it."""
-        return _said(self)
+        return _given_fields(self)
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,6 @@ class PartitionByProduct:
 Partition = PartitionByInterval | PartitionBySequence | PartitionAtRuntime | PartitionByProduct
 
 
-def _said(partition: Partition) -> dict[str, Any]:
+def _given_fields(partition: Partition) -> dict[str, Any]:
     """Its fields, without those that are not given."""
     return {name: value for name, value in vars(partition).items() if value is not None}

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from sparkassets.authoring.names import AssetColumn
-from sparkassets.authoring.plain import plain
+from sparkassets.authoring.plain_values import to_plain
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -48,7 +48,7 @@ class AssetValidation:
 
     def plain(self) -> dict[str, Any]:
         """It as YAML has it."""
-        rule: dict[str, Any] = plain({self.check: self.value, **self.options})
+        rule: dict[str, Any] = to_plain({self.check: self.value, **self.options})
         return rule
 
     @classmethod
@@ -130,8 +130,8 @@ class AssetValidation:
 def plain_rules(value: object) -> Any:  # noqa: ANN401  what is no list YAML's checks refuse
     """Rules as YAML has them, but for those that `place_rules` may move to an inlet."""
     if not isinstance(value, list | tuple):
-        return plain(value)
-    return [each if isinstance(each, AssetValidation) else plain(each) for each in value]
+        return to_plain(value)
+    return [each if isinstance(each, AssetValidation) else to_plain(each) for each in value]
 
 
 def place_rules(keys: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ _MEGABYTE: Final = 2**20
 
 
 @frozen
-class Shelf:
+class CacheCategory:
     """What is of one kind.
 
     Attributes:
@@ -38,22 +38,24 @@ class Shelf:
     """
 
     folder: str
-    ours: re.Pattern[str]
+    owned_names: re.Pattern[str]
     days: int
     megabytes: int
-    holds: str = ""
+    required_suffix: str = ""
 
 
 SHELVES: Final = (
-    Shelf("projects", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
-    Shelf("jars", re.compile(r"delta-[\w.-]+|\.(fetch|gone)-\w+"), days=180, megabytes=1_000, holds=".jar"),
-    Shelf("archive", re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{32})?\.(jsa|dump|json)"), days=90, megabytes=1_000),
-    Shelf("logs", re.compile(r".+-[0-9a-f]{8}|\.gone-\w+"), days=30, megabytes=1_000, holds=".log"),
+    CacheCategory("projects", re.compile(r"[0-9a-f]{32}|\.new-\w+"), days=30, megabytes=100),
+    CacheCategory(
+        "jars", re.compile(r"delta-[\w.-]+|\.(fetch|gone)-\w+"), days=180, megabytes=1_000, required_suffix=".jar"
+    ),
+    CacheCategory("archive", re.compile(r"[0-9a-f]{20}(\.[0-9a-f]{32})?\.(jsa|dump|json)"), days=90, megabytes=1_000),
+    CacheCategory("logs", re.compile(r".+-[0-9a-f]{8}|\.gone-\w+"), days=30, megabytes=1_000, required_suffix=".log"),
 )
 
 
 @frozen
-class _Thing:
+class _CacheEntry:
     """A file or a folder of ours.
 
     Attributes:
@@ -62,7 +64,7 @@ class _Thing:
     """
 
     path: Path
-    used: float
+    last_used: float
     bytes: int
 
     @property
@@ -77,49 +79,49 @@ def clean_when_due(cache: Path) -> None:
     with suppress(OSError):
         if cache.is_dir() and not (stamp.exists() and time.time() - stamp.stat().st_mtime < EVERY_SECONDS):
             stamp.touch()
-            clean(cache)
+            clean_cache(cache)
 
 
-def clean(cache: Path) -> None:
+def clean_cache(cache: Path) -> None:
     """Removes what was not used for long, and what is too much; the newest of each kind stays. Never raises."""
     for shelf in SHELVES:
         with suppress(OSError):
             _clean(cache / shelf.folder, shelf)
 
 
-def _clean(folder: Path, shelf: Shelf) -> None:
+def _clean(folder: Path, shelf: CacheCategory) -> None:
     if folder.is_symlink():
         return  # it is shared with another cache, which cares for it
-    things = sorted(_things(folder, shelf), key=lambda thing: -thing.used)
+    things = sorted(_list_entries(folder, shelf), key=lambda thing: -thing.last_used)
     newest = next((thing for thing in things if not thing.is_left), None)
     now, total = time.time(), 0
     for thing in things:
         total += thing.bytes
-        unused = now - thing.used
+        unused = now - thing.last_used
         goes = thing.is_left or unused > shelf.days * 86_400 or total > shelf.megabytes * _MEGABYTE
         if goes and thing is not newest and unused > EVERY_SECONDS and not _is_in_use(thing.path):
             _remove(thing)
             total -= thing.bytes
 
 
-def _things(folder: Path, shelf: Shelf) -> Iterator[_Thing]:
+def _list_entries(folder: Path, shelf: CacheCategory) -> Iterator[_CacheEntry]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            if shelf.ours.fullmatch(entry.name) and not entry.is_symlink():
+            if shelf.owned_names.fullmatch(entry.name) and not entry.is_symlink():
                 with suppress(OSError):  # another process may have removed it
-                    if (thing := _thing(entry, shelf.holds)) is not None:
+                    if (thing := _read_entry(entry, shelf.required_suffix)) is not None:
                         yield thing
 
 
-def _thing(entry: os.DirEntry[str], holds: str) -> _Thing | None:
+def _read_entry(entry: os.DirEntry[str], holds: str) -> _CacheEntry | None:
     """None where it is somebody else's, or something else."""
     told = entry.stat(follow_symlinks=False)
     if (os.name != "nt" and told.st_uid != os.geteuid()) or entry.is_dir() is not bool(holds):
         return None
     if not holds:
-        return _Thing(Path(entry.path), told.st_mtime, told.st_size)
+        return _CacheEntry(Path(entry.path), told.st_mtime, told.st_size)
     if entry.name.startswith("."):
-        return _Thing(Path(entry.path), told.st_mtime, 0)  # half of something, in folders of its own
+        return _CacheEntry(Path(entry.path), told.st_mtime, 0)  # half of something, in folders of its own
     with os.scandir(entry.path) as entries:
         inside = [
             (each.name, each.is_file(follow_symlinks=False), each.stat(follow_symlinks=False)) for each in entries
@@ -127,7 +129,7 @@ def _thing(entry: os.DirEntry[str], holds: str) -> _Thing | None:
     if not all(is_file and name.endswith(holds) for name, is_file, _ in inside):
         return None
     newest = max([told.st_mtime, *(each.st_mtime for _, _, each in inside if holds == ".log")])
-    return _Thing(Path(entry.path), newest, sum(each.st_size for _, _, each in inside))
+    return _CacheEntry(Path(entry.path), newest, sum(each.st_size for _, _, each in inside))
 
 
 def _is_in_use(path: Path) -> bool:
@@ -138,7 +140,7 @@ def _is_in_use(path: Path) -> bool:
     return any(name in argument for each in psutil.process_iter(["cmdline"]) for argument in each.info["cmdline"] or ())
 
 
-def _remove(thing: _Thing) -> None:
+def _remove(thing: _CacheEntry) -> None:
     path = thing.path
     with suppress(OSError):
         if not path.is_dir():
@@ -147,7 +149,7 @@ def _remove(thing: _Thing) -> None:
         gone = path
         if not thing.is_left:
             gone = path.rename(path.with_name(f"{_GONE}{uuid.uuid4().hex}"))
-            if gone.stat().st_mtime > thing.used:  # somebody has begun to use it
+            if gone.stat().st_mtime > thing.last_used:  # somebody has begun to use it
                 gone.rename(path)
                 return
         shutil.rmtree(gone, ignore_errors=True)

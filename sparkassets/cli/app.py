@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.failures import INTERRUPTED, as_known, no_such_command, refuse_placeholders, report
+from sparkassets.cli.failures import INTERRUPTED, no_such_command, refuse_placeholders, report_error, to_known_error
 from sparkassets.errors import SparkAssetsError
 
 COMMANDS = {
@@ -115,10 +115,10 @@ def run_command(args: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001  the outermost boundary: a person sees a sentence, never a traceback
-        known = as_known(_known(error))
+        known = to_known_error(_translate_error(error))
         code = known.exit_code
         with suppress(OSError):  # where nobody can be told
-            report(known, as_json="--json" in arguments)
+            report_error(known, as_json="--json" in arguments)
     return code
 
 
@@ -150,7 +150,7 @@ def _make_streams_safe() -> None:
             stream.reconfigure(errors="backslashreplace")  # a file name in another encoding must not end the program
 
 
-def _known(error: Exception) -> Exception:
+def _translate_error(error: Exception) -> Exception:
     """The error; of output that found no room one that says so."""
     if isinstance(error, OSError) and error.errno == ENOSPC and error.filename is None:
         _drop_output()
@@ -165,7 +165,7 @@ def _drop_output() -> None:
 
 def _invoke(arguments: list[str]) -> int:
     if asked := os.environ.get("_SPARKASSETS_COMPLETE"):
-        from sparkassets.cli.completing import answer
+        from sparkassets.cli.shell_completion import answer
 
         return answer(cli, asked)
     refuse_placeholders(arguments)

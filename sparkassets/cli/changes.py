@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sparkassets.cli.tables import LEAST, wrap
-from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.planner.changes import price, said
+from sparkassets.cli.terminal import Terminal, strip_controls
+from sparkassets.core.planner.explain.code_changes import describe_code_change, describe_recompute_cost
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.changes import CodeChange
+    from sparkassets.core.planner.explain.code_changes import CodeChange
     from sparkassets.core.spec.model import ProjectSpec
 
 _STYLES = {"-": "red", "+": "green"}
@@ -24,8 +24,10 @@ def print_changes(changes: Sequence[CodeChange], project: ProjectSpec, terminal:
     terminal.print("", "code changed:")
     room = max((terminal.width or sys.maxsize) - 2, LEAST)
     for change in changes:
-        first, *rest = wrap(f"{change.asset}: {said(change)}; {price(change, project)}", room)
+        first, *rest = wrap(
+            f"{change.asset}: {describe_code_change(change)}; {describe_recompute_cost(change, project)}", room
+        )
         terminal.print(f"  {terminal.paint(change.asset, 'yellow')}{first.removeprefix(change.asset)}")
         terminal.print(*(f"  {line}" for line in rest))
         for line in change.difference:
-            terminal.print(f"    {terminal.paint(clean(line), _STYLES.get(line[:1], 'dim'))}")
+            terminal.print(f"    {terminal.paint(strip_controls(line), _STYLES.get(line[:1], 'dim'))}")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sparkassets.cli.tables import Column
-from sparkassets.core.planner.estimate import totals
-from sparkassets.core.planner.plan import Estimate, Totals
+from sparkassets.cli.tables import TableColumn
+from sparkassets.core.planner.batch.cost_estimates import sum_estimates
+from sparkassets.core.planner.plan import CostEstimate, CostTotals
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.sizes import duration_text, size_text
 
-COST_COLUMNS = (Column("reads", right=True), Column("takes", right=True))
+COST_COLUMNS = (TableColumn("reads", is_right_aligned=True), TableColumn("takes", is_right_aligned=True))
 """The columns of `cost_cells`."""
 
 
-def cost_cells(estimate: Estimate) -> list[str]:
+def cost_cells(estimate: CostEstimate) -> list[str]:
     """What one run reads, and how long it takes: an interval where earlier runs leave it open."""
     reads = "unknown" if estimate.bytes is None else size_text(estimate.bytes)
     if estimate.seconds is None:
@@ -24,16 +24,16 @@ def cost_cells(estimate: Estimate) -> list[str]:
     return [reads, f"~{told}" if low == high else f"~{told} ({low} to {high})"]
 
 
-def sum_cells(estimates: Sequence[Estimate]) -> list[str]:
+def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:
     """What several runs of an asset read and take in all, as far as it is known."""
-    found = totals(estimates)
+    found = sum_estimates(estimates)
     reads = "unknown" if "bytes" in found.unknown else size_text(found.bytes)
     takes = "unknown" if "seconds" in found.unknown else f"~{duration_text(found.seconds)}"
     runs = f" in {plural(found.runs, 'run')}" if found.runs > 1 else ""
     return [reads, takes + runs]
 
 
-def in_all(found: Totals) -> str:
+def in_all(found: CostTotals) -> str:
     """One line of what all runs cost, and of how many it is not known; unknown where nothing is known of any."""
     parts = [
         _figure("reads", f"{size_text(found.bytes)} in {plural(found.files, 'file')}", found, "bytes"),
@@ -43,7 +43,7 @@ def in_all(found: Totals) -> str:
     return f"in all {plural(found.runs, 'run')}: {', '.join(parts)}"
 
 
-def _figure(verb: str, told: str, found: Totals, name: str) -> str:
+def _figure(verb: str, told: str, found: CostTotals, name: str) -> str:
     count = found.unknown.get(name, 0)
     if count == found.runs > 0:
         return f"{verb} unknown" + (" rows" if name == "rows" else "")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkassets.core.conditions import AllOf, AnyOf, Condition, Leaf, Time
-from sparkassets.core.documents.graph import Graph, inlet_gates
-from sparkassets.core.partitions import Overlap, WindowMapping
+from sparkassets.core.conditions import AllOf, AnyOf, Condition, TimeLeaf, UpdateLeaf
+from sparkassets.core.documents.graph import AssetGraph, inlet_gates
+from sparkassets.core.partitions import OverlapMapping, WindowMapping
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
 
 
-def mermaid(graph: Graph) -> Iterator[str]:
+def render_mermaid(graph: AssetGraph) -> Iterator[str]:
     """Lines of a Mermaid flowchart."""
     shapes = {
         "source": ('[("', '")]'),
@@ -33,7 +33,7 @@ def mermaid(graph: Graph) -> Iterator[str]:
         yield f"  {names[edge.start]} {arrows[edge.kind]}{label} {names[edge.end]}"
 
 
-def dot(graph: Graph) -> Iterator[str]:
+def render_dot(graph: AssetGraph) -> Iterator[str]:
     """Lines of a Graphviz digraph."""
     shapes = {
         "source": "cylinder",
@@ -47,19 +47,19 @@ def dot(graph: Graph) -> Iterator[str]:
     yield "digraph assets {"
     yield "  rankdir=LR;"
     for node in graph.nodes:
-        yield f"  {_quoted(node.id)} [label={_quoted(node.label)}, shape={shapes[node.kind]}];"
+        yield f"  {_quote_dot(node.id)} [label={_quote_dot(node.label)}, shape={shapes[node.kind]}];"
     for edge in graph.edges:
-        label = ", label=" + _quoted("\n".join(edge.gates)) if edge.gates else ""
-        yield f"  {_quoted(edge.start)} -> {_quoted(edge.end)} [style={styles[edge.kind]}{label}];"
+        label = ", label=" + _quote_dot("\n".join(edge.gates)) if edge.gates else ""
+        yield f"  {_quote_dot(edge.start)} -> {_quote_dot(edge.end)} [style={styles[edge.kind]}{label}];"
     yield "}"
 
 
-def _quoted(text: str) -> str:
+def _quote_dot(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 
 
-def text(project: ProjectSpec) -> Iterator[str]:
+def render_text(project: ProjectSpec) -> Iterator[str]:
     """Lines for people: every asset, what it reads and what triggers it, upstream first."""
     for asset in project.assets.values():
         if asset.maker:
@@ -80,7 +80,7 @@ def _facts(asset: AssetSpec) -> Iterator[str]:
     if asset.source is not None:
         yield "source" if asset.source.kind == "events" else f"{asset.source.kind} source"
     if asset.partitioning.is_partitioned:
-        yield asset.partitioning.described
+        yield asset.partitioning.description
     if asset.strategy is not None:
         yield asset.strategy.name
     if asset.write is not None:
@@ -96,7 +96,7 @@ def _options(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterat
             yield f"window {low.text.removeprefix('-')}"
         case WindowMapping(low, high, _):
             yield f"window [{low.text}, {high.text}]"
-        case Overlap() | None:
+        case OverlapMapping() | None:
             pass
     match inlet.read:
         case ReadAfter(column, None):
@@ -125,9 +125,9 @@ def _when(asset: AssetSpec) -> Iterator[str]:
 
 def _condition(condition: Condition, indent: str) -> Iterator[str]:
     match condition:
-        case Leaf():
+        case UpdateLeaf():
             yield f"{indent}{condition.ref} was updated"
-        case Time():
+        case TimeLeaf():
             yield f"{indent}a tick has passed of {condition.timetable.describe()}"
         case AllOf() | AnyOf():
             yield f"{indent}{'all' if isinstance(condition, AllOf) else 'any'} of"

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from sparkassets.cli.terminal import Terminal
-from sparkassets.errors import InputError, Problem, SparkAssetsError, SpecError
+from sparkassets.errors import InputError, SparkAssetsError, SpecError, SpecProblem
 
 INTERRUPTED = 130
 """128 + SIGINT."""
@@ -52,19 +52,19 @@ _VARIABLES: dict[str, str] = {}
 """Of the environment, those that the project of this invocation uses."""
 
 
-def hide(variables: Mapping[str, str]) -> None:
+def hide_values(variables: Mapping[str, str]) -> None:
     """From now on no message shows the values of these variables, but their names."""
     _VARIABLES.update(variables)
 
 
-def report(error: Exception, *, as_json: bool) -> int:
+def report_error(error: Exception, *, as_json: bool) -> int:
     """Tells what went wrong: for people on stderr, with ``--json`` as a document on stdout as well.
 
     Returns:
         The exit code.
     """
-    known = as_known(error)
-    terminal = Terminal.of(sys.stderr)
+    known = to_known_error(error)
+    terminal = Terminal.from_stream(sys.stderr)
     if isinstance(known, SpecError):
         terminal.print(*map(str, known.problems), "", message_of(known))
     else:
@@ -78,7 +78,7 @@ def report(error: Exception, *, as_json: bool) -> int:
     return known.exit_code
 
 
-def as_known(error: Exception) -> SparkAssetsError:
+def to_known_error(error: Exception) -> SparkAssetsError:
     """The error as one of the product's own."""
     match error:
         case SparkAssetsError():
@@ -92,17 +92,17 @@ def as_known(error: Exception) -> SparkAssetsError:
         case click.ClickException():
             return InputError(_sentence(error))
         case _:
-            return _unexpected(error)
+            return _wrap_unexpected(error)
 
 
 def message_of(error: SparkAssetsError) -> str:
     """What is wrong, without the hint; of a project that is not valid, how many problems it has."""
     if isinstance(error, SpecError):
         return f"{len(error.problems)} problem{'' if len(error.problems) == 1 else 's'} in the project's files"
-    return "\n".join(map(_shortened, _safe(str(error.args[0])).split("\n")))
+    return "\n".join(map(_shorten_line, _safe(str(error.args[0])).split("\n")))
 
 
-def _shortened(line: str) -> str:
+def _shorten_line(line: str) -> str:
     """What it begins and ends with, where what was typed is a whole file: the end says what is wrong."""
     half = MOST_SAID // 2
     return line if len(line) <= MOST_SAID else f"{line[:half]} … {line[-half:]}"
@@ -125,9 +125,9 @@ def error_document(error: SparkAssetsError) -> dict[str, Any]:
     return {"error": document}
 
 
-def print_warnings(warnings: Sequence[Problem]) -> None:
+def print_warnings(warnings: Sequence[SpecProblem]) -> None:
     """Tells on stderr what is valid and probably not meant."""
-    terminal = Terminal.of(sys.stderr)
+    terminal = Terminal.from_stream(sys.stderr)
     for warning in warnings:
         terminal.print(f"{terminal.paint('warning:', 'yellow', 'bold')} {warning}")
 
@@ -139,12 +139,12 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _usage_hint(error: click.UsageError) -> str | None:
-    from sparkassets.core.suggestions import meant_by
+    from sparkassets.core.suggestions import suggest_close
 
     parameter = error.param if isinstance(error, click.BadParameter) else None
     if parameter is not None and isinstance(parameter.type, click.Choice):
         value = re.match(r"'(.*)' is not one of", error.message)
-        if value is not None and (meant := meant_by(value[1], map(str, parameter.type.choices))):
+        if value is not None and (meant := suggest_close(value[1], map(str, parameter.type.choices))):
             return meant
     if error.ctx is None:
         return None
@@ -162,7 +162,7 @@ def _asset_hint(context: click.Context, message: str) -> str | None:
 
 
 def _option_hint(error: click.NoSuchOption) -> str | None:
-    from sparkassets.core.suggestions import known_are, nearest
+    from sparkassets.core.suggestions import find_nearest, list_known
 
     if error.ctx is None:
         return None
@@ -171,10 +171,10 @@ def _option_hint(error: click.NoSuchOption) -> str | None:
     known = [
         name for parameter in error.ctx.command.get_params(error.ctx) for name in parameter.opts if name[:2] == "--"
     ]
-    meant = nearest(error.option_name.lstrip("-"), [name[2:] for name in known], cutoff=0.65)
+    meant = find_nearest(error.option_name.lstrip("-"), [name[2:] for name in known], cutoff=0.65)
     if meant:
         return f"did you mean '--{meant}'?"
-    return known_are(known) or f"`{error.ctx.command_path} --help` shows what it takes"
+    return list_known(known) or f"`{error.ctx.command_path} --help` shows what it takes"
 
 
 def _unknown_command(error: click.UsageError) -> InputError | None:
@@ -194,7 +194,7 @@ def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
     )
 
 
-def _unexpected(error: Exception) -> SparkAssetsError:
+def _wrap_unexpected(error: Exception) -> SparkAssetsError:
     story = _safe("".join(traceback.format_exception(error)))
     first = _safe(f"{type(error).__name__}: {str(error).strip()}".splitlines()[0])
     try:

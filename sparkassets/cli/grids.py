@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparkassets.cli.render import STATUS_STYLES, number
-from sparkassets.cli.tables import GAP, INDENT, LEAST, Cell, Column, Row, print_table
+from sparkassets.cli.plan_tables import STATUS_STYLES, number_text
+from sparkassets.cli.tables import GAP, INDENT, LEAST, Row, TableCell, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.partitions.across import Grid
+from sparkassets.core.partitions.partition_grid import PartitionGrid
 from sparkassets.core.phrases import few
 
 TITLED = 2
@@ -27,13 +27,13 @@ def print_list(stretches: Sequence[tuple[str, int, str]], terminal: Terminal, *,
         whole: Write all of them.
     """
     shown = stretches if whole or terminal.height is None else stretches[-(terminal.height - MARGIN) :]
-    columns = [Column("partitions"), Column("count", right=True), Column("status")]
-    rows: list[Row] = [[span, number(count), _cell(status)] for span, count, status in shown]
+    columns = [TableColumn("partitions"), TableColumn("count", is_right_aligned=True), TableColumn("status")]
+    rows: list[Row] = [[span, number_text(count), _cell(status)] for span, count, status in shown]
     print_table(terminal, columns, rows)
     _print_left_out(terminal, len(stretches) - len(shown), 0)
 
 
-def print_grid(grid: Grid, terminal: Terminal, *, time: str, whole: bool) -> None:
+def print_grid(grid: PartitionGrid, terminal: Terminal, *, time: str, whole: bool) -> None:
     """Writes statuses with time down and segments across; of what does not fit the screen the newest and the first.
 
     Args:
@@ -49,7 +49,7 @@ def print_grid(grid: Grid, terminal: Terminal, *, time: str, whole: bool) -> Non
     for band in shown:
         if band != shown[0]:
             terminal.print("")
-        columns = [Column(time), *(Column(titles[i], free=True) for i in band)]
+        columns = [TableColumn(time), *(TableColumn(titles[i], wraps=True) for i in band)]
         rows: list[Row] = [[row.label, *(_cell(row.words[i]) for i in band)] for row in grid.rows]
         if not whole and terminal.height is not None:
             rows = rows[-(terminal.height - MARGIN - max(len(titles[i]) // LEAST for i in band)) :]
@@ -69,12 +69,12 @@ def _bands(titles: Sequence[str], width: int | None, *, stub: int) -> Iterator[r
     yield range(first, len(titles))
 
 
-def _cell(status: str) -> Cell:
-    return Cell(status, STATUS_STYLES.get(status, ""))
+def _cell(status: str) -> TableCell:
+    return TableCell(status, STATUS_STYLES.get(status, ""))
 
 
 def _print_left_out(terminal: Terminal, rows: int, columns: int) -> None:
-    told = [f"{number(rows)} more above"] if rows else []
-    told += [f"{number(columns)} more to the right"] if columns else []
+    told = [f"{number_text(rows)} more above"] if rows else []
+    told += [f"{number_text(columns)} more to the right"] if columns else []
     if told:
         terminal.print(f"  {' and '.join(told)}: --all shows them")

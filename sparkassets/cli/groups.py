@@ -10,7 +10,7 @@ _WHOLE: Final = 1000
 """Characters that no first sentence has."""
 
 
-class Group(click.Group):
+class WrappedGroup(click.Group):
     """A group that wraps what its commands do, where click's own cuts it off."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

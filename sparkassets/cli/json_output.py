@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from sparkassets.core.phrases import visible
+from sparkassets.core.phrases import escape_invisible
 
 
 def print_json(document: object) -> None:
@@ -15,4 +15,4 @@ def print_json(document: object) -> None:
 
 def json_text(document: object) -> str:
     """One document and a line end."""
-    return visible(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return escape_invisible(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

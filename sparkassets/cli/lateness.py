@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.core.planner.lateness import Lateness, sentence
+from sparkassets.core.planner.explain.lateness import AssetLateness, describe_lateness
 
 if TYPE_CHECKING:
     from sparkassets.cli.terminal import Terminal
     from sparkassets.core.spec.model import ProjectSpec
 
 
-def print_late(late: Sequence[Lateness], project: ProjectSpec, terminal: Terminal) -> None:
+def print_late(late: Sequence[AssetLateness], project: ProjectSpec, terminal: Terminal) -> None:
     """Writes a line for each asset that is late."""
     for each in late:
-        terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {sentence(each, project.assets[each.asset])}")
+        terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {describe_lateness(each, project.assets[each.asset])}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from sparkassets.cli.completing import Selection
+from sparkassets.cli.shell_completion import SelectionParam
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -95,11 +95,11 @@ def given_variables() -> Mapping[str, str]:
 
 def variables() -> dict[str, str]:
     """The environment, and what ``--profile`` and ``--set`` of this command say beside it."""
-    from sparkassets.core.variables import asked
+    from sparkassets.core.variables import merge_requested
 
     context = click.get_current_context(silent=True)
     meta = context.meta if context is not None else {}
-    return asked(os.environ, profile=meta.get(_PROFILE), given=meta.get(_GIVEN) or {})
+    return merge_requested(os.environ, profile=meta.get(_PROFILE), given=meta.get(_GIVEN) or {})
 
 
 json_option: Callable[[F], F] = click.option(
@@ -111,7 +111,7 @@ at_option: Callable[[F], F] = click.option(
 select_option: Callable[[F], F] = click.option(
     "--select",
     multiple=True,
-    type=Selection(),
+    type=SelectionParam(),
     metavar="ASSET,…",
     help="Only these assets; NAME+ is it and all that reads it, +NAME it and all that it reads; patterns such as 'fl*' "
     "(in quotes) are names, too. Repeatable.",
@@ -137,7 +137,7 @@ over_budget_option: Callable[[F], F] = click.option(
 
 
 @frozen
-class Telling:
+class ProgressOptions:
     """How an invocation is told, besides to people.
 
     Attributes:
@@ -148,11 +148,11 @@ class Telling:
     metrics: Path | None = None
 
 
-PLAINLY = Telling()
+PLAINLY = ProgressOptions()
 """To people alone."""
 
 
-def telling_options(command: Callable[..., int]) -> Callable[..., int]:
+def progress_options(command: Callable[..., int]) -> Callable[..., int]:
     """Options of what runs, which the command gets as one `Telling`, by that name.
 
     Raises:
@@ -160,11 +160,11 @@ def telling_options(command: Callable[..., int]) -> Callable[..., int]:
     """
 
     @wraps(command)
-    def told(*, log_format: str | None, json_progress: bool, metrics: Path | None, **rest: Any) -> int:  # noqa: ANN401
+    def call_command(*, log_format: str | None, json_progress: bool, metrics: Path | None, **rest: Any) -> int:  # noqa: ANN401
         if log_format and json_progress:
             raise InputError("--log-format and --json-progress both write to stderr; give one of them")
         style: Style = "progress" if json_progress else "json" if log_format == "json" else "text"
-        return command(telling=Telling(style if log_format or json_progress else "", metrics), **rest)
+        return command(telling=ProgressOptions(style if log_format or json_progress else "", metrics), **rest)
 
     for option in (
         click.option(
@@ -180,16 +180,16 @@ def telling_options(command: Callable[..., int]) -> Callable[..., int]:
             help="Write logs to stderr, not bars: yours too, a JSON object or a text a line.",
         ),
     ):
-        told = option(told)
-    return told
+        call_command = option(call_command)
+    return call_command
 
 
-def tell_forgotten(project: Project) -> None:
+def print_forgotten(project: Project) -> None:
     """Says on stderr where history begins, if not with the first start of all."""
     from sparkassets.cli.terminal import Terminal
 
     if text := project.history.cut_note():
-        Terminal.of(sys.stderr).print(text)
+        Terminal.from_stream(sys.stderr).print(text)
 
 
 def last_option(default: int) -> Callable[[F], F]:
@@ -204,7 +204,7 @@ def last_option(default: int) -> Callable[[F], F]:
     )
 
 
-def in_branch(project: Project, branch: str | None, *, existing: bool = False) -> OpenProject:
+def open_branch(project: Project, branch: str | None, *, existing: bool = False) -> OpenProject:
     """The project as it is in that branch, if one is named; with ``existing`` something has to have run there.
 
     Raises:
@@ -213,7 +213,7 @@ def in_branch(project: Project, branch: str | None, *, existing: bool = False) -
     return project if branch is None else project.branches.open(branch, existing=existing)
 
 
-def without_runs(base: Project, branch: str | None, otherwise: str) -> str:
+def explain_no_runs(base: Project, branch: str | None, otherwise: str) -> str:
     """What is said where nothing runs: that the branch is the base, or else what is said of any project."""
     same = branch is not None and not base.branches.differs(branch)
     return "nothing differs from the base: the branch computes nothing" if same else otherwise
@@ -229,9 +229,9 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
     if folder in USUAL_FOLDERS and not any(map(has_project, USUAL_FOLDERS)):
         hint = "give the project's folder with --project, or make one: sparkassets init"
         raise InputError("there is no project: neither conf/project.yml nor ./project.yml exists", hint=hint)
-    from sparkassets.cli.failures import hide
+    from sparkassets.cli.failures import hide_values
     from sparkassets.wiring import Project
 
     project = Project.load(folder, env=variables(), tables=tables)
-    hide(project.spec.variables)
+    hide_values(project.spec.variables)
     return project

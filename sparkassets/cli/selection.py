@@ -9,7 +9,7 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 
 
-def selected(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | None:
+def select_assets(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | None:
     """The assets that the option's values name, upstream first; None without any, which means all.
 
     Raises:

@@ -23,7 +23,7 @@ class InterruptedBySignalError(BaseException):
     """A signal came while nothing ran that could be stopped in order."""
 
 
-class Stopper:
+class SignalStopper:
     """While it is entered, the first signal calls ``stop``; one that finds nothing to stop raises instead.
 
     Attributes:
@@ -47,7 +47,7 @@ class Stopper:
                 handler = signal.signal(signum, self._handle)
                 self._former.setdefault(signum, handler)
 
-    def idle(self, seconds: float) -> None:
+    def sleep_until(self, seconds: float) -> None:
         """Sleeps; a signal raises out of it."""
         time.sleep(seconds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from sparkassets.cli.terminal import Terminal, clean
+from sparkassets.cli.terminal import Terminal, strip_controls
 from sparkassets.frozen import frozen
 
 GAP = 2
@@ -15,7 +15,7 @@ LEAST, LAST_RESORT = 15, 8
 
 
 @frozen
-class Column:
+class TableColumn:
     """One column.
 
     Attributes:
@@ -25,42 +25,42 @@ class Column:
     """
 
     title: str
-    right: bool = False
-    free: bool = False
-    spare: bool = False
+    is_right_aligned: bool = False
+    wraps: bool = False
+    is_optional: bool = False
 
 
 @frozen
-class Cell:
+class TableCell:
     """A text in a style, such as ``red``."""
 
     text: str
     style: str = ""
 
 
-Row = Sequence[str | Cell]
+Row = Sequence[str | TableCell]
 
 
-def print_table(terminal: Terminal, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequence[Row]) -> None:
     """Writes a table; columns that are empty in every row are left out."""
     cells = [[_cell(cell) for cell in row] for row in rows]
     natural = [
         max([len(column.title), *(_longest(row[index].text) for row in cells)]) for index, column in enumerate(columns)
     ]
     used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
-    for index in [index for index in used if columns[index].spare]:
-        least = [min(natural[each], LEAST) if columns[each].free else natural[each] for each in used]
-        if terminal.width is not None and _across(least) > terminal.width:
+    for index in [index for index in used if columns[index].is_optional]:
+        least = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in used]
+        if terminal.width is not None and _table_width(least) > terminal.width:
             used.remove(index)
     shown = [columns[index] for index in used]
     grid = [[row[index] for index in used] for row in cells]
-    widths = fit([natural[index] for index in used], terminal.width, free=[column.free for column in shown])
-    titles = [Cell(column.title, "bold") for column in shown]
+    widths = fit_widths([natural[index] for index in used], terminal.width, free=[column.wraps for column in shown])
+    titles = [TableCell(column.title, "bold") for column in shown]
     for row in [titles, *grid]:
         _print_row(terminal, row, shown, widths)
 
 
-def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
+def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
     """Column widths that fit into ``width`` as far as possible: of the free columns the widest gives way first.
 
     >>> fit([6, 40, 60], 80, free=[False, True, True])
@@ -69,7 +69,7 @@ def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> l
     widths = list(natural)
     if width is None:
         return widths
-    excess = _across(widths) - width
+    excess = _table_width(widths) - width
     some, every = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
     for among, least in ((some, LEAST), (every, LAST_RESORT)):
         while excess > 0 and among:
@@ -81,26 +81,32 @@ def fit(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> l
     return widths
 
 
-def _across(widths: Sequence[int]) -> int:
+def _table_width(widths: Sequence[int]) -> int:
     """How wide a table is whose columns are so wide."""
     return INDENT + sum(widths) + GAP * (len(widths) - 1)
 
 
-def _cell(cell: str | Cell) -> Cell:
+def _cell(cell: str | TableCell) -> TableCell:
     """A cell that may be shown."""
-    return Cell(clean(cell.text), cell.style) if isinstance(cell, Cell) else Cell(clean(cell))
+    return (
+        TableCell(strip_controls(cell.text), cell.style)
+        if isinstance(cell, TableCell)
+        else TableCell(strip_controls(cell))
+    )
 
 
 def _longest(text: str) -> int:
     return max((len(line) for line in text.split("\n")), default=0)
 
 
-def _print_row(terminal: Terminal, row: Sequence[Cell], columns: Sequence[Column], widths: Sequence[int]) -> None:
+def _print_row(
+    terminal: Terminal, row: Sequence[TableCell], columns: Sequence[TableColumn], widths: Sequence[int]
+) -> None:
     wrapped = [wrap(cell.text, width) for cell, width in zip(row, widths, strict=True)]
     for lines in zip_longest(*wrapped, fillvalue=""):
         parts = []
         for line, cell, column, width in zip(lines, row, columns, widths, strict=True):
-            padded = line.rjust(width) if column.right else line.ljust(width)
+            padded = line.rjust(width) if column.is_right_aligned else line.ljust(width)
             parts.append(padded.replace(line, terminal.paint(line, cell.style), 1) if line else padded)
         terminal.print(" " * INDENT + (" " * GAP).join(parts))
 
@@ -115,11 +121,11 @@ def wrap(text: str, width: int) -> list[str]:
     """
     lines: list[str] = []
     for part in text.split("\n"):
-        lines += [part] if len(part) <= width else _broken(part.split(), width)
+        lines += [part] if len(part) <= width else _break_words(part.split(), width)
     return lines
 
 
-def _broken(words: Sequence[str], width: int) -> list[str]:
+def _break_words(words: Sequence[str], width: int) -> list[str]:
     lines = [""]
     for word in words:
         for number, piece in enumerate([word] if len(word) <= width else _pieces(word, width)):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from sparkassets.core.phrases import visible
+from sparkassets.core.phrases import escape_invisible
 from sparkassets.frozen import frozen
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -37,7 +37,7 @@ class Terminal:
     unicode: bool = True
 
     @classmethod
-    def of(cls, stream: TextIO, env: Mapping[str, str] | None = None) -> Terminal:
+    def from_stream(cls, stream: TextIO, env: Mapping[str, str] | None = None) -> Terminal:
         """What ``stream`` is; colour only on a terminal, and never where NO_COLOR is set or TERM is ``dumb``."""
         env = os.environ if env is None else env
         live = stream.isatty()
@@ -52,7 +52,7 @@ class Terminal:
     def print(self, *lines: str) -> None:
         """Writes each line, without the blanks at its end, and with escapes for what nobody would see."""
         for line in lines:
-            self.stream.write(visible(line.rstrip()) + "\n")
+            self.stream.write(escape_invisible(line.rstrip()) + "\n")
 
     def paint(self, text: str, *styles: str) -> str:
         """The text in these styles, or as it is where there is no colour."""
@@ -70,7 +70,7 @@ def _size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINE
     return max(_LEAST[name], size)
 
 
-def clean(text: str) -> str:
+def strip_controls(text: str) -> str:
     r"""The text without control characters, which could move a terminal's cursor.
 
     >>> clean("a\x1b[2Jb")

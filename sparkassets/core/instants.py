@@ -32,20 +32,20 @@ class InstantError(InputError):
 # --------------------------------------------------------------------------- instants
 
 
-def unix(instant: datetime) -> int:
+def to_unix(instant: datetime) -> int:
     """Seconds since 1970-01-01T00:00Z; a part of a second is dropped towards the past.
 
-    >>> unix(datetime(2025, 3, 21, 6, tzinfo=UTC))
+    >>> to_unix(datetime(2025, 3, 21, 6, tzinfo=UTC))
     1742536800
     """
     since = instant - _EPOCH
     return since.days * DAY + since.seconds
 
 
-def instant(unix: int) -> datetime:
+def from_unix(unix: int) -> datetime:
     """The instant as an aware UTC datetime.
 
-    >>> instant(1742536800).isoformat()
+    >>> from_unix(1742536800).isoformat()
     '2025-03-21T06:00:00+00:00'
     """
     return datetime.fromtimestamp(unix, UTC)
@@ -60,16 +60,17 @@ def format_instant(instant: datetime) -> str:
     return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-def zoned(instant: datetime, timezone: str, *, seconds: bool = False) -> str:
+def format_zoned(instant: datetime, timezone: str, *, seconds: bool = False) -> str:
     """The instant for people: ISO 8601 on the wall clock of a zone, with its offset.
 
     ``seconds`` are told where there are some, or always.
 
-    >>> zoned(datetime(2025, 3, 21, 6, tzinfo=UTC), "Europe/Berlin"), zoned(datetime(2025, 3, 21, 6, tzinfo=UTC), "UTC")
+    >>> format_zoned(datetime(2025, 3, 21, 6, tzinfo=UTC), "Europe/Berlin"), format_zoned(datetime(2025, 3, 21, 6,
+    ...     tzinfo=UTC), "UTC")
     ('2025-03-21T07:00+01:00', '2025-03-21T06:00Z')
     """
     try:
-        there = instant.astimezone(zone(timezone))
+        there = instant.astimezone(find_zone(timezone))
     except OverflowError:  # the last hours of the year 9999 in the east, the first of the year 1 in the west
         there = instant
     text = there.isoformat(timespec="seconds" if seconds or there.second else "minutes")
@@ -94,27 +95,27 @@ def parse_instant(text: str, *, zone: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
         if parsed.tzinfo is None:
-            return instant(_shown_once(text, parsed, zone))
+            return from_unix(_resolve_local_time(text, parsed, zone))
         return parsed.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise InstantError(f"'{text}' is not an instant: {error}; {expected}") from error
 
 
-def _shown_once(text: str, local: datetime, zone: str) -> int:
+def _resolve_local_time(text: str, local: datetime, zone: str) -> int:
     """The instant of a wall-clock time without an offset; of a date alone, its day's first."""
-    clock, wall = offsets(zone), local_seconds(local)
-    first, second = clock.instants(wall)
+    clock, wall = zone_offsets(zone), local_seconds(local)
+    first, second = clock.readings_of(wall)
     if first == second:
         return first
     begin = clock.boundary(wall)
-    if re.fullmatch(_DATE, text, re.ASCII) and begin + clock.at(begin) < wall + DAY:
+    if re.fullmatch(_DATE, text, re.ASCII) and begin + clock.offset_at(begin) < wall + DAY:
         return begin
     change = clock.changes(min(first, second), max(first, second) + 1)[-1]
     before, after = (_clock_text(local_datetime(change.at + offset)) for offset in (change.before, change.after))
     if second < first:
-        hint = f"write {_clock_text(local_datetime(first + clock.at(first)))}"
+        hint = f"write {_clock_text(local_datetime(first + clock.offset_at(first)))}"
         raise InstantError(f"'{text}' does not exist in {zone}: the clocks go from {before} to {after}", hint=hint)
-    both = " or ".join(_clock_text(instant(each).astimezone(clock.zone)) for each in (first, second))
+    both = " or ".join(_clock_text(from_unix(each).astimezone(clock.zone)) for each in (first, second))
     message = f"'{text}' happens twice in {zone}: the clocks go back from {before} to {after}"
     raise InstantError(message, hint=f"write {both}")
 
@@ -127,7 +128,7 @@ def _clock_text(time: datetime) -> str:
 
 
 @cache
-def zone(name: str) -> ZoneInfo:
+def find_zone(name: str) -> ZoneInfo:
     """The IANA time zone of that name.
 
     Raises:
@@ -138,7 +139,7 @@ def zone(name: str) -> ZoneInfo:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         found = None
     if found is None:
-        meant = _zone_meant(name)
+        meant = _suggest_zone(name)
         hint = f"did you mean '{meant}'?" if meant else None
         raise InstantError(f"unknown time zone '{name}'; expected an IANA name such as Europe/Berlin", hint=hint)
     return found
@@ -155,7 +156,7 @@ def _names_no_place(name: str) -> bool:
     return name.partition("/")[0] in _OTHER_FILES
 
 
-def _zone_meant(name: str) -> str | None:
+def _suggest_zone(name: str) -> str | None:
     """The zone that a mistyped name stands for; one without ``/`` is that of a city, not nearly ``EST``."""
     names = {each.lower(): each for each in sorted(available_timezones()) if not _names_no_place(each)}
     from difflib import get_close_matches
@@ -185,7 +186,7 @@ _Chunk = tuple[list[int], list[int], list[ClockChange]]
 """The instants of a chunk's clock changes, the offsets around them (one more), and the changes themselves."""
 
 
-class Offsets:
+class ZoneOffsets:
     """The UTC offset of one zone as a step function of time, learnt from ``zoneinfo`` as far as it is asked for.
 
     A local time is written as the seconds since 1970-01-01T00:00 on the wall clock.
@@ -194,11 +195,11 @@ class Offsets:
     __slots__ = ("_chunks", "_fixed", "zone")
 
     def __init__(self, name: str) -> None:
-        self.zone = zone(name)
+        self.zone = find_zone(name)
         self._fixed = self.zone.utcoffset(None) is not None
         self._chunks: dict[int, _Chunk] = {}
 
-    def at(self, unix: int) -> int:
+    def offset_at(self, unix: int) -> int:
         """Seconds east of UTC at that instant."""
         instants, offsets, _ = self._chunks.get(unix >> _BITS) or self._learn(unix >> _BITS)
         return offsets[bisect_right(instants, unix)]
@@ -214,7 +215,7 @@ class Offsets:
                 found += changes[bisect_left(instants, start) : bisect_left(instants, end)]
         return found
 
-    def steady(self, unix: int) -> tuple[int, int, int]:
+    def steady_span(self, unix: int) -> tuple[int, int, int]:
         """Time around an instant in which the clocks do not change: (start, end, offset); not always the longest."""
         number = unix >> _BITS
         instants, offsets, _ = self._chunks.get(number) or self._learn(number)
@@ -228,35 +229,35 @@ class Offsets:
             yield start, change.at, change.before
             start = change.at
         if start < end:
-            yield start, end, self.at(start)
+            yield start, end, self.offset_at(start)
 
-    def instants(self, local: int) -> tuple[int, int]:
+    def readings_of(self, local: int) -> tuple[int, int]:
         """Both readings of a local time, as of ``fold`` 0 and 1.
 
         They are equal where it is unique. Where it is repeated, the second is later; where it is skipped, the first is
         later: moved forward by the gap's length, and the second back.
         """
-        first, second = local - self.at(local - DAY), local - self.at(local + DAY)
+        first, second = local - self.offset_at(local - DAY), local - self.offset_at(local + DAY)
         if first == second:
             return first, first
-        before, after = self.at(first) == local - first, self.at(second) == local - second
+        before, after = self.offset_at(first) == local - first, self.offset_at(second) == local - second
         if before == after:
             return first, second
         return (first, first) if before else (second, second)
 
-    def tick(self, local: int) -> int:
+    def tick_instant(self, local: int) -> int:
         """The instant at which what is planned for a local time happens.
 
         A skipped time moves forward by the gap's length, a repeated one happens at its second occurrence.
         """
-        return max(self.instants(local))
+        return max(self.readings_of(local))
 
     def boundary(self, local: int) -> int:
         """The first instant from which on the wall clock never again shows less than ``local``.
 
         So a skipped midnight is the change itself; of a repeated one, the occurrence after which the old date is over.
         """
-        first, second = self.instants(local)
+        first, second = self.readings_of(local)
         if first == second:
             return first
         change = self.changes(min(first, second), max(first, second) + 1)[-1]
@@ -299,18 +300,18 @@ _STEP = 3 * DAY
 """How far apart a zone is probed; none of the tz database goes and returns within it (tests/core/test_instants.py)."""
 _BITS = 25
 """Clock changes are learnt in chunks of 2 to this power of seconds, a little more than a year."""
-_EARLIEST = unix(datetime(2, 1, 1, tzinfo=UTC))
-_LATEST = unix(datetime(9999, 1, 1, tzinfo=UTC))
+_EARLIEST = to_unix(datetime(2, 1, 1, tzinfo=UTC))
+_LATEST = to_unix(datetime(9999, 1, 1, tzinfo=UTC))
 
 
 @cache
-def offsets(zone: str) -> Offsets:
+def zone_offsets(zone: str) -> ZoneOffsets:
     """The offsets of the zone of that name, shared by all who ask.
 
     Raises:
         InstantError: There is no such zone.
     """
-    return Offsets(zone)
+    return ZoneOffsets(zone)
 
 
 def local_to_epoch(local: datetime, zone: str, *, fold: int) -> int:
@@ -319,10 +320,10 @@ def local_to_epoch(local: datetime, zone: str, *, fold: int) -> int:
     A skipped time moves forward by the gap's length, whatever ``fold``; of a repeated one ``fold`` 0 takes the first
     occurrence and 1 the second.
 
-    >>> instant(local_to_epoch(datetime(2025, 10, 26, 2, 30), "Europe/Berlin", fold=1)).hour
+    >>> from_unix(local_to_epoch(datetime(2025, 10, 26, 2, 30), "Europe/Berlin", fold=1)).hour
     1
     """
-    first, second = offsets(zone).instants(local_seconds(local))
+    first, second = zone_offsets(zone).readings_of(local_seconds(local))
     return second if fold and second > first else first
 
 
@@ -422,8 +423,8 @@ class Duration:
         a repeated one is its second occurrence.
         """
         if self.months or self.days:
-            clock = offsets(zone)
-            unix = clock.tick(self.add_to_local(unix + clock.at(unix)))
+            clock = zone_offsets(zone)
+            unix = clock.tick_instant(self.add_to_local(unix + clock.offset_at(unix)))
         return unix + self.seconds
 
     def add_to_local(self, local: int) -> int:
@@ -453,17 +454,17 @@ __all__ = [
     "ClockChange",
     "Duration",
     "InstantError",
-    "Offsets",
+    "ZoneOffsets",
     "day_number",
+    "find_zone",
     "format_instant",
-    "instant",
+    "format_zoned",
+    "from_unix",
     "local_date",
     "local_datetime",
     "local_seconds",
     "local_to_epoch",
-    "offsets",
     "parse_instant",
-    "unix",
-    "zone",
-    "zoned",
+    "to_unix",
+    "zone_offsets",
 ]

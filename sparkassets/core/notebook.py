@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from sparkassets.core.phrases import visible
+from sparkassets.core.phrases import escape_invisible
 from sparkassets.frozen import frozen
 
 MOST_ROWS = 200
@@ -49,4 +49,4 @@ def _rendered(table: HtmlTable) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(visible(text))
+    return escape(escape_invisible(text))

@@ -40,10 +40,10 @@ def series(words: Sequence[str]) -> str:
     return ("; " if any("," in word for word in words) else ", ").join(words)
 
 
-def joined(*words: str) -> str:
+def join_nonempty(*words: str) -> str:
     """The words that are not empty, with blanks between.
 
-    >>> joined("daily", "", "2025-01-01")
+    >>> join_nonempty("daily", "", "2025-01-01")
     'daily 2025-01-01'
     """
     return " ".join(filter(None, words))
@@ -59,10 +59,10 @@ def kind_of(value: object) -> str:
     return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A YAML value as a message shows it: text in quotes and cut to length, containers by their kind.
 
-    >>> shown("three"), shown(None), shown(True), shown([1])
+    >>> show_value("three"), show_value(None), show_value(True), show_value([1])
     ("'three'", 'empty', 'true', 'a list')
     """
     match value:
@@ -81,10 +81,10 @@ def shown(value: object) -> str:
             return str(value)
 
 
-def writable(text: str) -> str:
+def escape_unwritable(text: str) -> str:
     r"""The text with escapes for what UTF-8 cannot write: bytes that were no text, as in a file's name.
 
-    >>> writable("caf\udce9")
+    >>> escape_unwritable("caf\udce9")
     'caf\\udce9'
     """
     return text.encode(errors="backslashreplace").decode()
@@ -94,10 +94,10 @@ _UNSEEN: Final = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060
 """Characters without a width, and those that turn the direction of what follows."""
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     r"""The text with escapes for what nobody sees: a name with one of these looks like another name.
 
-    >>> visible("inv\u202eoices\u200b")
+    >>> escape_invisible("inv\u202eoices\u200b")
     'inv\\u202eoices\\u200b'
     """
     return text if text.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

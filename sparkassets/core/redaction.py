@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-from sparkassets.core.credentials import Credential, credentials_in, is_secret, secret_in_text
+from sparkassets.core.credentials import CredentialSpan, credentials_in, is_secret, secret_in_text
 
 _MASK: Final = "***"
 _ENCODED: Final = re.compile(r"(?<!\S)[^\s%]*+%[^\s]*+")
@@ -36,17 +36,17 @@ def redact(text: str, *, variables: Mapping[str, str] | None = None) -> str:
     >>> redact("jdbc:postgresql://u:pw@h/db?password=x&a=1")
     'jdbc:postgresql://u:***@h/db?password=***&a=1'
     """
-    for name, value in sorted(_written(variables or {}), key=lambda each: -len(each[1])):
+    for name, value in sorted(_variable_spellings(variables or {}), key=lambda each: -len(each[1])):
         if len(value) >= _LONG:
             text = text.replace(value, f"${{{name}}}")
         elif len(value) >= _SHORTEST:
             alone = re.compile(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])")
             text = f"${{{name}}}".join(alone.split(text))
-    masked = _masked(text, lambda _: _MASK)
-    return _ENCODED.sub(_decoded, masked) if "%" in masked else masked
+    masked = _mask_credentials(text, lambda _: _MASK)
+    return _ENCODED.sub(_mask_decoded_word, masked) if "%" in masked else masked
 
 
-class Stream:
+class RedactingStream:
     """Hides credentials in a text that comes piece by piece, such as a log: one may begin in an earlier piece.
 
     Args:
@@ -81,28 +81,31 @@ class Stream:
         self._before = rest if rest.count("\n") <= most else ""
 
 
-def redacted(value: Any, *, variables: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401  JSON
+def redact_json(value: Any, *, variables: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401  JSON
     """The JSON value with each of its texts as `redact` has it; the very same where none holds a credential."""
     text = json.dumps(value, ensure_ascii=False)
-    return value if redact(text, variables=variables) == text else _each(value, variables)
+    return value if redact(text, variables=variables) == text else _redact_each(value, variables)
 
 
-def _each(value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
+def _redact_each(value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
     match value:
         case str():
             return redact(value, variables=variables)
         case Mapping():
-            return {redact(key, variables=variables): _under(key, each, variables) for key, each in value.items()}
+            return {
+                redact(key, variables=variables): _redact_named_value(key, each, variables)
+                for key, each in value.items()
+            }
         case list() | tuple():
-            return [_each(each, variables) for each in value]
+            return [_redact_each(each, variables) for each in value]
     return value
 
 
-def _under(name: str, value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
-    return _MASK if isinstance(value, str) and is_secret(name, value) else _each(value, variables)
+def _redact_named_value(name: str, value: Any, variables: Mapping[str, str] | None) -> Any:  # noqa: ANN401  JSON
+    return _MASK if isinstance(value, str) and is_secret(name, value) else _redact_each(value, variables)
 
 
-def _written(variables: Mapping[str, str]) -> set[tuple[str, str]]:
+def _variable_spellings(variables: Mapping[str, str]) -> set[tuple[str, str]]:
     """The values, and as JSON has them within its quotes."""
     found = set(variables.items())
     for name, value in variables.items():
@@ -111,32 +114,35 @@ def _written(variables: Mapping[str, str]) -> set[tuple[str, str]]:
     return found
 
 
-def starred(text: str) -> str:
+def mask_with_stars(text: str) -> str:
     """``text`` with as many stars as each credential has characters, so that columns still count.
 
-    >>> starred("password: hunter2 # x")
+    >>> mask_with_stars("password: hunter2 # x")
     'password: ******* # x'
     """
-    return _masked(text, lambda each: "*" * (each.end - each.start))
+    return _mask_credentials(text, lambda each: "*" * (each.end - each.start))
 
 
-def _masked(text: str, mask: Callable[[Credential], str]) -> str:
+def _mask_credentials(text: str, mask: Callable[[CredentialSpan], str]) -> str:
     """The text without its credentials; of those that overlap the longer one counts."""
     parts, position = [], 0
     for each in sorted(credentials_in(text), key=lambda each: (each.start, -each.end)):
         if each.end <= position:
             continue
         start = max(each.start, position)
-        parts += [text[position:start], mask(Credential(start, each.end, each.what)) if each.start >= position else ""]
+        parts += [
+            text[position:start],
+            mask(CredentialSpan(start, each.end, each.what)) if each.start >= position else "",
+        ]
         position = each.end
     return "".join([*parts, text[position:]])
 
 
-def _decoded(found: re.Match[str]) -> str:
+def _mask_decoded_word(found: re.Match[str]) -> str:
     """A word whose credential is percent-encoded, decoded and without it."""
     word = found[0]
     if secret_in_text(word) is None:
         return word
     for _ in range(2):
         word = unquote(word)
-    return _masked(word, lambda _: _MASK)
+    return _mask_credentials(word, lambda _: _MASK)

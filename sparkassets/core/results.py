@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import field
 from typing import Literal
 
-from sparkassets.core.journal.withheld import told
+from sparkassets.core.journal.withheld_records import describe_verdicts
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.phrases import few, joined
-from sparkassets.core.planner.lateness import Lateness
-from sparkassets.core.planner.plan import Note, Waiting, note_table, waiting_table
-from sparkassets.core.runs import Requested
-from sparkassets.core.validations import Verdict
+from sparkassets.core.phrases import few, join_nonempty
+from sparkassets.core.planner.explain.lateness import AssetLateness
+from sparkassets.core.planner.plan import AssetNote, Waiting, note_table, waiting_table
+from sparkassets.core.runs import RequestedRun
+from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "skipped", "withheld", "replanned", "cancelled", "superseded"]
@@ -26,7 +26,7 @@ GOOD: frozenset[Status] = frozenset({"success", "skipped", "withheld", "replanne
 
 
 @frozen
-class RunResult(Requested):
+class RunResult(RequestedRun):
     """How one run ended.
 
     Attributes:
@@ -56,19 +56,19 @@ class RunResult(Requested):
     skipped: str = ""
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[RuleVerdict, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def withheld_by(self) -> str:
         """The rules for which some of its blocks are withheld, with what they counted; empty where none are."""
-        return told([verdict for verdict in self.verdicts if verdict.outcome == "withheld"])
+        return describe_verdicts([verdict for verdict in self.verdicts if verdict.outcome == "withheld"])
 
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         error = f": {self.error or self.skipped}" if self.error or self.skipped else ""
-        what = joined(self.asset, few(self.partitions))
+        what = join_nonempty(self.asset, few(self.partitions))
         return f"<run {what}: {self.status} after {self.seconds:.1f} s{rows}{error}>"
 
 
@@ -91,8 +91,8 @@ class Summary:
     faults: tuple[tuple[str, str], ...] = ()
     interrupted: bool = False
     lost: bool = False
-    notes: tuple[Note, ...] = ()
-    late: tuple[Lateness, ...] = ()
+    notes: tuple[AssetNote, ...] = ()
+    late: tuple[AssetLateness, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -124,8 +124,8 @@ class Summary:
         """What failed, a sentence each: runs first, what is withheld or waits for a person, then faults of sources."""
         failed = (run for run in self.runs if run.status == "failed")
         return (
-            *(f"{joined(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
-            *(f"{joined(run.asset, few(run.held))} is withheld: {run.withheld_by}" for run in self.withheld),
+            *(f"{join_nonempty(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
+            *(f"{join_nonempty(run.asset, few(run.held))} is withheld: {run.withheld_by}" for run in self.withheld),
             *(f"{wait.asset} waits for a person: {wait.reason}" for wait in self.stuck),
             *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
         )

@@ -40,17 +40,17 @@ def row_counts(operation: str, metrics: Mapping[str, int]) -> dict[str, int]:
     """
     match operation:
         case "MERGE":
-            counts = _named(metrics, _MERGE)
+            counts = _pick_metrics(metrics, _MERGE)
             rows = counts.get("inserted", 0) + counts.get("updated", 0)
-            return _spared({"rows": rows, **counts})
+            return _drop_zero_counts({"rows": rows, **counts})
         case "DELETE":
-            return _spared({"rows": 0, **_named(metrics, _DELETE)})
+            return _drop_zero_counts({"rows": 0, **_pick_metrics(metrics, _DELETE)})
         case _:
-            return _spared(_of_write(metrics))
+            return _drop_zero_counts(_write_counts(metrics))
 
 
-def _of_write(metrics: Mapping[str, int]) -> dict[str, int]:
-    copied, sizes = metrics.get("numCopiedRows", 0), _named(metrics, _SIZES)
+def _write_counts(metrics: Mapping[str, int]) -> dict[str, int]:
+    copied, sizes = metrics.get("numCopiedRows", 0), _pick_metrics(metrics, _SIZES)
     counts = {}
     if "numOutputRows" in metrics:
         counts["rows"] = metrics["numOutputRows"] - copied
@@ -59,9 +59,9 @@ def _of_write(metrics: Mapping[str, int]) -> dict[str, int]:
     return {**counts, "deleted": metrics.get("numDeletedRows", 0), "copied": copied, **sizes}
 
 
-def _named(metrics: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
+def _pick_metrics(metrics: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
     return {short: metrics[name] for name, short in names.items() if name in metrics}
 
 
-def _spared(counts: dict[str, int]) -> dict[str, int]:
+def _drop_zero_counts(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count or name not in _SPARED}

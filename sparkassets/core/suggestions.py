@@ -18,10 +18,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     'known are schedule, strategy'
     """
     names = sorted(known)
-    return meant_by(name, names) or known_are(names)
+    return suggest_close(name, names) or list_known(names)
 
 
-def known_are(known: Iterable[str]) -> str | None:
+def list_known(known: Iterable[str]) -> str | None:
     """A hint that lists ``known``; None where there are none, or more than anybody reads."""
     names = sorted(known)
     few = 12
@@ -29,13 +29,13 @@ def known_are(known: Iterable[str]) -> str | None:
     return f"known {verb} {', '.join(names)}" if 0 < len(names) <= few else None
 
 
-def meant_by(name: str, known: Iterable[str]) -> str | None:
+def suggest_close(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the closest of ``known``; None when none is close."""
-    close = nearest(name, known)
+    close = find_nearest(name, known)
     return f"did you mean {close!r}?" if close else None
 
 
-def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+def find_nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The one of ``known`` that looks most like ``name``, whatever its case; None when none does.
 
     Args:
@@ -52,12 +52,12 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     return candidates[close[0]] if close else None
 
 
-def lacks_module(name: str, module: str) -> str:
+def missing_module_hint(name: str, module: str) -> str:
     """A hint for code of ``module`` that imports a module ``name`` which is not there.
 
-    >>> lacks_module("jobs.rates", "jobs.daily")
+    >>> missing_module_hint("jobs.rates", "jobs.daily")
     "there is no module 'jobs.rates' in the project's package 'jobs'"
-    >>> lacks_module("pandas.core", "jobs.daily")
+    >>> missing_module_hint("pandas.core", "jobs.daily")
     "install the package that has 'pandas' where the driver runs, or put it beside the project's package 'jobs'"
     """
     package, own = name.partition(".")[0], module.partition(".")[0]

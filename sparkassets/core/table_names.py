@@ -17,10 +17,10 @@ _MOST: Final = 3
 _PLAIN: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
-def parse_table(text: str) -> tuple[str, ...]:
+def parse_table_name(text: str) -> tuple[str, ...]:
     """The parts of a name, without their backquotes.
 
-    >>> parse_table("main.raw.events"), parse_table("`my-cat`.raw.`a``b.c`")
+    >>> parse_table_name("main.raw.events"), parse_table_name("`my-cat`.raw.`a``b.c`")
     (('main', 'raw', 'events'), ('my-cat', 'raw', 'a`b.c'))
 
     Raises:
@@ -72,7 +72,7 @@ def _parts(text: str) -> tuple[str, ...]:
         parts.append(found[2] or found[1].replace("``", "`"))
         position = found.end()
         if position == len(text):
-            return _checked(tuple(parts), text)
+            return _check_parts(tuple(parts), text)
         if text[position] != ".":
             break
         position += 1
@@ -80,7 +80,7 @@ def _parts(text: str) -> tuple[str, ...]:
     raise InputError(f"{text!r} is no name of a table; expected catalog.schema.name, schema.name or name", hint=hint)
 
 
-def _checked(parts: tuple[str, ...], text: str) -> tuple[str, ...]:
+def _check_parts(parts: tuple[str, ...], text: str) -> tuple[str, ...]:
     if any("/" in part for part in parts):
         raise InputError(f"{text!r} names a folder, not a table in a catalog", hint="a folder is given by 'path'")
     if len(parts) > _MOST:
@@ -91,19 +91,19 @@ def _checked(parts: tuple[str, ...], text: str) -> tuple[str, ...]:
     return parts
 
 
-def written(parts: tuple[str, ...]) -> str:
+def format_table_name(parts: tuple[str, ...]) -> str:
     """The name in one way of writing, with backquotes only where it needs them.
 
-    >>> written(("main", "raw", "a.b"))
+    >>> format_table_name(("main", "raw", "a.b"))
     'main.raw.`a.b`'
     """
-    return ".".join(part if re.fullmatch(_PLAIN, part) else quoted((part,)) for part in parts)
+    return ".".join(part if re.fullmatch(_PLAIN, part) else quote_table_name((part,)) for part in parts)
 
 
-def quoted(parts: tuple[str, ...]) -> str:
+def quote_table_name(parts: tuple[str, ...]) -> str:
     """The name as SQL takes it, whatever is in it.
 
-    >>> quoted(("main", "a`b"))
+    >>> quote_table_name(("main", "a`b"))
     '`main`.`a``b`'
     """
     return ".".join("`" + part.replace("`", "``") + "`" for part in parts)

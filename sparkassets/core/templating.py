@@ -10,19 +10,19 @@ from typing import Final, cast
 
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
-from sparkassets.core.columns import KnownColumns
-from sparkassets.core.events import wrong_member
+from sparkassets.core.event_objects import wrong_member
 from sparkassets.core.foreign_names import IN_RUNS, called_here
+from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.sandbox import (
     FUNCTIONS,
     NO_FILTERED_BLOCK,
     environment,
-    raw_from_outside,
+    find_untrusted_raw,
     refused_raw,
     undeclared_names,
 )
-from sparkassets.core.statements import refuse_unless_select, refuse_unless_writes
-from sparkassets.core.suggestions import did_you_mean, meant_by
+from sparkassets.core.statement_checks import find_select_fault, find_write_fault
+from sparkassets.core.suggestions import did_you_mean, suggest_close
 from sparkassets.errors import InputError
 
 NAMES: Final = frozenset(
@@ -74,7 +74,7 @@ Member = nodes.Getattr | nodes.Getitem
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Fault:
+class TemplateFault:
     """One thing that is wrong with a template.
 
     Attributes:
@@ -98,7 +98,7 @@ _BLOCKS: Final = (nodes.For, nodes.If, nodes.With, nodes.Macro, nodes.CallBlock,
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 
-_TOO_DEEP: Final = Fault(1, 1, 1, "the template is broken: it is nested too deep")
+_TOO_DEEP: Final = TemplateFault(1, 1, 1, "the template is broken: it is nested too deep")
 
 
 class TemplateError(InputError):
@@ -108,24 +108,24 @@ class TemplateError(InputError):
         fault: The place.
     """
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: TemplateFault) -> None:
         super().__init__(fault.message, hint=fault.hint)
         self.fault = fault
 
 
-def inlets_of(text: str) -> list[str]:
+def template_inlets(text: str) -> list[str]:
     """The assets that a template names as ``inlets.<name>``, in order of appearance.
 
     Raises:
         TemplateError: The text is no template.
 
-    >>> inlets_of("SELECT * FROM {{ inlets.flights }} JOIN {{ inlets['weather'] }} USING (day)")
+    >>> template_inlets("SELECT * FROM {{ inlets.flights }} JOIN {{ inlets['weather'] }} USING (day)")
     ['flights', 'weather']
     """
     return list(Template.parse(text).inlets)
 
 
-def check(
+def check_template(
     template: Template,
     *,
     asset: str,
@@ -135,7 +135,7 @@ def check(
     events: Collection[str] | None,
     watermarked: bool,
     writes: bool = False,
-) -> list[Fault]:
+) -> list[TemplateFault]:
     """Everything that is wrong with a template, in order of place; unknown assets are the caller's to judge.
 
     Args:
@@ -149,7 +149,7 @@ def check(
         watermarked: Whether an inlet is read above a watermark.
         writes: Whether it is to be statements that write, and no SELECT.
     """
-    judge = _Judge(template, asset, columns, params, dimensions, events, watermarked)
+    judge = _TemplateChecker(template, asset, columns, params, dimensions, events, watermarked)
     loading = list(judge.loading())
     statement = () if loading else _statement(template.text, writes=writes)
     try:
@@ -179,15 +179,15 @@ class Template:
         """
         try:
             template = cls(text, environment().parse(text))
-            if _too_deep(template.tree):
+            if _is_too_deep(template.tree):
                 raise TemplateError(_TOO_DEEP)
         except TemplateSyntaxError as error:
-            raise TemplateError(_broken(text, error)) from None
+            raise TemplateError(_syntax_fault(text, error)) from None
         except RecursionError:
             raise TemplateError(_TOO_DEEP) from None
         except ValueError:  # Python's limit for the digits of a number, which Jinja does not know
             message = "the template is broken: a number in it has more than 4,300 digits"
-            raise TemplateError(Fault(1, 1, 1, message)) from None
+            raise TemplateError(TemplateFault(1, 1, 1, message)) from None
         return template
 
     @cached_property
@@ -261,7 +261,7 @@ def _columns_of(line: str) -> dict[str, int]:
     return dict(reversed([*inside, *before]))
 
 
-def _too_deep(tree: nodes.Template) -> bool:
+def _is_too_deep(tree: nodes.Template) -> bool:
     """Whether the tree is nested deeper than what walks and compiles it can go."""
     left: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
     while left:
@@ -292,14 +292,14 @@ def _path(node: nodes.Node) -> list[str | None]:
 
 
 @cache
-def _of_times() -> frozenset[str]:
+def _time_members() -> frozenset[str]:
     from pendulum import DateTime  # only for templates that ask a time for something
 
     return frozenset(name for name in dir(DateTime) if not name.startswith("_"))
 
 
 @dataclass(frozen=True)
-class _Judge:
+class _TemplateChecker:
     template: Template
     asset: str
     columns: Mapping[str, KnownColumns]
@@ -308,14 +308,14 @@ class _Judge:
     events: Collection[str] | None
     watermarked: bool
 
-    def loading(self) -> Iterator[Fault]:
+    def loading(self) -> Iterator[TemplateFault]:
         """Attempts to read other files."""
         for node in self.template.tree.find_all(tuple(_LOADING)):
             word = _LOADING[type(node)]
             hint = "name another asset as {{ inlets.<name> }}, or repeat the text"
             yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
 
-    def names(self) -> Iterator[Fault]:
+    def names(self) -> Iterator[TemplateFault]:
         """Names outside the closed set, names of it that are set anew, and objects used without a member."""
         names = list(self.template.tree.find_all(nodes.Name))
         unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
@@ -334,7 +334,7 @@ class _Judge:
                 yield self._fault(node, name, f"{name!r} must be followed by the name of an asset, such as {example}")
             elif node.ctx == "load" and name in unknown and name not in reported:
                 reported.add(name)
-                hint = called_here(name, IN_RUNS) or meant_by(name, NAMES) or _KNOWN
+                hint = called_here(name, IN_RUNS) or suggest_close(name, NAMES) or _KNOWN
                 yield self._fault(node, name, f"unknown name {name!r} in the template", hint)
 
     def _compiles(self) -> TemplateAssertionError | None:
@@ -345,7 +345,7 @@ class _Judge:
             return error
         return None
 
-    def filters(self) -> Iterator[Fault]:
+    def filters(self) -> Iterator[TemplateFault]:
         """Filters and tests that Jinja does not have here, and what else it only finds when it compiles."""
         known = environment()
         unknown = False
@@ -360,11 +360,11 @@ class _Judge:
                 hint = did_you_mean(test.name, known.tests)
                 yield self._fault(test, test.name, f"unknown test {test.name!r} in the template", hint)
         if "{%" in self.template.text and not unknown and (error := self._compiles()):
-            yield _broken(self.template.text, error)
+            yield _syntax_fault(self.template.text, error)
 
-    def values(self) -> Iterator[Fault]:
+    def values(self) -> Iterator[TemplateFault]:
         """Values that would become SQL, and quotes around values that are literals without them."""
-        for node, name in raw_from_outside(self.template.tree):
+        for node, name in find_untrusted_raw(self.template.tree):
             hint = "{{ … | identifier }} makes a name of it; without a filter it is a literal"
             yield self._fault(node, name, refused_raw(name), hint)
         for block in self.template.tree.find_all((nodes.FilterBlock, nodes.AssignBlock)):
@@ -375,7 +375,7 @@ class _Judge:
                 message = "a list that is printed is separated and quoted; quotes in 'join' would be part of one text"
                 yield self._fault(node, "join", message, "write IN ({{ … }}), without quotes and 'join'")
 
-    def members(self) -> Iterator[Fault]:
+    def members(self) -> Iterator[TemplateFault]:
         """Members that an object of the run does not have, and attempts to leave the sandbox."""
         for node in self.template.members:
             member = member_of(node)
@@ -394,7 +394,7 @@ class _Judge:
             if path and (wrong := wrong_member(path)) and wrong[0] == len(path) - 1:
                 yield self._fault(node, member, *wrong[1:])
 
-    def _member(self, owner: str, member: str, node: nodes.Node) -> Iterator[Fault]:
+    def _member(self, owner: str, member: str, node: nodes.Node) -> Iterator[TemplateFault]:
         known: Collection[str]
         match owner:
             case "outlets":
@@ -412,14 +412,14 @@ class _Judge:
             case "watermark":
                 known, message = _WATERMARK, f"'watermark' has no {member!r}"
             case _ if owner in _TIMES and isinstance(node, nodes.Getattr):
-                known, message = _of_times(), f"a time has no {member!r}"
+                known, message = _time_members(), f"a time has no {member!r}"
             case _:
                 return
         if member not in known:
             hint = did_you_mean(member, known)
             yield self._fault(node, member, message, hint)
 
-    def _column(self, relation: Member, column: str, node: nodes.Node) -> Iterator[Fault]:
+    def _column(self, relation: Member, column: str, node: nodes.Node) -> Iterator[TemplateFault]:
         if not isinstance(relation.node, nodes.Name) or relation.node.name != "inlets":
             return
         inlet = member_of(relation) or ""
@@ -428,29 +428,29 @@ class _Judge:
         if refused:
             yield self._fault(node, column, *refused)
 
-    def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> Fault:
+    def _fault(self, node: nodes.Node, word: str, message: str, hint: str | None = None) -> TemplateFault:
         line, column = self.template.place(node, word)
-        return Fault(line, column, len(word), message, hint)
+        return TemplateFault(line, column, len(word), message, hint)
 
 
 def _holds_quote(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Const) and isinstance(node.value, str) and not {"'", '"'}.isdisjoint(node.value)
 
 
-def _statement(text: str, *, writes: bool) -> Iterator[Fault]:
-    refused = refuse_unless_writes(text) if writes else refuse_unless_select(text)
+def _statement(text: str, *, writes: bool) -> Iterator[TemplateFault]:
+    refused = find_write_fault(text) if writes else find_select_fault(text)
     if refused:
         before = text[: refused.position]
         column = refused.position - (before.rfind("\n") + 1) + 1
-        yield Fault(before.count("\n") + 1, column, refused.width, refused.message, refused.hint)
+        yield TemplateFault(before.count("\n") + 1, column, refused.width, refused.message, refused.hint)
 
 
-def _broken(text: str, error: TemplateSyntaxError) -> Fault:
+def _syntax_fault(text: str, error: TemplateSyntaxError) -> TemplateFault:
     """What Jinja says of a line; it knows no columns."""
     line = _line(text.splitlines(), error.lineno)
     column = len(line) - len(line.lstrip()) + 1
     message = f"the template is broken: {(error.message or '').rstrip('.')}"
-    return Fault(error.lineno, column, max(1, len(line.strip())), message)
+    return TemplateFault(error.lineno, column, max(1, len(line.strip())), message)
 
 
 def _line(lines: list[str], number: int) -> str:

@@ -15,17 +15,17 @@ _SET: Final = "--set "
 """Before the names that were set: no variable of an environment has a blank in its name."""
 
 
-def asked(environment: Mapping[str, str], *, profile: str | None, given: Mapping[str, str]) -> dict[str, str]:
+def merge_requested(environment: Mapping[str, str], *, profile: str | None, given: Mapping[str, str]) -> dict[str, str]:
     """The environment, and what was asked for beside it.
 
-    >>> asked({"A": "1"}, profile="dev", given={"B": "2"})
+    >>> merge_requested({"A": "1"}, profile="dev", given={"B": "2"})
     {'A': '1', 'SPARKASSETS_PROFILE': 'dev', '--set B': '2'}
     """
     chosen = {} if profile is None else {PROFILE: profile}
     return {**environment, **chosen, **{f"{_SET}{name}": value for name, value in given.items()}}
 
 
-def plain(environment: Mapping[str, str]) -> dict[str, str]:
+def without_requested(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment alone, as a process can have it."""
     return {name: value for name, value in environment.items() if not name.startswith(_SET)}
 
@@ -35,24 +35,24 @@ def refuse_unknown(environment: Mapping[str, str], names: Collection[str]) -> No
 
     Args:
         environment: As `asked` has it.
-        names: What the files name, as `Known` asks for it.
+        names: What the files name, as `VariableLookup` asks for it.
 
     Raises:
         InputError: With what was probably meant.
     """
     named = {name.removeprefix(_SET) for name in names}
-    for name in given_in(environment):
+    for name in requested_names(environment):
         if name not in named:
             hint = did_you_mean(name, named - {PROFILE}) or "--set gives `${NAME}` in the project's files a value"
             raise InputError(f"nothing in the project names ${{{name}}}", hint=hint)
 
 
-def given_in(environment: Mapping[str, str]) -> list[str]:
+def requested_names(environment: Mapping[str, str]) -> list[str]:
     """The names that were set for this invocation."""
     return [name.removeprefix(_SET) for name in environment if name.startswith(_SET)]
 
 
-class Known(Mapping[str, str]):
+class VariableLookup(Mapping[str, str]):
     """Variables by name.
 
     Args:
@@ -60,7 +60,8 @@ class Known(Mapping[str, str]):
         profile: What the profile says.
         settable: Whether what was set for this invocation counts.
 
-    >>> known = Known(asked({"A": "1", "B": "1", "C": "1"}, profile=None, given={"C": "3"}), {"B": "2", "C": "2"})
+    >>> known = VariableLookup(merge_requested({"A": "1", "B": "1", "C": "1"}, profile=None, given={"C": "3"}),
+    ...     {"B": "2", "C": "2"})
     >>> [known[name] for name in "ABC"]
     ['1', '2', '3']
     """
@@ -76,7 +77,9 @@ class Known(Mapping[str, str]):
         return self._profile[name] if name in self._profile else self._environment[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*given_in(self._environment), *self._profile, *plain(self._environment)]))
+        return iter(
+            dict.fromkeys([*requested_names(self._environment), *self._profile, *without_requested(self._environment)])
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

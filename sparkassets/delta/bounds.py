@@ -29,7 +29,7 @@ _LAST_OF_ONE_UNIT = "\uffff"
 
 
 @frozen
-class Form:
+class BoundsFormat:
     """How the bounds of one column are read and written.
 
     Attributes:
@@ -43,8 +43,8 @@ class Form:
     value: Callable[[Any], Any]
     low: Callable[[Any], str]
     high: Callable[[Any], str | None]
-    of_floats: bool = False
-    of_calendar: bool = False
+    is_float: bool = False
+    is_calendar: bool = False
 
 
 def has_bounds(type_: str) -> bool:
@@ -52,7 +52,7 @@ def has_bounds(type_: str) -> bool:
     return type_ in _WHOLE | _FLOATS | _INSTANTS | {"date", "string"} or type_.startswith("decimal")
 
 
-def form_of(type_: str, stored: DataType, *, prefix: int) -> Form | None:
+def find_bounds_format(type_: str, stored: DataType, *, prefix: int) -> BoundsFormat | None:
     """The form of a column's bounds; None where the file has something else in its place.
 
     Args:
@@ -63,25 +63,32 @@ def form_of(type_: str, stored: DataType, *, prefix: int) -> Form | None:
     from pyarrow import types
 
     if type_ in _WHOLE and types.is_signed_integer(stored):
-        return Form(int, str, str)
+        return BoundsFormat(int, str, str)
     if type_ in _FLOATS and types.is_floating(stored):
         write = _single if types.is_float32(stored) else _double
-        return Form(lambda raw: (math.isnan(raw), raw), lambda low: write(low[1]), lambda high: write(high[1]), True)  # noqa: FBT003
+        return BoundsFormat(
+            lambda raw: (math.isnan(raw), raw),
+            lambda low: write(low[1]),
+            lambda high: write(high[1]),
+            True,  # noqa: FBT003
+        )
     if type_.startswith("decimal") and types.is_decimal(stored):
-        return _exact(_unscaled, lambda unscaled: _decimal(unscaled, stored.scale))
+        return _exact(_to_unscaled_int, lambda unscaled: _decimal(unscaled, stored.scale))
     if type_ == "string" and types.is_string(stored):
-        return Form(_utf8, lambda low: _quoted(low.decode()[:prefix]), lambda high: _upper(high.decode(), prefix))
+        return BoundsFormat(
+            _utf8, lambda low: _quote_json(low.decode()[:prefix]), lambda high: _upper(high.decode(), prefix)
+        )
     if type_ == "date" and types.is_date32(stored):
-        return _exact(int, lambda days: _quoted(_day(days)), of_calendar=True)
+        return _exact(int, lambda days: _quote_json(_day(days)), of_calendar=True)
     if type_ in _INSTANTS and types.is_timestamp(stored) and (stored.tz is None) == (type_ == "timestamp_ntz"):
         times, per = _IN_MILLISECONDS[stored.unit]
         zone = "" if stored.tz is None else "Z"
-        return _exact(lambda raw: raw * times // per, lambda at: _quoted(_time(at) + zone), of_calendar=True)
+        return _exact(lambda raw: raw * times // per, lambda at: _quote_json(_time(at) + zone), of_calendar=True)
     return None
 
 
-def _exact(value: Callable[[Any], Any], write: Callable[[Any], str], *, of_calendar: bool = False) -> Form:
-    return Form(value, write, write, of_calendar=of_calendar)
+def _exact(value: Callable[[Any], Any], write: Callable[[Any], str], *, of_calendar: bool = False) -> BoundsFormat:
+    return BoundsFormat(value, write, write, is_calendar=of_calendar)
 
 
 def _utf8(raw: bytes) -> bytes:
@@ -104,20 +111,20 @@ def _upper(text: str, prefix: int) -> str | None:
         units, cut = units + _units(text[cut]), cut + 1
     while cut < len(text) and 0 < units <= 2 * prefix:
         if text[cut] != _GREATEST:
-            return _quoted(text[:cut] + (_GREATEST_ASCII if text[cut] < _GREATEST_ASCII else _GREATEST))
+            return _quote_json(text[:cut] + (_GREATEST_ASCII if text[cut] < _GREATEST_ASCII else _GREATEST))
         units, cut = units + _units(text[cut]), cut + 1
-    return _quoted(text) if cut == len(text) and units <= 2 * prefix else None
+    return _quote_json(text) if cut == len(text) and units <= 2 * prefix else None
 
 
 def _units(character: str) -> int:
     return 1 if character <= _LAST_OF_ONE_UNIT else 2
 
 
-def _quoted(text: str) -> str:
+def _quote_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _unscaled(raw: int | bytes) -> int:
+def _to_unscaled_int(raw: int | bytes) -> int:
     return raw if isinstance(raw, int) else int.from_bytes(raw, "big", signed=True)
 
 

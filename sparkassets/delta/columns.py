@@ -15,7 +15,7 @@ from sparkassets.core.partitions import (
     segment_of,
     segment_value,
 )
-from sparkassets.core.phrases import writable
+from sparkassets.core.phrases import escape_unwritable
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 
@@ -59,8 +59,8 @@ class PartitionColumns:
     def to_json(self) -> list[Any] | None:
         """That of time, or None, and those of segments; None where there are none.
 
-        >>> columns = PartitionColumns(None, (PartitionColumn("region", "string", "region"),))
-        >>> columns.to_json(), PartitionColumns.from_json(columns.to_json()) == columns
+        >>> columns_of = PartitionColumns(None, (PartitionColumn("region", "string", "region"),))
+        >>> columns_of.to_json(), PartitionColumns.from_json(columns_of.to_json()) == columns_of
         ([None, ['region', 'string', 'region', None]], True)
         """
         if self.time is None and not self.segments:
@@ -68,7 +68,7 @@ class PartitionColumns:
         return [each and list(astuple(each)) for each in (self.time, *self.segments)]
 
     @property
-    def quoted(self) -> str:
+    def quoted_names(self) -> str:
         """Their names, for messages."""
         return " and ".join(f"'{each.name}'" for each in self)
 
@@ -87,7 +87,7 @@ def columns_of(schema: str, partitioning: Partitioning, *, source: str) -> Parti
     )
 
 
-def told_by(schema: str, partitioning: Partitioning) -> PartitionColumns | None:
+def find_columns(schema: str, partitioning: Partitioning) -> PartitionColumns | None:
     """The same columns, upper and lower case aside; None where one is not there or its type tells no partition."""
     fields = {entry["name"].lower(): entry for entry in json.loads(schema)["fields"]}
     time = partitioning.time
@@ -131,7 +131,7 @@ def _segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, s
         if segment_value(key, kind) is None:
             meant = segment_of(key, kind)
             raise SourceError(
-                f"the segment '{writable(key)}' is no value of the column '{partition.column}' of the source"
+                f"the segment '{escape_unwritable(key)}' is no value of the column '{partition.column}' of the source"
                 f" '{source}', which is of type {kind}",
                 hint=f"write '{meant}'" if meant is not None else None,
             )

@@ -1,9 +1,10 @@
 """Commits of a driver's to a Delta table: what comes and goes, under the transaction id of the asset's runs.
 
-The rules are those of the journal's store (`sparkassets.state.numbered`), made by trials and checked in the protocol's
-model: the version of the transaction is compared on the very snapshot that the commit is made upon, deltalake never
-retries, and whatever a commit returns, the log is asked whether it is in. Foreign commits that were quicker are looked
-at: over those that touch nothing of what is replaced or was read the commit is made again, others refuse it.
+The rules are those of the journal's store (`sparkassets.state.numbered_table`), made by trials and checked in the
+protocol's model: the version of the transaction is compared on the very snapshot that the commit is made upon,
+deltalake never retries, and whatever a commit returns, the log is asked whether it is in. Foreign commits that were
+quicker are looked at: over those that touch nothing of what is replaced or was read the commit is made again, others
+refuse it.
 
 On a disk the files are flushed before the commit names them, and the commit before it is told to have happened: what a
 run is recorded to have written, no power failure takes away.
@@ -18,14 +19,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkassets.delta import durable
+from sparkassets.delta import durability
 from sparkassets.delta.errors import reason
-from sparkassets.delta.live import LiveFile, live_paths, log_text
-from sparkassets.delta.log import Commit, DeltaLog, FileAction
+from sparkassets.delta.live_files import LiveFile, live_paths, log_text
+from sparkassets.delta.log import DeltaLog, FileAction, LogCommit
 from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import RunError
-from sparkassets.files.reach import for_deltalake
-from sparkassets.files.stores import local_path
+from sparkassets.files.bucket_access import deltalake_options
+from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class CommitConflictError(RunError):
 
 
 @frozen
-class Change:
+class CommitRequest:
     """What one commit does to a table.
 
     Attributes:
@@ -63,14 +64,14 @@ class Change:
     owner: str
     app: str
     version: int
-    told: str
+    user_metadata: str
     adds: Sequence[AddAction] = ()
     removes: Sequence[LiveFile] = ()
     replaces_all: bool = False
     schema: Schema | None = None
     metrics: Mapping[str, int] = field(default_factory=dict)
-    touches: Callable[[FileAction], bool] = lambda _: False
-    beside: Callable[[str], bool] = lambda _: False
+    conflicts_with: Callable[[FileAction], bool] = lambda _: False
+    is_parallel_run: Callable[[str], bool] = lambda _: False
 
     def properties(self) -> CommitProperties:
         """What deltalake writes beside the files."""
@@ -78,7 +79,7 @@ class Change:
         from deltalake.transaction import Transaction
 
         said = {
-            "userMetadata": self.told,
+            "userMetadata": self.user_metadata,
             "operationMetrics": {name: str(number) for name, number in self.metrics.items()},
             "isBlindAppend": not (self.removes or self.replaces_all),
         }
@@ -87,7 +88,7 @@ class Change:
         )
 
 
-def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = None) -> None:
+def commit(path: str, table: DeltaTable, change: CommitRequest, *, since: int | None = None) -> None:
     """Commits upon the newest version, where nothing that others did until then touches the change.
 
     Nothing is done where the same or a higher version of the transaction is in: a return proves nothing.
@@ -103,26 +104,26 @@ def commit(path: str, table: DeltaTable, change: Change, *, since: int | None = 
         RunError: The table cannot be written, or its disk does not keep what is.
     """
     looked = before = table.version() if since is None else since
-    _settle(path, change, (add.path for add in change.adds))
+    _sync_files(path, change, (add.path for add in change.adds))
     while True:
         newest = _newest(path, table, change)
-        if is_in(newest, app=change.app, version=change.version):
-            _settle(path, change, map(durable.entry, range(before + 1, newest.version() + 1)))
+        if is_committed(newest, app=change.app, version=change.version):
+            _sync_files(path, change, map(durability.entry_path, range(before + 1, newest.version() + 1)))
             return
         refuse_conflicts(path, newest, change, since=looked)
         looked = newest.version()
         try:
-            _put(newest, change)
+            _write_commit(newest, change)
         except Exception as error:
             if _newest(path, table, change).version() == looked:
                 raise _unwritable(change.owner, error) from error
         else:
-            _settle(path, change, [durable.entry(looked + 1)])
+            _sync_files(path, change, [durability.entry_path(looked + 1)])
             _checkpoint(path, newest.metadata().configuration, version=looked + 1)
             return
 
 
-def refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int) -> None:
+def refuse_conflicts(path: str, table: DeltaTable, change: CommitRequest, *, since: int) -> None:
     """Refuses what others committed after ``since``, up to the loaded version, if it stands in the way.
 
     Raises:
@@ -130,22 +131,24 @@ def refuse_conflicts(path: str, table: DeltaTable, change: Change, *, since: int
     """
     if table.version() == since:
         return
-    commits = [each for each in DeltaLog(path).after(since) if each.version <= table.version()]
+    commits = [each for each in DeltaLog(path).read_after(since) if each.version <= table.version()]
     if len(commits) != table.version() - since:
         raise _conflict(change.owner, "committed so much that the log no longer tells what")
     for each in commits:
-        what = _in_the_way(each, change)
+        what = _find_conflict(each, change)
         if what is not None:
             raise _conflict(change.owner, f"{what} in version {each.version}")
     if (
         change.removes
-        and any(each.moved or any(map(change.beside, each.apps)) for each in commits)
+        and any(each.moves_rows or any(map(change.is_parallel_run, each.transactions)) for each in commits)
         and not live_paths(table).issuperset(file.path for file in change.removes)
     ):
         raise _conflict(change.owner, "moved the rows that are replaced to other files")
 
 
-def create(path: str, change: Change, *, layout: Sequence[str], properties: Mapping[str, str] | None = None) -> None:
+def create(
+    path: str, change: CommitRequest, *, layout: Sequence[str], properties: Mapping[str, str] | None = None
+) -> None:
     """Makes a table with the change's schema and files as its first version, and these properties.
 
     Raises:
@@ -157,7 +160,7 @@ def create(path: str, change: Change, *, layout: Sequence[str], properties: Mapp
 
     if change.schema is None:
         raise TypeError("a new table needs a schema")
-    _settle(path, change, (add.path for add in change.adds))
+    _sync_files(path, change, (add.path for add in change.adds))
     try:
         create_table_with_add_actions(
             path,
@@ -166,38 +169,38 @@ def create(path: str, change: Change, *, layout: Sequence[str], properties: Mapp
             mode="error",
             partition_by=list(layout),
             configuration=dict(properties or {}),
-            storage_options=for_deltalake(path),
+            storage_options=deltalake_options(path),
             commit_properties=change.properties(),
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )
     except Exception as error:
         if not is_table(path):
             raise _unwritable(change.owner, error) from error
-        if not is_in(load_table(path), app=change.app, version=change.version):
+        if not is_committed(load_table(path), app=change.app, version=change.version):
             raise _conflict(change.owner, "created the table") from error
-    _settle(path, change, [durable.entry(0)])
+    _sync_files(path, change, [durability.entry_path(0)])
 
 
-def is_in(table: DeltaTable, *, app: str, version: int) -> bool:
+def is_committed(table: DeltaTable, *, app: str, version: int) -> bool:
     """Whether the snapshot holds that version of the application's transactions, or a higher one."""
     newest = table.transaction_version(app)
     return newest is not None and newest >= version
 
 
-def _settle(path: str, change: Change, names: Iterable[str]) -> None:
+def _sync_files(path: str, change: CommitRequest, names: Iterable[str]) -> None:
     """Returns when these files of the table are on the disk, where it lies on one."""
     folder = local_path(path)
     if folder is None:
         return
     try:
-        durable.settle(Path(folder), names)
+        durability.sync_files(Path(folder), names)
     except OSError as error:
         made = RunError(f"{change.owner}: the disk does not keep what is written to its table: {error}")
         made.retryable = True
         raise made from error
 
 
-def _put(table: DeltaTable, change: Change) -> None:
+def _write_commit(table: DeltaTable, change: CommitRequest) -> None:
     from deltalake import PostCommitHookProperties
 
     now = time.time_ns() // 1_000_000
@@ -218,7 +221,7 @@ def _remove(file: LiveFile, *, at: int) -> RemoveAction:
     return RemoveAction(file.place, True, at, file.size, values)  # noqa: FBT003  deltalake takes it by position
 
 
-def _newest(path: str, known: DeltaTable, change: Change) -> DeltaTable:
+def _newest(path: str, known: DeltaTable, change: CommitRequest) -> DeltaTable:
     """The table as it is now.
 
     Raises:
@@ -235,13 +238,13 @@ def _newest(path: str, known: DeltaTable, change: Change) -> DeltaTable:
     return newest
 
 
-def _in_the_way(commit: Commit, change: Change) -> str | None:
+def _find_conflict(commit: LogCommit, change: CommitRequest) -> str | None:
     """What another commit did that this one cannot be made upon."""
-    if commit.protocol or commit.metadata is not None:
+    if commit.changes_protocol or commit.metadata is not None:
         return "changed the table itself"
-    if change.app in commit.apps:
+    if change.app in commit.transactions:
         return "committed for the same asset"
-    if not any(map(change.beside, commit.apps)) and any(map(change.touches, commit.files)):
+    if not any(map(change.is_parallel_run, commit.transactions)) and any(map(change.conflicts_with, commit.files)):
         return "changed rows that the run replaces or read"
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import BinaryIO
 from urllib.parse import unquote
 
-from sparkassets.files.reach import for_deltalake
+from sparkassets.files.bucket_access import deltalake_options
 
 
 def open_file(root: str, path: str) -> BinaryIO:
@@ -25,4 +25,4 @@ def open_file(root: str, path: str) -> BinaryIO:
 
     if "://" in path:
         root, _, where = where.rpartition("/")
-    return PyFileSystem(DeltaStorageHandler(root, for_deltalake(root))).open_input_file(where)  # type: ignore[no-any-return]
+    return PyFileSystem(DeltaStorageHandler(root, deltalake_options(root))).open_input_file(where)  # type: ignore[no-any-return]

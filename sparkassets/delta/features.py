@@ -88,7 +88,7 @@ def reason_of_columns(fields: Sequence[Mapping[str, Any]], table: DeltaTable | N
     found = _of_columns(fields) or _of_names(fields)
     if found is not None or table is None or "timestampNtz" in (table.protocol().writer_features or ()):
         return found
-    if any(_TIME_WITHOUT_ZONE in _types(field["type"]) for _, field in _nested(fields)):
+    if any(_TIME_WITHOUT_ZONE in _types(field["type"]) for _, field in _walk_fields(fields)):
         return "it has no time without a zone yet"
     return None
 
@@ -109,7 +109,7 @@ def maps_columns(properties: Mapping[str, str | None]) -> bool:
 
 def required_columns(schema: Mapping[str, Any]) -> list[str]:
     """Columns and nested fields that must not be null, by a Delta schema as JSON has it; dotted."""
-    return [".".join(path) for path, field in _nested(schema["fields"]) if not field["nullable"]]
+    return [".".join(path) for path, field in _walk_fields(schema["fields"]) if not field["nullable"]]
 
 
 def keeps_paths(paths: Iterator[str]) -> bool:
@@ -149,7 +149,7 @@ def _of_properties(properties: Mapping[str, str | None]) -> str | None:
 
 
 def _of_columns(fields: Sequence[Mapping[str, Any]]) -> str | None:
-    for path, field in _nested(fields):
+    for path, field in _walk_fields(fields):
         told = field.get("metadata") or {}
         odd = (f"of type {kind}" for kind in _types(field["type"]) if not is_plain_type(kind))
         found = next((what for key, what in _COLUMNS.items() if key in told), None) or next(odd, None)
@@ -160,7 +160,7 @@ def _of_columns(fields: Sequence[Mapping[str, Any]]) -> str | None:
 
 def _of_names(fields: Sequence[Mapping[str, Any]]) -> str | None:
     known = set()
-    for path, field in _nested(fields):
+    for path, field in _walk_fields(fields):
         folded = tuple(name.lower() for name in path)
         if folded in known or _FORBIDDEN.search(field["name"]):
             return f"Delta refuses the name of its column '{'.'.join(path)}'"
@@ -185,7 +185,7 @@ def _types(kind: Any) -> Iterator[str]:  # noqa: ANN401  JSON
             yield other
 
 
-def _nested(
+def _walk_fields(
     fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     """Every field with its path, those of structs within arrays and maps too."""
@@ -200,7 +200,7 @@ def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         return
     match kind["type"]:
         case "struct":
-            yield from _nested(kind["fields"], path)
+            yield from _walk_fields(kind["fields"], path)
         case "array":
             yield from _within(kind["elementType"], (*path, "element"))
         case "map":

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.core.runs import ROWS, iteration_folder
-from sparkassets.delta.commit import Change, create
+from sparkassets.delta.commit import CommitRequest, create
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.staged import Attempt, StagedFile
+from sparkassets.delta.staging import StagedFile, StagingAttempt
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 
@@ -37,7 +37,7 @@ class IterationRows:
     schema: Mapping[str, Any]
     layout: tuple[str, ...]
     rows: int
-    told: Mapping[str, Any]
+    run_metadata: Mapping[str, Any]
     _folder: str
     _adds: tuple[Mapping[str, Any], ...]
 
@@ -59,15 +59,23 @@ class IterationRows:
 
 
 def make_readable(
-    table: str, attempt: Attempt, files: Sequence[StagedFile], change: Change, *, schema: Schema, layout: Sequence[str]
+    table: str,
+    attempt: StagingAttempt,
+    files: Sequence[StagedFile],
+    change: CommitRequest,
+    *,
+    schema: Schema,
+    layout: Sequence[str],
 ) -> None:
     """Makes what an attempt staged a table of its own, before its commit to the asset's.
 
     Raises:
         RunError: The folder cannot be written.
     """
-    own = [_moved(file, attempt.folder).add(layout) for file in files]
-    said = Change(change.owner, change.app, change.version, change.told, own, schema=schema, metrics=change.metrics)
+    own = [_relocate_file(file, attempt.folder).add(layout) for file in files]
+    said = CommitRequest(
+        change.owner, change.app, change.version, change.user_metadata, own, schema=schema, metrics=change.metrics
+    )
     create(f"{table.rstrip('/')}/{attempt.folder}", said, layout=layout)
 
 
@@ -79,7 +87,7 @@ def iteration_rows(table: str, name: str) -> IterationRows | None:
     """
     folder = iteration_folder(name, ROWS)
     path = f"{table.rstrip('/')}/{folder}"
-    content = DeltaLog(path).content(0)
+    content = DeltaLog(path).read_content(0)
     if content is None:
         return None
     try:
@@ -94,7 +102,7 @@ def iteration_rows(table: str, name: str) -> IterationRows | None:
         raise SourceError(f"the log of the iteration at '{path}' is damaged: {error}") from error
 
 
-def _moved(file: StagedFile, folder: str) -> StagedFile:
+def _relocate_file(file: StagedFile, folder: str) -> StagedFile:
     """The file by its path in that folder."""
     relative = file.path.removeprefix(f"{folder}/")
     return StagedFile(relative, file.size, file.modified, file.rows, file.partition, file.stats)

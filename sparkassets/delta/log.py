@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sparkassets.errors import SourceError
-from sparkassets.files.reach import for_deltalake
+from sparkassets.files.bucket_access import deltalake_options
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FileAction:
     added: bool
     path: str
     key: str
-    vector: bool
+    has_deletion_vector: bool
     partition: Mapping[str, str | None] | None
     stats: Mapping[str, Any]
     size: int = 0
@@ -61,7 +61,7 @@ class FileAction:
 
 
 @frozen
-class Commit:
+class LogCommit:
     """One version of the table.
 
     Attributes:
@@ -80,23 +80,23 @@ class Commit:
     version: int
     operation: str
     files: tuple[FileAction, ...]
-    moved: bool
-    protocol: bool
+    moves_rows: bool
+    changes_protocol: bool
     metadata: Mapping[str, Any] | None
-    apps: Mapping[str, int] = field(default_factory=dict)
-    told: str = ""
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    user_metadata: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timestamp: int | None = None
     changes: tuple[FileAction, ...] = ()
 
 
-class Files(Protocol):
+class LogFiles(Protocol):
     """The files of a table's log."""
 
     def token(self, name: str) -> str | None:
         """Changes when the file is another one; None when there is none."""
 
-    def read(self, name: str) -> bytes | None:
+    def read_bytes(self, name: str) -> bytes | None:
         """The whole file; None when there is none."""
 
     def holds(self, place: str) -> bool:
@@ -116,7 +116,7 @@ class DeltaLog:
 
     def __init__(self, path: str, *, near: int = 0) -> None:
         self.path = path
-        self._files: Files = _StoreFiles(path, near) if "://" in path else _LocalFiles(path)
+        self._files: LogFiles = _StoreLogFiles(path, near) if "://" in path else _LocalLogFiles(path)
 
     def token(self, version: int) -> str | None:
         """What tells that version's commit file from others: equal only while it is the same table, not one made anew.
@@ -125,26 +125,26 @@ class DeltaLog:
         """
         return self._files.token(_name(version))
 
-    def after(self, version: int) -> list[Commit]:
+    def read_after(self, version: int) -> list[LogCommit]:
         """The versions after that one, up to the first that the log does not hold.
 
         Raises:
             SourceError: A commit cannot be read.
         """
-        commits: list[Commit] = []
-        while (data := self._files.read(_name(version + len(commits) + 1))) is not None:
-            commits.append(self.parsed(version + len(commits) + 1, data))
+        commits: list[LogCommit] = []
+        while (data := self._files.read_bytes(_name(version + len(commits) + 1))) is not None:
+            commits.append(self.parse_commit(version + len(commits) + 1, data))
         return commits
 
-    def content(self, version: int) -> bytes | None:
+    def read_content(self, version: int) -> bytes | None:
         """That version's commit as it stands in the log; None where the log does not hold it."""
-        return self._files.read(_name(version))
+        return self._files.read_bytes(_name(version))
 
     def holds(self, place: str) -> bool:
         """Whether a file is there, relative to the table's folder."""
         return self._files.holds(place)
 
-    def told_back(self, version: int) -> Iterator[Mapping[str, Any]]:
+    def iterate_commit_info(self, version: int) -> Iterator[Mapping[str, Any]]:
         """What the commits up to a version say of themselves, each with its ``version``, newest first while there.
 
         deltalake's own history looks for the newest version once more when it has the commits, so that beside another
@@ -153,7 +153,7 @@ class DeltaLog:
         Raises:
             SourceError: A commit cannot be read.
         """
-        while version >= 0 and (content := self.content(version)) is not None:
+        while version >= 0 and (content := self.read_content(version)) is not None:
             yield {**self._info(version, content), "version": version}
             version -= 1
 
@@ -166,13 +166,13 @@ class DeltaLog:
 
     def checkpoint(self) -> int:
         """The version of the last checkpoint, -1 without one."""
-        data = self._files.read(_CHECKPOINT_HINT)
+        data = self._files.read_bytes(_CHECKPOINT_HINT)
         try:
             return int(json.loads(data)["version"]) if data else -1
         except (ValueError, KeyError, TypeError):  # only a hint by the protocol: without it the log itself counts
             return -1
 
-    def metadata(self, version: int) -> Mapping[str, Any] | None:
+    def read_metadata(self, version: int) -> Mapping[str, Any] | None:
         """The table's metadata at a version, as an action has them; None where the log does not tell.
 
         Commits are read back to the last that sets them, or to a checkpoint, of which one column is.
@@ -181,16 +181,16 @@ class DeltaLog:
             SourceError: A commit or a checkpoint cannot be read.
         """
         while version >= 0:
-            if (found := self._checkpointed(version)) is not None:
+            if (found := self._read_checkpoint_metadata(version)) is not None:
                 return found
-            if (content := self.content(version)) is None:
+            if (content := self.read_content(version)) is None:
                 return None
-            if b'"metaData"' in content and (found := self.parsed(version, content).metadata) is not None:
+            if b'"metaData"' in content and (found := self.parse_commit(version, content).metadata) is not None:
                 return found
             version -= 1
         return None
 
-    def _checkpointed(self, version: int) -> Mapping[str, Any] | None:
+    def _read_checkpoint_metadata(self, version: int) -> Mapping[str, Any] | None:
         """The metadata that a checkpoint of one file has; None where there is none of that version."""
         name = f"{version:020d}.checkpoint.parquet"
         if not self._files.holds(f"{_LOG}/{name}"):
@@ -206,7 +206,7 @@ class DeltaLog:
             raise SourceError(f"the checkpoint {version} of the table at '{self.path}' is damaged: {error}") from error
         return {**found, "configuration": dict(found["configuration"] or ())}
 
-    def parsed(self, version: int, data: bytes) -> Commit:
+    def parse_commit(self, version: int, data: bytes) -> LogCommit:
         """The commit of a version by its content.
 
         Raises:
@@ -228,15 +228,15 @@ class DeltaLog:
                     moved = True
             info, metadata = (others.get(kind, [None])[-1] for kind in ("commitInfo", "metaData"))
             info = info or {}
-            return Commit(
+            return LogCommit(
                 version=version,
                 operation=str(info.get("operation") or ""),
                 files=tuple(files),
-                moved=moved,
-                protocol="protocol" in others,
+                moves_rows=moved,
+                changes_protocol="protocol" in others,
                 metadata=metadata,
-                apps={str(each["appId"]): int(each["version"]) for each in others.get("txn", ())},
-                told=str(info.get("userMetadata") or ""),
+                transactions={str(each["appId"]): int(each["version"]) for each in others.get("txn", ())},
+                user_metadata=str(info.get("userMetadata") or ""),
                 parameters=info.get("operationParameters") or {},
                 timestamp=info.get("timestamp"),
                 changes=tuple(_file("cdc", each) for each in others.get("cdc", ())),
@@ -245,7 +245,7 @@ class DeltaLog:
             raise SourceError(f"version {version} of the Delta table at '{self.path}' is damaged: {error}") from error
 
 
-class _LocalFiles:
+class _LocalLogFiles:
     def __init__(self, path: str) -> None:
         self._path = path
 
@@ -256,7 +256,7 @@ class _LocalFiles:
             return None
         return f"{stat.st_size}:{stat.st_mtime_ns}"
 
-    def read(self, name: str) -> bytes | None:
+    def read_bytes(self, name: str) -> bytes | None:
         try:  # of every table at every start
             with open(f"{self._path}/{_LOG}/{name}", "rb", buffering=0) as file:  # noqa: PTH123  at half pathlib's time
                 return file.readall()
@@ -270,7 +270,7 @@ class _LocalFiles:
         return Path(self._path, _LOG, name).open("rb")
 
 
-class _StoreFiles:
+class _StoreLogFiles:
     """In an object store, where each request is a way to far away: an entry is asked for without a look for it before.
 
     deltalake asks for a file's size, unless it is told one; of a range beyond the end a store gives what there is.
@@ -282,18 +282,18 @@ class _StoreFiles:
         self._path = path
         names = [_CHECKPOINT_HINT, *map(_name, range(max(0, near - _NEARBY), near + _NEARBY))]
         sizes = {f"{_LOG}/{name}": _AT_ONCE_BYTES for name in names}
-        self._store = DeltaFileSystemHandler(path, for_deltalake(path), sizes)
+        self._store = DeltaFileSystemHandler(path, deltalake_options(path), sizes)
 
     def token(self, name: str) -> str | None:
-        start = self._read(name, _TOKEN_BYTES)
+        start = self._read_start(name, _TOKEN_BYTES)
         return None if start is None else f"start:{blake2b(start, digest_size=16).hexdigest()}"
 
-    def read(self, name: str) -> bytes | None:
-        return self._read(name, _AT_ONCE_BYTES)
+    def read_bytes(self, name: str) -> bytes | None:
+        return self._read_start(name, _AT_ONCE_BYTES)
 
     def holds(self, place: str) -> bool:
         try:
-            self._looking.open_input_file(place)
+            self._sized_store.open_input_file(place)
         except FileNotFoundError:
             return False
         return True
@@ -301,33 +301,33 @@ class _StoreFiles:
     def open(self, name: str) -> Any:  # noqa: ANN401
         from pyarrow import PythonFile
 
-        return PythonFile(self._looking.open_input_file(f"{_LOG}/{name}"), mode="r")
+        return PythonFile(self._sized_store.open_input_file(f"{_LOG}/{name}"), mode="r")
 
-    def _read(self, name: str, most: int) -> bytes | None:
+    def _read_start(self, name: str, most: int) -> bytes | None:
         """So much of the beginning of a file; all of one that is read as a whole."""
         try:
             found = bytes(self._store.open_input_file(f"{_LOG}/{name}").read(most))
-            return found if len(found) < _AT_ONCE_BYTES else self._whole(name)
+            return found if len(found) < _AT_ONCE_BYTES else self._read_whole(name)
         except FileNotFoundError:
             return None
         except OSError as error:
             if not any(said in str(error) for said in _NO_SUCH_PART):
                 raise
-            return self._whole(name)
+            return self._read_whole(name)
 
-    def _whole(self, name: str) -> bytes:
-        file = self._looking.open_input_file(f"{_LOG}/{name}")
+    def _read_whole(self, name: str) -> bytes:
+        file = self._sized_store.open_input_file(f"{_LOG}/{name}")
         return bytes(file.read(file.size()))
 
     @cached_property
-    def _looking(self) -> DeltaFileSystemHandler:
+    def _sized_store(self) -> DeltaFileSystemHandler:
         """The same store, asked for the sizes of files."""
         from deltalake._internal import DeltaFileSystemHandler
 
-        return DeltaFileSystemHandler(self._path, for_deltalake(self._path))
+        return DeltaFileSystemHandler(self._path, deltalake_options(self._path))
 
 
-def transactions(content: bytes) -> dict[str, int]:
+def parse_transactions(content: bytes) -> dict[str, int]:
     """Application id to version of the transactions that a commit carries; its many files are not parsed."""
     try:
         lines = (json.loads(line) for line in content.splitlines() if b'"txn"' in line)
@@ -347,7 +347,7 @@ def _file(kind: str, action: Mapping[str, Any]) -> FileAction:
         added=kind == "add",
         path=action["path"],
         key=json.dumps([action["path"], *mark]),
-        vector=bool(mark),
+        has_deletion_vector=bool(mark),
         partition=action.get("partitionValues"),
         stats=json.loads(action.get("stats") or "{}"),
         size=int(action.get("size") or 0),

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet
-from sparkassets.delta.columns import told_by
-from sparkassets.delta.live import LiveFile, flat_adds
-from sparkassets.delta.parts import FilePart, FileParts
+from sparkassets.delta.columns import find_columns
+from sparkassets.delta.file_parts import FilePart, FileParts
+from sparkassets.delta.file_split import FileSplit
+from sparkassets.delta.live_files import LiveFile, flat_adds
 from sparkassets.delta.rows import DataFiles, Rows
-from sparkassets.delta.slices import Slices
-from sparkassets.files.stores import local_path
+from sparkassets.files.object_stores import local_path
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -29,8 +29,8 @@ _TimesByKey = Sequence[Mapping[str, RangeSet]]
 
 
 def examine_mixed_files(
-    path: str, table: DeltaTable, slices: Slices, parts: PartitionSet, *, partitioning: Partitioning
-) -> Slices:
+    path: str, table: DeltaTable, slices: FileSplit, parts: PartitionSet, *, partitioning: Partitioning
+) -> FileSplit:
     """Moves mixed files to those inside where their segments, once read, all are in ``parts``.
 
     Args:
@@ -43,18 +43,18 @@ def examine_mixed_files(
     Raises:
         SourceError: deltalake cannot list the files.
     """
-    columns = told_by(table.schema().to_json(), partitioning) if slices.mixed and partitioning.segments else None
+    columns = find_columns(table.schema().to_json(), partitioning) if slices.mixed and partitioning.segments else None
     if columns is None or not parts.apart:
         return slices
-    told = FileParts.of(columns, partitioning.knowing(parts))
-    live, times = told.of_live(flat_adds(table)), _times_by_key(parts, dimensions=len(partitioning.segments))
+    told = FileParts.from_columns(columns, partitioning.with_segments_of(parts))
+    live, times = told.read_live(flat_adds(table)), _times_by_key(parts, dimensions=len(partitioning.segments))
     likely = {file.path: live[file.path] for file in slices.mixed if _is_likely(file, live[file.path], times)}
     if not likely or sum(file.rows or 0 for file in slices.mixed if file.path in likely) > _MOST_ROWS:
         return slices
-    found = dict(zip(likely, DataFiles(local_path(path) or path, told).read(likely, kept={}), strict=True))
+    found = dict(zip(likely, DataFiles(local_path(path) or path, told).read_rows(likely, kept={}), strict=True))
     whole = {file.path for file in slices.mixed if file.path in found and _is_within(file, found[file.path], parts)}
     mixed = tuple(file for file in slices.mixed if file.path not in whole)
-    return Slices((*slices.inside, *(file for file in slices.mixed if file.path in whole)), mixed, slices.outside)
+    return FileSplit((*slices.inside, *(file for file in slices.mixed if file.path in whole)), mixed, slices.outside)
 
 
 def _times_by_key(parts: PartitionSet, *, dimensions: int) -> _TimesByKey:
@@ -83,5 +83,7 @@ def _is_within(file: LiveFile, rows: Rows | OSError, parts: PartitionSet) -> boo
     """Whether each of a file's rows is known to be in the partitions."""
     if isinstance(rows, OSError):
         return False
-    counts = [count or 0 for (segment, span), count in rows.items() if parts.at(segment).covers(RangeSet.span(*span))]
+    counts = [
+        count or 0 for (segment, span), count in rows.items() if parts.time_of(segment).covers(RangeSet.span(*span))
+    ]
     return sum(counts) == file.rows

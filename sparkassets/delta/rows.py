@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.partitions import TimePartition
 from sparkassets.delta.columns import PartitionColumn, PartitionColumns
 from sparkassets.delta.data_files import open_file
-from sparkassets.delta.parts import ALWAYS, Cell, FilePart, FileParts
-from sparkassets.delta.segments import are_one
-from sparkassets.delta.statistics import bounds
-from sparkassets.delta.times import NULL, FileTime, FileTimes, Span
-from sparkassets.delta.values import Values, counted
+from sparkassets.delta.file_parts import ALWAYS, Cell, FilePart, FileParts
+from sparkassets.delta.file_segments import are_one
+from sparkassets.delta.file_times import NULL, FileTime, FileTimes, Span
+from sparkassets.delta.footer_bounds import read_bounds
+from sparkassets.delta.values import Values, count_values
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class DataFiles:
     """The data files of the table at ``root``, an absolute local path or an object-store URI."""
 
     root: str
-    told: FileParts
+    file_parts: FileParts
 
-    def read(self, files: Mapping[str, FilePart], *, kept: Mapping[str, Array]) -> list[Rows | OSError]:
+    def read_rows(self, files: Mapping[str, FilePart], *, kept: Mapping[str, Array]) -> list[Rows | OSError]:
         """The rows of each file, or why it cannot be read; what names no partition is noted in ``told``.
 
         Args:
@@ -55,36 +55,36 @@ class DataFiles:
 
         with ThreadPoolExecutor(min(_THREADS, len(files) or 1)) as pool:
             found = list(pool.map(lambda path: self._rows(path, files[path], kept.get(path)), files))
-        return [each if isinstance(each, OSError) else self._noted(*each) for each in found]
+        return [each if isinstance(each, OSError) else self._assign_partitions(*each) for each in found]
 
     def _rows(self, path: str, part: FilePart, kept: Array | None) -> tuple[_Counted, frozenset[str]] | OSError:
         time = part.time
         span = None if time is None or not time.exact or time.nulls else time.span
         same = tuple(None if each is None or not each.exact or each.nulls else each.low for each in part.segments)
-        wanted = Wanted(self.told.columns, self.told.partitioning.time, span, same)
+        wanted = RowRequest(self.file_parts.columns, self.file_parts.partitioning.time, span, same)
         try:
             if kept is not None:
-                return _read(self.root, path, wanted, kept)
-            return remembered.get((self.root, path, wanted), lambda: _read(self.root, path, wanted, None))
+                return _read_file(self.root, path, wanted, kept)
+            return remembered.get((self.root, path, wanted), lambda: _read_file(self.root, path, wanted, None))
         except OSError as error:
             return error
 
-    def _noted(self, rows: _Counted, untimed: frozenset[str]) -> Rows:
+    def _assign_partitions(self, rows: _Counted, untimed: frozenset[str]) -> Rows:
         """The rows by partition."""
-        if self.told.times is not None:
-            self.told.times.ignored |= untimed
-        if not self.told.segments:
+        if self.file_parts.times is not None:
+            self.file_parts.times.ignored_values |= untimed
+        if not self.file_parts.segments:
             return rows
         found: Counter[Cell] = Counter()
         for (values, span), count in rows.items():
-            segment = self.told.segment_of(values)
+            segment = self.file_parts.segment_of(values)
             if segment is not None:
                 found[segment, span] += count
         return found
 
 
 @frozen
-class Wanted:
+class RowRequest:
     """What of a file is to be read.
 
     Attributes:
@@ -95,10 +95,10 @@ class Wanted:
     columns: PartitionColumns
     time: TimePartition | None
     span: Span | None
-    same: tuple[str | None, ...]
+    known_segments: tuple[str | None, ...]
 
 
-class _Memory:
+class _RowCache:
     """What was read of files, as much of the latest as there is room for; threads may share it."""
 
     def __init__(self, room: int) -> None:
@@ -130,10 +130,10 @@ class _Memory:
             self._free = self._room
 
 
-remembered = _Memory(_REMEMBERED)
+remembered = _RowCache(_REMEMBERED)
 
 
-def _read(root: str, path: str, wanted: Wanted, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
+def _read_file(root: str, path: str, wanted: RowRequest, kept: Array | None) -> tuple[_Counted, frozenset[str]]:
     """The rows by their values, and the times that name no slot."""
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
@@ -145,11 +145,11 @@ def _read(root: str, path: str, wanted: Wanted, kept: Array | None) -> tuple[_Co
             rows = rows_of(file, wanted, times, kept)
     except ArrowException as error:
         raise OSError(str(error).partition("\n")[0]) from error
-    return dict(rows), frozenset(times.ignored if times is not None else ())
+    return dict(rows), frozenset(times.ignored_values if times is not None else ())
 
 
 def rows_of(
-    file: ParquetFile, wanted: Wanted, times: FileTimes | None, kept: Array | None = None
+    file: ParquetFile, wanted: RowRequest, times: FileTimes | None, kept: Array | None = None
 ) -> Counter[tuple[Values, Span]]:
     """The rows of an open file by their values; ``times`` notes the times that name no slot."""
     rows: Counter[tuple[Values, Span]] = Counter()
@@ -157,43 +157,43 @@ def rows_of(
     for number in range(file.num_row_groups):
         count = file.metadata.row_group(number).num_rows
         left = None if kept is None else kept.slice(first, count)
-        rows.update(_Group(file, number, count, wanted, times, left).counted())
+        rows.update(_RowGroup(file, number, count, wanted, times, left).count_rows())
         first += count
     return rows
 
 
 @frozen
-class _Unread:
+class _UnreadColumn:
     """A column of a row group whose values differ, or are not told."""
 
     name: str
 
 
 @frozen
-class _Group:
+class _RowGroup:
     """One row group of a file; ``left`` says which of its rows are there, None all of them."""
 
     file: ParquetFile
     number: int
     count: int
-    wanted: Wanted
+    wanted: RowRequest
     times: FileTimes | None
     left: Array | None
 
-    def counted(self) -> Counter[tuple[Values, Span]]:
+    def count_rows(self) -> Counter[tuple[Values, Span]]:
         """The rows by their values; the columns are read only where the footer does not tell."""
-        columns = zip(self.wanted.columns.segments, self.wanted.same, strict=True)
+        columns = zip(self.wanted.columns.segments, self.wanted.known_segments, strict=True)
         segments = [same if same is not None else self._segment(column) for column, same in columns]
-        time = self._time(alone=not any(isinstance(each, _Unread) for each in segments))
+        time = self._time(alone=not any(isinstance(each, _UnreadColumn) for each in segments))
         if time is None:
             return Counter()
-        values = self._values([each.name for each in (*segments, time) if isinstance(each, _Unread)])
-        known = [values[each.name] if isinstance(each, _Unread) else each for each in segments]
-        if isinstance(time, _Unread):
-            return counted(known, values[time.name], self.times, rows=0)
-        return counted(known, time.span, None, rows=time.rows or 0)
+        values = self._values([each.name for each in (*segments, time) if isinstance(each, _UnreadColumn)])
+        known = [values[each.name] if isinstance(each, _UnreadColumn) else each for each in segments]
+        if isinstance(time, _UnreadColumn):
+            return count_values(known, values[time.name], self.times, rows=0)
+        return count_values(known, time.span, None, rows=time.rows or 0)
 
-    def _time(self, *, alone: bool) -> FileTime | _Unread | None:
+    def _time(self, *, alone: bool) -> FileTime | _UnreadColumn | None:
         """Of all rows, or with ``alone`` of all that have one; None where none has."""
         column, times = self.wanted.columns.time, self.times
         rows = self.count if self.left is None else self.left.true_count
@@ -206,14 +206,14 @@ class _Group:
             return None
         statistics = self._statistics(name)
         if statistics is None:
-            return _Unread(name)
+            return _UnreadColumn(name)
         if statistics.null_count == self.count:
             times.leave_out(NULL)
             return None
         if not statistics.has_min_max:
-            return _Unread(name)
-        time = times.of_bounds(*bounds(statistics), rows=self.count, nulls=statistics.null_count)
-        return time if time is not None and time.exact and (alone or not time.nulls) else _Unread(name)
+            return _UnreadColumn(name)
+        time = times.of_bounds(*read_bounds(statistics), rows=self.count, nulls=statistics.null_count)
+        return time if time is not None and time.exact and (alone or not time.nulls) else _UnreadColumn(name)
 
     def _segment(self, column: PartitionColumn) -> Any:  # noqa: ANN401 - of any type
         """The value of all rows, None for no value."""
@@ -222,14 +222,14 @@ class _Group:
             return None
         statistics = self._statistics(name)
         if statistics is None or (0 < statistics.null_count < self.count):
-            return _Unread(name)
+            return _UnreadColumn(name)
         if statistics.null_count:
             return None
         told = statistics.has_min_max and not column.kind.startswith("decimal")  # which pyarrow gives without scale
         if not told:
-            return _Unread(name)
-        low, high = bounds(statistics)
-        return low if are_one(low, high, column.kind) else _Unread(name)
+            return _UnreadColumn(name)
+        low, high = read_bounds(statistics)
+        return low if are_one(low, high, column.kind) else _UnreadColumn(name)
 
     def _statistics(self, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
         """Those of a column in the footer, where all rows are there and nulls are counted."""

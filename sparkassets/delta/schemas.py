@@ -22,7 +22,7 @@ class TableSchemas:
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, dict[str, str]]] = {}
 
-    def of(self, path: str, version: int) -> Mapping[str, str] | None:
+    def read_columns(self, path: str, version: int) -> Mapping[str, str] | None:
         """The columns of the table in a folder at a version, in order, each with its type as Spark writes it.
 
         None where the log does not tell, or cannot be read.
@@ -32,7 +32,7 @@ class TableSchemas:
             return before[1]
         since = before[0] if before is not None and before[0] < version <= before[0] + MOST_READ_BACK else -1
         try:
-            found = _told(DeltaLog(path), version, since)
+            found = _schema_between(DeltaLog(path), version, since)
         except (SourceError, OSError, ValueError, LookupError, TypeError):
             return None
         if found is None:
@@ -53,24 +53,24 @@ def newest_columns(path: str) -> list[str] | None:
         return None
 
 
-def _told(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
+def _schema_between(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
     """The columns that the newest of the commits after one sets, up to a version; of all where that is -1."""
     if since < 0:
-        metadata = log.metadata(version)
-        return columns_told(metadata["schemaString"]) if metadata is not None else None
+        metadata = log.read_metadata(version)
+        return parse_columns(metadata["schemaString"]) if metadata is not None else None
     for each in range(version, since, -1):
-        content = log.content(each)
+        content = log.read_content(each)
         if content is None:
             raise SourceError(f"version {each} of the Delta table at '{log.path}' is not in its log any more")
-        if b'"metaData"' in content and (metadata := log.parsed(each, content).metadata) is not None:
-            return columns_told(metadata["schemaString"])
+        if b'"metaData"' in content and (metadata := log.parse_commit(each, content).metadata) is not None:
+            return parse_columns(metadata["schemaString"])
     return None
 
 
-def columns_told(schema: str) -> dict[str, str]:
+def parse_columns(schema: str) -> dict[str, str]:
     """The columns of a schema as the log has it.
 
-    >>> columns_told('{"fields": [{"name": "a", "type": {"type": "array", "elementType": "long"}}]}')
+    >>> parse_columns('{"fields": [{"name": "a", "type": {"type": "array", "elementType": "long"}}]}')
     {'a': 'array<bigint>'}
     """
     return {str(each["name"]): _type(each["type"]) for each in json.loads(schema)["fields"]}

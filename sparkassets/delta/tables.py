@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparkassets.files.reach import for_deltalake
+from sparkassets.files.bucket_access import deltalake_options
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -19,11 +19,11 @@ def load_table(path: str, *, version: int | None = None) -> DeltaTable:
     """
     from deltalake import DeltaTable
 
-    return DeltaTable(path, version=version, storage_options=for_deltalake(path) or None)
+    return DeltaTable(path, version=version, storage_options=deltalake_options(path) or None)
 
 
 def is_table(path: str) -> bool:
     """Whether there is one."""
     from deltalake import DeltaTable
 
-    return DeltaTable.is_deltatable(path, storage_options=for_deltalake(path) or None)
+    return DeltaTable.is_deltatable(path, storage_options=deltalake_options(path) or None)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.delta.times import NULL, FileTimes, Span
+from sparkassets.delta.file_times import NULL, FileTimes, Span
 
 if TYPE_CHECKING:
     from pyarrow import Array
@@ -18,7 +18,7 @@ Values = tuple[Any, ...]
 _SECOND = 1_000_000
 
 
-def counted(
+def count_values(
     segments: Sequence[Any], time: Array | Span, times: FileTimes | None, *, rows: int
 ) -> Counter[tuple[Values, Span]]:
     """How many rows have each tuple of segments in each slot; ``times`` notes the values that name none.
@@ -32,13 +32,13 @@ def counted(
     import pyarrow as pa
 
     found: Counter[tuple[Values, Span]] = Counter()
-    arrays = {str(index): _decoded(each) for index, each in enumerate(segments) if isinstance(each, pa.Array)}
+    arrays = {str(index): _decode_dictionary(each) for index, each in enumerate(segments) if isinstance(each, pa.Array)}
     if not arrays:
         _count(found, tuple(segments), time, times, rows=rows)
         return found
     named = list(arrays)
     if isinstance(time, pa.Array):
-        groups = pa.table(arrays | {"time": _decoded(time)}).group_by(named).aggregate([("time", "list")])
+        groups = pa.table(arrays | {"time": _decode_dictionary(time)}).group_by(named).aggregate([("time", "list")])
         lists: Any = groups.column("time_list").combine_chunks()
         shares = [(each.values, len(each.values)) for each in lists]
     else:
@@ -63,7 +63,7 @@ def _count(
             found[values, span] += count
 
 
-def _decoded(values: Array) -> Array:
+def _decode_dictionary(values: Array) -> Array:
     import pyarrow as pa
 
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
@@ -75,22 +75,22 @@ def spans_of(values: Array, times: FileTimes) -> Counter[Span]:
 
     if values.null_count:
         times.leave_out(NULL)
-    values = _decoded(values.drop_null())
+    values = _decode_dictionary(values.drop_null())
     if times.column.kind == "timestamp":
         return _of_instants(values.cast(pa.timestamp("us"), safe=False), times)
     if times.column.kind == "timestamp_ntz":
-        return _grouped(_coarse(values.cast(pa.timestamp("us"), safe=False), times), times)
-    return _grouped(values, times)
+        return _count_by_span(_coarsen_times(values.cast(pa.timestamp("us"), safe=False), times), times)
+    return _count_by_span(values, times)
 
 
-def _coarse(values: Array, times: FileTimes) -> Array:
+def _coarsen_times(values: Array, times: FileTimes) -> Array:
     """Local times down to the quarter of an hour, of crons by the minute down to that: no slot begins within one."""
     from pyarrow import compute
 
     return compute.floor_temporal(values, 1 if times.partition.precision == "minute" else 15, "minute")
 
 
-def _grouped(values: Array, times: FileTimes) -> Counter[Span]:
+def _count_by_span(values: Array, times: FileTimes) -> Counter[Span]:
     rows: Counter[Span] = Counter()
     for each in values.value_counts().to_pylist():
         span = times.of_value(each["values"])

@@ -1,8 +1,17 @@
 """Files that start a project elsewhere, for people to read and own; nothing here talks to a network."""
 
-from sparkassets.deploy.kinds import Deployment, Kind, files_of
-from sparkassets.deploy.owned import Written, write_owned
-from sparkassets.deploy.requires import requirements_of
-from sparkassets.deploy.wheel import Wheel, wheel_of
+from sparkassets.deploy.deployment_kinds import DeploymentSpec, Kind, build_files
+from sparkassets.deploy.owned_files import WrittenFiles, write_owned
+from sparkassets.deploy.requirements import requirements_of
+from sparkassets.deploy.wheel import ProjectWheel, build_wheel
 
-__all__ = ["Deployment", "Kind", "Wheel", "Written", "files_of", "requirements_of", "wheel_of", "write_owned"]
+__all__ = [
+    "DeploymentSpec",
+    "Kind",
+    "ProjectWheel",
+    "WrittenFiles",
+    "build_files",
+    "build_wheel",
+    "requirements_of",
+    "write_owned",
+]

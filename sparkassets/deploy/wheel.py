@@ -29,7 +29,7 @@ def main() -> None:
 
 
 @frozen
-class Wheel:
+class ProjectWheel:
     """A wheel.
 
     Attributes:
@@ -45,7 +45,9 @@ class Wheel:
     data: bytes
 
 
-def wheel_of(project: str, files: Mapping[str, bytes], *, folder: str, base: str, requires: Sequence[str]) -> Wheel:
+def build_wheel(
+    project: str, files: Mapping[str, bytes], *, folder: str, base: str, requires: Sequence[str]
+) -> ProjectWheel:
     """The wheel of a project; its version changes whenever what is in it does.
 
     Args:
@@ -71,10 +73,10 @@ def wheel_of(project: str, files: Mapping[str, bytes], *, folder: str, base: str
     ).encode()
     inside[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: sparkassets\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     inside[f"{info}/entry_points.txt"] = f"[console_scripts]\n{command} = {package}.entry:main\n".encode()
-    return Wheel(f"{package}-{version}-py3-none-any.whl", package, version, command, _packed(inside, info))
+    return ProjectWheel(f"{package}-{version}-py3-none-any.whl", package, version, command, _pack_archive(inside, info))
 
 
-def _packed(inside: Mapping[str, bytes], info: str) -> bytes:
+def _pack_archive(inside: Mapping[str, bytes], info: str) -> bytes:
     """The archive with its record; the same bytes for the same files."""
     record = f"{info}/RECORD"
     lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in sorted(inside.items())]

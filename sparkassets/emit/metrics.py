@@ -29,7 +29,7 @@ _HEAD: Final = b"# HELP sparkassets_"
 """What every file of these begins with."""
 
 
-class Metrics:
+class MetricsWatcher:
     """Watches invocations, and writes their figures to a file.
 
     Args:
@@ -89,7 +89,7 @@ class Metrics:
         for run in summary.runs:
             key = run.asset, run.status
             runs[key], seconds[key] = runs.get(key, 0) + 1, seconds.get(key, 0.0) + run.seconds
-        before, families = _read(self._file), []
+        before, families = _read_counters(self._file), []
         for name, told, counts in (
             (RUNS, "Runs that ended, by how they did.", runs),
             (SECONDS, "What they took together, in seconds.", seconds),
@@ -103,7 +103,7 @@ class Metrics:
             families.append(family)
         ticks = CounterMetricFamily(TICKS, "Ticks that were made.", labels=("project",))
         ticks.add_metric((self._project.name,), before.get((f"{TICKS}_total", ("", "")), 0.0) + 1)
-        registry.register(_Families([*families, ticks]))
+        registry.register(_MetricFamilies([*families, ticks]))
 
     def _gauge(self, registry: Any, summary: Summary, state: State) -> None:  # noqa: ANN401
         def gauge(name: str, told: str, *labels: str) -> Any:  # noqa: ANN401
@@ -120,7 +120,7 @@ class Metrics:
                 continue
             if known.last is not None:
                 last.labels(project, name).set(known.last.at)
-            for what, count in self._wrong(name, known).items():
+            for what, count in self._count_wrong(name, known).items():
                 partitions.labels(project, name, what).set(count)
         waiting = Counter(item.asset for item in summary.waiting if not item.quiet)
         late = {each.asset for each in summary.late}
@@ -129,10 +129,10 @@ class Metrics:
         for name, asset in self._project.assets.items():
             if asset.source is None and not asset.maker:
                 waits.labels(project, name).set(int(bool(waiting[name])))
-            if asset.expect is not None and not asset.maker:
+            if asset.deadlines is not None and not asset.maker:
                 lates.labels(project, name).set(int(name in late))
 
-    def _wrong(self, name: str, known: AssetState) -> Mapping[str, int]:
+    def _count_wrong(self, name: str, known: AssetState) -> Mapping[str, int]:
         """How many partitions failed or are withheld; of an asset without any it counts as one."""
         partitioning = self._project.assets[name].partitioning
 
@@ -142,7 +142,7 @@ class Metrics:
         return {"failed": sum(map(count, known.failed)), "withheld": sum(map(count, known.withheld))}
 
 
-class _Families:
+class _MetricFamilies:
     """What is collected as it is; the client's own counters would tell besides when they began, which is not now."""
 
     def __init__(self, families: Sequence[Any]) -> None:
@@ -166,7 +166,7 @@ def _is_ours(file: Path) -> bool:
         return False
 
 
-def _read(file: Path) -> dict[tuple[str, tuple[str, str]], float]:
+def _read_counters(file: Path) -> dict[tuple[str, tuple[str, str]], float]:
     """The counters of a file that was written before, by name, asset and status; none of one that cannot be read."""
     from prometheus_client.parser import text_string_to_metric_families
 

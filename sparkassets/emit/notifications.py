@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.authoring.packages import import_from
-from sparkassets.core.documents.notices import Following
-from sparkassets.errors import InputError, SparkAssetsError, said
+from sparkassets.core.documents.notices import NoticeCollector
+from sparkassets.errors import InputError, SparkAssetsError, describe_error
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.messages import Message
+    from sparkassets.core.documents.messages import NotificationMessage
     from sparkassets.core.spec.model import NotifyRule, ProjectSpec, PythonBody
     from sparkassets.ports import JournalCommit
 
@@ -36,7 +36,7 @@ class NotifyError(SparkAssetsError):
     """Some receiver was not told."""
 
 
-class Notifications:
+class NotificationSink:
     """A sink that tells people, as `notify` says.
 
     Args:
@@ -45,7 +45,7 @@ class Notifications:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._following = Following()
+        self._following = NoticeCollector()
         self._project: ProjectSpec | None = None
 
     def committed(self, commit: JournalCommit) -> None:
@@ -60,23 +60,25 @@ class Notifications:
             NotifyError: Some receiver was not told; it names the variables that hold their URLs.
         """
         following, project = self._following, self._project
-        self._following, self._project = Following(), None
+        self._following, self._project = NoticeCollector(), None
         if project is None or not following.is_run:
             return
         notices = following.notices(project)
         if not notices:
             return
-        from sparkassets.core.documents.messages import messages
+        from sparkassets.core.documents.messages import build_messages
 
-        sending = _Sending()
-        for rule, message in messages(notices, project):
+        sending = _PendingDeliveries()
+        for rule, message in build_messages(notices, project):
             if message.problem:
                 sending.faults.append(message.problem)
             self._send(rule, message, sending, project)
         if faults := sending.wait(SEND_SECONDS):
             raise NotifyError(f"not all receivers were told: {'; '.join(dict.fromkeys(faults))}")
 
-    def _send(self, rule: NotifyRule, message: Message, sending: _Sending, project: ProjectSpec) -> None:
+    def _send(
+        self, rule: NotifyRule, message: NotificationMessage, sending: _PendingDeliveries, project: ProjectSpec
+    ) -> None:
         if rule.hook is not None:
             sending.begin(f"{rule.hook.module}:{rule.hook.function}", partial(_call, rule.hook, message, project))
         for name in rule.to:
@@ -108,7 +110,7 @@ class Notifications:
             return None
 
 
-class _Sending:
+class _PendingDeliveries:
     """What is on its way, each in a thread of its own, so that no receiver waits for another.
 
     Attributes:
@@ -124,10 +126,10 @@ class _Sending:
 
         def sending() -> None:
             try:
-                with _SILENCE.lasting():
+                with _SILENCE.silence_logs():
                     fault = send()
             except BaseException as error:  # noqa: BLE001  whatever a hook raises, no run is touched by it
-                fault = f"raised {said(error)}"
+                fault = f"raised {describe_error(error)}"
             if fault:
                 self.faults.append(f"{who}: {fault}")
 
@@ -146,7 +148,7 @@ class _Sending:
         return [*self.faults, *(f"{who}: no answer within {seconds:g} s" for who in slow)]
 
 
-def _call(hook: PythonBody, message: Message, project: ProjectSpec) -> str:
+def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) -> str:
     package = hook.module.partition(".")[0]
     if not any(hook.module == name or hook.module.startswith(f"{name}.") for name in project.python):
         return f"the package {package!r} is not allowed"
@@ -158,12 +160,12 @@ def _receivers(urls: str) -> list[Any]:
     """What Apprise makes of the URLs; None where it makes nothing of them."""
     apprise = _apprise()
     found = apprise.Apprise()
-    with _SILENCE.lasting():
+    with _SILENCE.silence_logs():
         found.add(urls)
     return list(found) or [None]
 
 
-def _notify(receiver: Any, message: Message) -> str:  # noqa: ANN401  a plug-in of Apprise
+def _notify(receiver: Any, message: NotificationMessage) -> str:  # noqa: ANN401  a plug-in of Apprise
     if receiver is None:
         return "it holds no URL that Apprise knows"
     apprise = _apprise()
@@ -182,7 +184,7 @@ def _apprise() -> Any:  # noqa: ANN401  the package, which has no types
     return import_module("apprise")
 
 
-class _Silence(logging.Filter):
+class _LogSilencer(logging.Filter):
     """Drops what libraries log while something is sent from here, as their lines may hold parts of URLs.
 
     Others in the process may use the same libraries before and after.
@@ -194,7 +196,7 @@ class _Silence(logging.Filter):
         self._lock = threading.Lock()
 
     @contextmanager
-    def lasting(self) -> Iterator[None]:
+    def silence_logs(self) -> Iterator[None]:
         """As long as the block does."""
         with self._lock:
             self._sending += 1
@@ -213,4 +215,4 @@ class _Silence(logging.Filter):
 
 
 _LOGGERS: Final = ("apprise", "urllib3.connectionpool")
-_SILENCE: Final = _Silence()
+_SILENCE: Final = _LogSilencer()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry
-from sparkassets.core.openlineage.events import Event, events, invocation_event
+from sparkassets.core.openlineage.events import Event, invocation_event, run_events
+from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.openlineage.identity import RunName
-from sparkassets.core.openlineage.telling import Telling
 from sparkassets.errors import InputError
 from sparkassets.ports import JournalCommit
 
@@ -33,7 +33,7 @@ def parent_of(variables: Mapping[str, str]) -> tuple[RunName, RunName] | None:
     return parent, RunName.parse(variables.get("OPENLINEAGE_ROOT_PARENT_ID", "")) or parent
 
 
-class OpenLineage:
+class OpenLineageSink:
     """A sink that sends what happens as OpenLineage's events.
 
     Args:
@@ -42,17 +42,17 @@ class OpenLineage:
         client: Makes the client, once there is something to send.
     """
 
-    def __init__(self, telling: Telling, *, now: Callable[[], datetime], client: Client | None = None) -> None:
+    def __init__(self, telling: FacetBuilder, *, now: Callable[[], datetime], client: Client | None = None) -> None:
         self._telling = telling
         self._now = now
-        self._make = client or configured_client
+        self._make = client or build_client
         self._client: OpenLineageClient | None = None
         self._invocations: dict[str, bool] = {}
 
     def committed(self, commit: JournalCommit) -> None:
         """Sends the events of what was committed; one that cannot be sent does not keep the next."""
-        told = events(commit.entries, before=commit.before, after=commit.after, telling=self._telling)
-        self._send([*self._begun(commit), *told])
+        told = run_events(commit.entries, before=commit.before, after=commit.after, telling=self._telling)
+        self._send([*self._build_start_events(commit), *told])
         for each in commit.entries:
             if isinstance(each.entry, FailureEntry) and each.entry.invocation in self._invocations:
                 self._invocations[each.entry.invocation] = False
@@ -72,7 +72,7 @@ class OpenLineage:
             if client is not None:
                 client.close(CLOSE_SECONDS)
 
-    def _begun(self, commit: JournalCommit) -> Iterator[Event]:
+    def _build_start_events(self, commit: JournalCommit) -> Iterator[Event]:
         """Of each invocation its first claims' commit."""
         for each in commit.entries:
             if isinstance(each.entry, ClaimEntry) and each.entry.invocation not in self._invocations:
@@ -87,14 +87,14 @@ class OpenLineage:
         errors = []
         for each in found:
             try:
-                self._client.emit(as_client(each))
+                self._client.emit(to_client_event(each))
             except Exception as error:  # noqa: BLE001  whatever a transport raises
                 errors.append(error)
         if errors:
             raise errors[0]
 
 
-def as_client(event: Event) -> Any:  # noqa: ANN401  of a package that may not be installed
+def to_client_event(event: Event) -> Any:  # noqa: ANN401  of a package that may not be installed
     """The event as the client takes it: its own classes around the facets."""
     from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 
@@ -109,7 +109,7 @@ def as_client(event: Event) -> Any:  # noqa: ANN401  of a package that may not b
     )
 
 
-def configured_client() -> OpenLineageClient:
+def build_client() -> OpenLineageClient:
     """The client, by its own configuration.
 
     Raises:
@@ -123,7 +123,7 @@ def configured_client() -> OpenLineageClient:
             hint="pip install 'sparkassets[openlineage]', or set OPENLINEAGE_DISABLED=true",
         ) from error
 
-    class Client(OpenLineageClient):
+    class CredentialFreeClient(OpenLineageClient):
         """The same, that tells where the code is without what its address may hold to get in."""
 
         def add_source_code_location_facet(self, event: Any) -> Any:  # noqa: ANN401  as the client's own
@@ -133,7 +133,7 @@ def configured_client() -> OpenLineageClient:
                 found.url = found.repoUrl = _without_user(found.url)
             return told
 
-    return Client()
+    return CredentialFreeClient()
 
 
 def _without_user(url: str) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import Plan, PlannedRun
-    from sparkassets.core.redaction import Stream
+    from sparkassets.core.redaction import RedactingStream
     from sparkassets.core.results import RunResult, Summary
 
 LOGS_KEPT: Final = 1_000
@@ -42,8 +42,8 @@ class RunLogs:
     def __init__(self, folder: Path, *, variables: Mapping[str, str]) -> None:
         self._folder = folder
         self._variables = variables
-        self._logs: dict[str, _Log] = {}
-        self._handler = _Handler(self)
+        self._logs: dict[str, _RunLogFile] = {}
+        self._handler = _RunLogHandler(self)
         self._level: int | None = None
         self._silent = threading.local()
 
@@ -64,11 +64,11 @@ class RunLogs:
     def started(self, run: PlannedRun, run_id: str) -> None:
         """Listens to a run, and to what is printed, unless somebody else prints by then."""
         del run
-        self._logs[run_id] = _Log(self._folder / f"{run_id}.log", self._variables)
+        self._logs[run_id] = _RunLogFile(self._folder / f"{run_id}.log", self._variables)
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
-            if not isinstance(stream, _Tee):
-                setattr(sys, name, _Tee(stream, self))
+            if not isinstance(stream, _TeeStream):
+                setattr(sys, name, _TeeStream(stream, self))
 
     def finished(self, result: RunResult) -> None:
         """Its file is whole."""
@@ -85,14 +85,14 @@ class RunLogs:
             self._level = None
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
-            if isinstance(stream, _Tee):
+            if isinstance(stream, _TeeStream):
                 setattr(sys, name, stream.stream)
         for log in self._logs.values():
             log.close()
         self._logs.clear()
-        make_room(self._folder)
+        remove_old_logs(self._folder)
 
-    def heard(self, text: str) -> None:
+    def record_output(self, text: str) -> None:
         """The thread that calls has printed or logged this."""
         if self._logs and not getattr(self._silent, "on", False):
             name = threading.current_thread().name
@@ -112,7 +112,7 @@ class RunLogs:
                 self._silent.on = False
 
 
-class _Handler(logging.Handler):
+class _RunLogHandler(logging.Handler):
     """Hears what is logged."""
 
     def __init__(self, logs: RunLogs) -> None:
@@ -126,13 +126,13 @@ class _Handler(logging.Handler):
         """Writes it down, where it is a run's; what connects to Spark tells only what is wrong."""
         try:
             if record.levelno >= logging.WARNING or not record.name.startswith("py4j"):
-                self._logs.heard(f"{self.format(record)}\n")
+                self._logs.record_output(f"{self.format(record)}\n")
             self._logs.to_stderr(record)
         except Exception:  # noqa: BLE001  as handlers do
             self.handleError(record)
 
 
-class _Tee:
+class _TeeStream:
     """A stream, and what is written to it heard."""
 
     def __init__(self, stream: TextIO, logs: RunLogs) -> None:
@@ -143,20 +143,20 @@ class _Tee:
         """Writes to the stream."""
         written = self.stream.write(text)
         with suppress(Exception):  # whoever prints is not to know
-            self._logs.heard(text)
+            self._logs.record_output(text)
         return written
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the stream has
         return getattr(self.stream, name)
 
 
-class _Log:
+class _RunLogFile:
     """One run's file: the beginning as it comes, and the end when the run is over."""
 
     def __init__(self, path: Path, variables: Mapping[str, str]) -> None:
         self._path = path
         self._variables = variables
-        self._stream: Stream | None = None
+        self._stream: RedactingStream | None = None
         self._lock = threading.Lock()
         self._pending = ""
         self._room = _HALF
@@ -198,9 +198,9 @@ class _Log:
 
     def _append(self, text: str) -> None:
         if self._stream is None:
-            from sparkassets.core.redaction import Stream  # most runs say nothing
+            from sparkassets.core.redaction import RedactingStream  # most runs say nothing
 
-            self._stream = Stream(self._variables)
+            self._stream = RedactingStream(self._variables)
         with suppress(OSError):  # a disk that is full is no reason to fail
             append(self._path, self._stream.redact(text))
 
@@ -220,7 +220,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o640)
 
 
-def make_room(folder: Path) -> None:
+def remove_old_logs(folder: Path) -> None:
     """Removes logs beyond those that are kept, by number and by age; other drivers may do so at the same time."""
     found: list[tuple[float, Path]] = []
     for log in folder.glob("*.log"):

@@ -19,7 +19,7 @@ FLUSH_MILLIS: Final = 2_000
 """How long the end of an invocation waits for its spans to be taken."""
 
 
-class Traces:
+class TraceWatcher:
     """Watches an invocation, and tells of it in spans, to whom the process or the environment says.
 
     Attributes of spans are those of the semantic conventions where there are some (``error.type``, ``exception``
@@ -77,7 +77,7 @@ class Traces:
             if value is not None:
                 span.set_attribute(f"sparkassets.run.{name}", value)
         if result.status == "failed":
-            self._failed(span, result.error)
+            self._mark_failed(span, result.error)
         span.end()
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
@@ -94,12 +94,12 @@ class Traces:
             if not summary.ok:
                 self._tick.set_status(self._api.StatusCode.ERROR, "not all went well")
         else:
-            self._failed(self._tick, "the invocation was broken off")
+            self._mark_failed(self._tick, "the invocation was broken off")
         self._tick.end()
         if hasattr(self._provider, "force_flush"):
             self._provider.force_flush(FLUSH_MILLIS)
 
-    def _failed(self, span: Any, error: str) -> None:  # noqa: ANN401
+    def _mark_failed(self, span: Any, error: str) -> None:  # noqa: ANN401
         said = redact(error, variables=self._project.variables)
         kind = said.partition(":")[0]
         kind = kind if kind.isidentifier() else "run_failed"

@@ -9,32 +9,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sparkassets.errors import InputError, SourceError
-from sparkassets.files.stores import local_path, open_store
+from sparkassets.files.object_stores import local_path, open_store
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 
-class Folder(Protocol):
+class FileFolder(Protocol):
     """Files by their names below a folder, with ``/`` between folders."""
 
-    def read(self, name: str) -> bytes | None:
+    def read_file(self, name: str) -> bytes | None:
         """What a file holds; None where there is none."""
 
     def write(self, name: str, content: bytes) -> None:
         """Puts a file in its place, at once for whoever reads it."""
 
-    def folders(self, name: str) -> list[str]:
+    def list_folders(self, name: str) -> list[str]:
         """The names of the folders in that folder, in no order."""
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         """The names of the files and folders in it."""
 
     def remove(self, name: str) -> None:
         """Takes a folder away with all that is in it; one that is not there is none."""
 
 
-def open_folder(place: str) -> Folder:
+def open_folder(place: str) -> FileFolder:
     """The folder at a path or URI; it need not exist.
 
     Raises:
@@ -42,21 +42,21 @@ def open_folder(place: str) -> Folder:
     """
     local = local_path(place)
     if local is not None:
-        return _OnDisk(Path(local))
+        return _DiskFolder(Path(local))
     try:
         store, path = open_store(place)
     except SourceError as error:
         raise InputError(str(error).replace("cannot look at", "cannot write to", 1), hint=error.hint) from error
     if not path.strip("/"):
         raise InputError(f"cannot write to '{place}': it names no folder", hint="add a bucket and a folder to it")
-    return _InStore(store, path)
+    return _StoreFolder(store, path)
 
 
-class _OnDisk:
+class _DiskFolder:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def read(self, name: str) -> bytes | None:
+    def read_file(self, name: str) -> bytes | None:
         try:
             return (self._root / name).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -74,13 +74,13 @@ class _OnDisk:
                 beside.unlink()
             raise
 
-    def folders(self, name: str) -> list[str]:
+    def list_folders(self, name: str) -> list[str]:
         try:
             return [entry.name for entry in os.scandir(self._root / name) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         try:
             return {entry.name for entry in os.scandir(self._root)}
         except FileNotFoundError:
@@ -93,12 +93,12 @@ class _OnDisk:
             rmtree(self._root / name)
 
 
-class _InStore:
+class _StoreFolder:
     def __init__(self, store: FileSystem, root: str) -> None:
         self._store = store
         self._root = root.rstrip("/")
 
-    def read(self, name: str) -> bytes | None:
+    def read_file(self, name: str) -> bytes | None:
         try:
             with self._store.open_input_stream(f"{self._root}/{name}") as stream:
                 return bytes(stream.read())
@@ -109,13 +109,13 @@ class _InStore:
         with self._store.open_output_stream(f"{self._root}/{name}", metadata=_kind_of(name)) as stream:
             stream.write(content)  # an object is there when its stream is closed, and was not before
 
-    def folders(self, name: str) -> list[str]:
+    def list_folders(self, name: str) -> list[str]:
         from pyarrow.fs import FileSelector, FileType
 
         found = self._store.get_file_info(FileSelector(f"{self._root}/{name}", allow_not_found=True))
         return [each.base_name for each in found if each.type == FileType.Directory]
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         from pyarrow.fs import FileSelector
 
         return {each.base_name for each in self._store.get_file_info(FileSelector(self._root, allow_not_found=True))}

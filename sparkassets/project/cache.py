@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from sparkassets.cache import note_use
-from sparkassets.project.references import Fingerprint, Referring, Resolving
-from sparkassets.project.traces import Trace
+from sparkassets.project.compile_trace import CompileTrace
+from sparkassets.project.reference_pickles import ReferencePickler, ReferenceUnpickler, VariableFingerprint
 
 _DIGEST_SIZE: Final = 32
 _WRITABLE_BY_OTHERS: Final = 0o022
@@ -28,7 +28,7 @@ _MOST_KEPT: Final = 50
 T = TypeVar("T")
 
 
-class Cache(Generic[T]):
+class CompiledCache(Generic[T]):
     """A value that was made of one project's files, as long as it would come out the same.
 
     A file is only believed when it is the user's own, as it is unpickled. It holds no value of the environment:
@@ -50,7 +50,7 @@ class Cache(Generic[T]):
         self._kind = kind
         self.path = folder / "projects" / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
-    def find(self, env: Mapping[str, str]) -> tuple[T, Trace] | None:
+    def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
         """The value and what it was made from, if it would come out the same again; else None."""
         try:
             if not _is_own(self.path):
@@ -61,15 +61,15 @@ class Cache(Generic[T]):
         digest, payload = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:]
         if blake2b(payload, digest_size=_DIGEST_SIZE).digest() != digest:
             return None
-        found = _unpickled(payload, env)
+        found = _unpickle_value(payload, env)
         if found is None or not isinstance(found[0], self._kind):
             return None
         note_use(self.path)
         return found
 
-    def keep(self, value: T, trace: Trace, env: Mapping[str, str]) -> None:
+    def keep(self, value: T, trace: CompileTrace, env: Mapping[str, str]) -> None:
         """Writes the value, whole or not at all; a folder that cannot be written to is not an error."""
-        payload = _pickled(value, trace, env)
+        payload = _pickle_value(value, trace, env)
         if payload is None:
             return
         from tempfile import mkstemp
@@ -88,12 +88,12 @@ class Cache(Generic[T]):
         clean_when_due(self._folder)
 
 
-def _pickled(value: object, trace: Trace, env: Mapping[str, str]) -> bytes | None:
+def _pickle_value(value: object, trace: CompileTrace, env: Mapping[str, str]) -> bytes | None:
     """Fingerprint, trace and value, one after the other; None where a timetable of a package cannot be pickled."""
     stream = BytesIO()
-    fingerprint = Fingerprint.of(trace.variables, env)
+    fingerprint = VariableFingerprint.from_variables(trace.variables, env)
     pickle.dump(fingerprint, stream, protocol=pickle.HIGHEST_PROTOCOL)
-    values = Referring(stream, fingerprint.names, env)
+    values = ReferencePickler(stream, fingerprint.names, env)
     try:
         values.dump(trace)
         values.dump(value)
@@ -102,15 +102,15 @@ def _pickled(value: object, trace: Trace, env: Mapping[str, str]) -> bytes | Non
     return stream.getvalue()
 
 
-def _unpickled(payload: bytes, env: Mapping[str, str]) -> tuple[Any, Trace] | None:
-    """The value that `_pickled` wrote and its trace; None where something is no longer as it was."""
+def _unpickle_value(payload: bytes, env: Mapping[str, str]) -> tuple[Any, CompileTrace] | None:
+    """The value that `_pickle_value` wrote and its trace; None where something is no longer as it was."""
     stream = BytesIO(payload)
     fingerprint = pickle.load(stream)  # noqa: S301  whole, the user's own, written by this very code; so the next two
-    if not isinstance(fingerprint, Fingerprint) or not fingerprint.fits(env):
+    if not isinstance(fingerprint, VariableFingerprint) or not fingerprint.matches(env):
         return None
-    values = Resolving(stream, fingerprint.names, env)
+    values = ReferenceUnpickler(stream, fingerprint.names, env)
     trace = values.load()
-    if not isinstance(trace, Trace) or not trace.still_holds():
+    if not isinstance(trace, CompileTrace) or not trace.still_holds():
         return None
     try:
         return values.load(), trace

@@ -8,10 +8,10 @@ from typing import Final
 
 from sparkassets.core.cases import Case, read_cases
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.variables import Known
+from sparkassets.core.variables import VariableLookup
 from sparkassets.errors import SpecError
-from sparkassets.project.folder import Reader, yaml_files
-from sparkassets.project.traces import Trace
+from sparkassets.project.compile_trace import CompileTrace
+from sparkassets.project.project_folder import SourceReader, yaml_files
 
 FOLDER: Final = "tests"
 """In the project's folder."""
@@ -24,10 +24,10 @@ def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]
         SpecError: With every problem of every file.
     """
     root = Path(project.root)
-    reader = Reader(root, Trace())
-    names = reader.names(root / FOLDER)
+    reader = SourceReader(root, CompileTrace())
+    names = reader.list_names(root / FOLDER)
     paths = yaml_files(root / FOLDER, names, reader, deep=True) if names is not None else ()
-    files = [file for path in paths if (file := reader.file(path))]
+    files = [file for path in paths if (file := reader.read_file(path))]
     if reader.problems:
         raise SpecError(reader.problems)
-    return read_cases(files, project=project, environment=Known(env, project.given))
+    return read_cases(files, project=project, environment=VariableLookup(env, project.given))

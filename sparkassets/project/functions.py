@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from sparkassets.core.spec.bodies import CONTEXT, Argument, Function, Member, Module
-from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.bodies import CONTEXT, ContextAccess, FunctionArgument, ModuleFunction, ModuleSource
+from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.project.module_names import WHOLE, ModuleNames, Part
 
 _LIBRARIES: Final = {
@@ -20,7 +20,7 @@ _LIBRARIES: Final = {
 """By the class of an argument's annotation."""
 
 
-def read_module(file: SourceFile, *, search_path: str) -> Module:
+def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:
     """The functions of the module's top level; of several with one name the last, as in Python.
 
     Args:
@@ -29,14 +29,14 @@ def read_module(file: SourceFile, *, search_path: str) -> Module:
     """
     tree = parse(file.text)
     if tree is None:
-        return Module(file, search_path, broken=broken_in(file))
+        return ModuleSource(file, search_path, syntax_fault=broken_in(file))
     names = ModuleNames("", tree, is_package=False)
     functions = {
         node.name: function_at(node, file, names)
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     }
-    return Module(file, search_path, functions)
+    return ModuleSource(file, search_path, functions)
 
 
 def parse(text: str) -> ast.Module | None:
@@ -62,7 +62,7 @@ def broken_in(file: SourceFile) -> tuple[int, int, str]:
 
 def function_at(
     node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, names: ModuleNames, *, elsewhere: bool = False
-) -> Function:
+) -> ModuleFunction:
     """What is known of a function.
 
     Args:
@@ -74,17 +74,17 @@ def function_at(
     given = node.args
     plain = [_argument(each, file, names) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
     collecting = [_argument(each, file, names, collects=True) for each in (given.vararg, given.kwarg) if each]
-    return Function(
+    return ModuleFunction(
         line=node.lineno,
         column=_column(node, file),
         arguments=(*plain, *collecting),
-        asks=tuple(_asked(node, file)) if any(each.name == CONTEXT for each in plain) else (),
+        context_accesses=tuple(_find_context_uses(node, file)) if any(each.name == CONTEXT for each in plain) else (),
         is_async=isinstance(node, ast.AsyncFunctionDef),
         file=file if elsewhere else None,
     )
 
 
-def _asked(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[Member]:
+def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[ContextAccess]:
     """What a function asks its ``context`` for, unless it gives that name to something else."""
     inside = [each for statement in function.body for each in ast.walk(statement)]
     if any(_binds_context(each) for each in inside):
@@ -92,7 +92,7 @@ def _asked(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -
     for node in inside:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _path(node)[:1] == [CONTEXT]:
             line, end = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
-            yield Member(tuple(_path(node)), line, _characters(file, line, end))
+            yield ContextAccess(tuple(_path(node)), line, _characters(file, line, end))
 
 
 def _binds_context(node: ast.AST) -> bool:
@@ -117,9 +117,9 @@ def _path(node: ast.AST) -> list[str | None]:
     return [node.id, *reversed(steps)] if isinstance(node, ast.Name) else []
 
 
-def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: bool = False) -> Argument:
+def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: bool = False) -> FunctionArgument:
     takes = _LIBRARIES.get(_class(node.annotation, names))
-    return Argument(node.arg, node.lineno, _column(node, file), collects=collects, takes=takes)
+    return FunctionArgument(node.arg, node.lineno, _column(node, file), collects=collects, row_library=takes)
 
 
 def _class(annotation: ast.expr | None, names: ModuleNames) -> Part:

@@ -33,7 +33,7 @@ class ModuleNames:
         """The statements that make what each name stands for, or do something with it as the module is imported."""
         found: dict[str, list[ast.stmt]] = defaultdict(list)
         for node in self.tree.body:
-            for name in dict.fromkeys(_touched(node)):
+            for name in dict.fromkeys(_find_bound_names(node)):
                 found[name].append(node)
         return dict(found)
 
@@ -50,7 +50,7 @@ class ModuleNames:
         return [absolute(node, self) for node in found if any(each.name == WHOLE for each in node.names)]
 
 
-def parsed(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
+def parse_names(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
     """The names of a module; None of what is no Python."""
     try:
         return ModuleNames(name, ast.parse(text), is_package=is_package)
@@ -58,7 +58,7 @@ def parsed(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
         return None
 
 
-def _touched(node: ast.stmt) -> Iterator[str]:
+def _find_bound_names(node: ast.stmt) -> Iterator[str]:
     """The names that a statement of the top level makes or changes."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

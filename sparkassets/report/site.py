@@ -15,9 +15,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from sparkassets.core.documents.report import Report
+from sparkassets.core.documents.report import ReportDocuments
 from sparkassets.errors import InputError
-from sparkassets.files.folders import Folder, open_folder
+from sparkassets.files.folders import FileFolder, open_folder
 from sparkassets.frozen import frozen
 
 INDEX = "index.html"
@@ -51,7 +51,7 @@ _TRANSLATED = str.maketrans(_UNSAFE)
 
 
 @frozen
-class Written:
+class WrittenSite:
     """What was written.
 
     Attributes:
@@ -64,7 +64,7 @@ class Written:
     bytes: int
 
 
-def write_site(report: Report, place: str) -> Written:
+def write_site(report: ReportDocuments, place: str) -> WrittenSite:
     """Writes the site to a folder on a disk or in an object store, or writes it anew there.
 
     Raises:
@@ -78,10 +78,10 @@ def write_site(report: Report, place: str) -> Written:
         raise InputError(f"the report cannot be written to '{place}': {_line(error)}") from error
 
 
-def _before(folder: Folder, place: str) -> bytes | None:
+def _before(folder: FileFolder, place: str) -> bytes | None:
     """The page that is there."""
-    page = folder.read(INDEX)
-    others = {name for name in folder.names() if not name.startswith(f".{INDEX}.")} - {"static", "data"}
+    page = folder.read_file(INDEX)
+    others = {name for name in folder.list_names() if not name.startswith(f".{INDEX}.")} - {"static", "data"}
     if page is None and not others:  # nothing, or what is left of one that never came to its end
         return None
     if page is None or _MADE_BY.encode() not in page:
@@ -90,7 +90,7 @@ def _before(folder: Folder, place: str) -> bytes | None:
     return page
 
 
-def _write(folder: Folder, report: Report, *, place: str, before: bytes | None) -> Written:
+def _write(folder: FileFolder, report: ReportDocuments, *, place: str, before: bytes | None) -> WrittenSite:
     data = _data(report)
     name = _digest(data.values())
     site = {**dict(_static()), **{f"data/{name}/{file}": content for file, content in data.items()}}
@@ -101,13 +101,13 @@ def _write(folder: Folder, report: Report, *, place: str, before: bytes | None) 
             folder.write(file, content)
         folder.write(INDEX, index)
         for above in ("data", "static"):
-            for old in folder.folders(above):
+            for old in folder.list_folders(above):
                 if _OURS.fullmatch(old) and old.encode() not in named:
                     folder.remove(f"{above}/{old}")
-        if {*folder.folders("data"), *folder.folders("static")} >= {file.split("/")[1] for file in site}:
+        if {*folder.list_folders("data"), *folder.list_folders("static")} >= {file.split("/")[1] for file in site}:
             break  # else somebody else who wrote here meanwhile took it for what is left of an older one
     sizes = [len(index), *map(len, site.values())]
-    return Written(f"{place.rstrip('/')}/{INDEX}", len(sizes), sum(sizes))
+    return WrittenSite(f"{place.rstrip('/')}/{INDEX}", len(sizes), sum(sizes))
 
 
 def _static() -> Iterator[tuple[str, bytes]]:
@@ -126,7 +126,7 @@ def _static() -> Iterator[tuple[str, bytes]]:
         yield f"static/{version}/{name}", content
 
 
-def _data(report: Report) -> dict[str, bytes]:
+def _data(report: ReportDocuments) -> dict[str, bytes]:
     """The scripts that hold the documents, by name."""
     shards = [*_shards(report.assets)]
     places = {str(page["name"]): place for place, shard in enumerate(shards) for page in shard}
@@ -161,7 +161,7 @@ def _json(document: object) -> str:
     return text.translate(_TRANSLATED)
 
 
-def _page(report: Report, *, scripts: Sequence[str], data: str) -> str:
+def _page(report: ReportDocuments, *, scripts: Sequence[str], data: str) -> str:
     named = {name.rpartition("/")[2]: name for name in scripts}
     template = (files(__package__) / "static" / INDEX).read_text(encoding="utf-8")
     told = {

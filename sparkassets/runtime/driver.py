@@ -16,59 +16,73 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal import events
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal import event_documents
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
     FailureEntry,
-    Numbered,
+    NumberedEntry,
     RenewEntry,
     SkippedEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.learned import knowing
+from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.planner.context import PlanningContext, Told, Weigh
-from sparkassets.core.planner.idle_ticks import idle_ticks, may_be_idle
-from sparkassets.core.planner.lateness import Lateness
+from sparkassets.core.planner.batch.unaffected_readers import find_unaffected_readers
+from sparkassets.core.planner.due.idle_ticks import assets_with_idle_ticks, find_idle_ticks
+from sparkassets.core.planner.explain.lateness import AssetLateness
 from sparkassets.core.planner.plan import Plan, PlannedRun
-from sparkassets.core.planner.unread import unread_by
+from sparkassets.core.planner.planning_context import CheckAvailability, EstimateVolume, PlanningContext
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.spec.storage import sharing
-from sparkassets.errors import RunError, SourceError, StateError, said
+from sparkassets.core.spec.storage_overlaps import find_table_sharers
+from sparkassets.errors import RunError, SourceError, StateError, describe_error
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
     Clock,
     Engine,
     EngineLostError,
-    Ids,
-    Outlets,
+    IdGenerator,
     RunOrder,
     SourceObserver,
+    TargetFactory,
     TargetObserver,
 )
-from sparkassets.runtime.execution import INTERRUPTED, Done, Execution, Failed, Outcome, Skipped, Superseded
-from sparkassets.runtime.judged import came_out, judged, learned, past_of, with_found
-from sparkassets.runtime.leases import Leases
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.made_good import settled
-from sparkassets.runtime.news import News, changed_specs, observe
-from sparkassets.runtime.outlets import outlet_entries, rows_of, unchanged
-from sparkassets.runtime.pinned import others, pinned_files, with_files
-from sparkassets.runtime.progress import Explained, Progress, Unbroken
-from sparkassets.runtime.publishing import Removals, of_order, with_iteration
-from sparkassets.runtime.restless import Restless
-from sparkassets.runtime.self_written import observed
-from sparkassets.runtime.targets import look_at_targets, losses_in
-from sparkassets.runtime.work import Work
+from sparkassets.runtime.commit_results import (
+    claimed_and_discovered,
+    judgement_fields,
+    learned_segments,
+    published_counts,
+    resolve_discovered,
+)
+from sparkassets.runtime.driver_work import DriverWork
+from sparkassets.runtime.execution import (
+    INTERRUPTED,
+    CommittedRun,
+    FailedRun,
+    Outcome,
+    RunExecution,
+    SkippedRun,
+    SupersededRun,
+)
+from sparkassets.runtime.file_pins import changed_file_inlets, find_pinned_files, pin_files
+from sparkassets.runtime.iterations import IterationRemovals, iteration_order_fields, with_iteration
+from sparkassets.runtime.leases import LeaseMonitor
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.outlet_records import find_unchanged, outlet_entries, total_row_counts
+from sparkassets.runtime.progress import FailureExplanation, GuardedProgress, Progress
+from sparkassets.runtime.self_written import observe_own_tables
+from sparkassets.runtime.settled_results import settle_results
+from sparkassets.runtime.source_observation import ObservationReport, changed_spec_entries, observe_sources
+from sparkassets.runtime.target_observation import assets_with_losses, look_at_targets
+from sparkassets.runtime.unsettled_sources import UnsettledSources
 
 if TYPE_CHECKING:
-    from sparkassets.core.derivation.assets import Stored
+    from sparkassets.core.derivation.asset_columns import StoredColumns
 
 POLL_SECONDS = 0.2
 CLAIMS_PER_SLOT = 4
@@ -99,26 +113,26 @@ class DriverIdentity:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class _Active:
+class _ActiveRun:
     """A run with its claim, from the claim to its record."""
 
     run: PlannedRun
     claim: ClaimState
-    execution: Execution
+    execution: RunExecution
     since: float
     started: bool = False
 
 
 @frozen
-class _Ended:
+class _EndedRun:
     """A run that came to an end, which is not recorded yet."""
 
-    active: _Active
+    active: _ActiveRun
     outcome: Outcome
 
 
 @frozen
-class _Enlisting:
+class _EnlistRequest:
     """A run that waits for the journal to say that the engine's processes may commit for it."""
 
     asset: str
@@ -141,40 +155,40 @@ class Driver:
     """
 
     project: ProjectSpec
-    ledger: Ledger
-    computing: Callable[[], tuple[Engine, Outlets]]
+    ledger: JournalLedger
+    computing: Callable[[], tuple[Engine, TargetFactory]]
     observer: Callable[[AssetSpec], SourceObserver | None]
     targets: TargetObserver
-    leases: Leases
+    leases: LeaseMonitor
     clock: Clock
-    ids: Ids
+    ids: IdGenerator
     identity: DriverIdentity
     progress: Progress
-    explain_failure: Callable[[str, BaseException], Explained]
+    explain_failure: Callable[[str, BaseException], FailureExplanation]
     at: datetime | None = None
-    weigh: Weigh | None = None
-    told: Told | None = None
-    stored: Stored | None = None
+    weigh: EstimateVolume | None = None
+    told: CheckAvailability | None = None
+    stored: StoredColumns | None = None
     over_budget: bool = False
-    _active: dict[int, _Active] = field(default_factory=dict)
-    _heard: queue.SimpleQueue[_Ended | _Enlisting] = field(default_factory=queue.SimpleQueue)
-    _unrecorded: list[_Ended] = field(default_factory=list)
+    _active: dict[int, _ActiveRun] = field(default_factory=dict)
+    _messages: queue.SimpleQueue[_EndedRun | _EnlistRequest] = field(default_factory=queue.SimpleQueue)
+    _unrecorded: list[_EndedRun] = field(default_factory=list)
     _results: list[RunResult] = field(default_factory=list)
     _faults: dict[str, str] = field(default_factory=dict)
     _notes: dict[str, str] = field(default_factory=dict)
-    _restless: Restless = field(default_factory=Restless)
-    _lost: set[str] = field(default_factory=set)
-    _computing: tuple[Engine, Outlets] | None = None
+    _unsettled_sources: UnsettledSources = field(default_factory=UnsettledSources)
+    _assets_with_losses: set[str] = field(default_factory=set)
+    _computing: tuple[Engine, TargetFactory] | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _renewed: float = 0.0
     _broken: bool = False
     _writers: dict[str, list[str]] = field(default_factory=dict)
-    _removals: Removals = field(default_factory=Removals)
+    _removals: IterationRemovals = field(default_factory=IterationRemovals)
     _may_be_idle: bool = False
 
     def __post_init__(self) -> None:
-        self.progress = Unbroken(self.progress)
-        self._may_be_idle = bool(may_be_idle(self.project))
+        self.progress = GuardedProgress(self.progress)
+        self._may_be_idle = bool(assets_with_idle_ticks(self.project))
         for asset in self.project.assets.values():
             self._writers.setdefault(asset.uri, []).append(asset.name)
 
@@ -182,63 +196,63 @@ class Driver:
         """Asks the driver to cancel its runs, record that, and end; safe in a signal handler."""
         self._stopping.set()
 
-    def run(self, works: Sequence[Work]) -> Summary:
+    def run_works(self, works: Sequence[DriverWork]) -> Summary:
         """Does ``works`` one after the other.
 
         Raises:
             StateError: The state cannot be used.
             SparkUnavailableError: Something is due and Spark cannot be started; nothing was claimed.
         """
-        with self.leases.invocations.under_way(self.identity.invocation):
-            return self._run(works)
+        with self.leases.invocations.register(self.identity.invocation):
+            return self._run_works(works)
 
-    def _run(self, works: Sequence[Work]) -> Summary:
+    def _run_works(self, works: Sequence[DriverWork]) -> Summary:
         self.ledger.open()
-        self.ledger.commit(lambda state: changed_specs(self.project, state))
+        self.ledger.commit(lambda state: changed_spec_entries(self.project, state))
         if self.project.is_in_catalogs:
             self._start_engine()  # nobody else looks into them
-        plan = Plan(unix(self._now()))
+        plan = Plan(to_unix(self._now()))
         try:
             for work in works:
                 if not self._broken:
-                    plan = self._until_idle(work)
+                    plan = self._run_until_idle(work)
         finally:
             self._shut_down()
         late = self._look_for_lateness()
-        self.ledger.tidy(ending=True)
+        self.ledger.maintain(ending=True)
         self._removals.finish()
         interrupted = self._stopping.is_set()
         waiting = () if interrupted else plan.waiting  # what was planned before says nothing about afterwards
         ran = {result.asset for result in self._results}
         notes = () if interrupted else tuple(note for note in plan.notes if note.asset in ran)
         return Summary(
-            settled(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken, notes, late
+            settle_results(self._results), waiting, tuple(self._faults.items()), interrupted, self._broken, notes, late
         )
 
-    def _look_for_lateness(self) -> tuple[Lateness, ...]:
+    def _look_for_lateness(self) -> tuple[AssetLateness, ...]:
         """What is late in the end; what people are to be told of that for the first time is recorded."""
-        if all(asset.expect is None for asset in self.project.assets.values()) and not any(
+        if all(asset.deadlines is None for asset in self.project.assets.values()) and not any(
             known.late for known in self.ledger.state.assets.values()
         ):
             return ()
-        from sparkassets.core.planner.lateness import all_late, changed
+        from sparkassets.core.planner.explain.lateness import find_all_lateness, lateness_changes
 
         self.ledger.refresh()
-        self.ledger.commit(lambda state: [*changed(self._context(None, state))])
-        return all_late(self._context(None, self.ledger.state))
+        self.ledger.commit(lambda state: [*lateness_changes(self._context(None, state))])
+        return find_all_lateness(self._context(None, self.ledger.state))
 
     # ------------------------------------------------------------------ the loop
 
-    def _until_idle(self, work: Work) -> Plan:
+    def _run_until_idle(self, work: DriverWork) -> Plan:
         self._observe(work.select)
         self.ledger.commit(lambda state: work.begin(self._context(work, state)))
         progressed = False
         while not self._stopping.is_set() and not self._broken:
-            if not self._room():
+            if not self._claimable_count():
                 self._wait(work)
                 continue
             plan = self._plan(work, self.ledger.state)
-            fresh = plan.runs[: self._room()]
+            fresh = plan.runs[: self._claimable_count()]
             if fresh:
                 self._claim(work)
                 progressed = True
@@ -254,7 +268,7 @@ class Driver:
             self._wait(None)  # what needs no Spark may end well, and the rest fails by itself
         return self._plan(work, self.ledger.state)
 
-    def _pass_idle_ticks(self, work: Work) -> None:
+    def _pass_idle_ticks(self, work: DriverWork) -> None:
         """Records the ticks at which nothing was out of date."""
         if not self._may_be_idle:
             return
@@ -262,34 +276,34 @@ class Driver:
         def decide(state: State) -> Sequence[Entry]:
             context = self._context(work, state)
             work.plan(context)
-            return [*idle_ticks(context)]
+            return [*find_idle_ticks(context)]
 
         self.ledger.commit(decide)
 
-    def _plan(self, work: Work, state: State) -> Plan:
+    def _plan(self, work: DriverWork, state: State) -> Plan:
         return work.plan(self._context(work, state))
 
-    def _context(self, work: Work | None, state: State) -> PlanningContext:
+    def _context(self, work: DriverWork | None, state: State) -> PlanningContext:
         return PlanningContext(
             project=self.project,
             state=state,
-            now=unix(self._now()),
-            clock=unix(self.clock.now()),
+            now=to_unix(self._now()),
+            clock=to_unix(self.clock.now()),
             invocation=self.identity.invocation,
-            gone=self.leases.over(state, mine=frozenset(self._active)),
+            gone_claims=self.leases.expired_claims(state, mine=frozenset(self._active)),
             select=work.select if work is not None else None,
             faults=self._faults,
             notes=self._notes,
-            weigh=self.weigh,
-            told=self.told,
-            stored=self.stored,
+            estimate_volume=self.weigh,
+            check_availability=self.told,
+            stored_columns=self.stored,
             over_budget=self.over_budget,
         )
 
     def _now(self) -> datetime:
         return self.at or self.clock.now()
 
-    def _room(self) -> int:
+    def _claimable_count(self) -> int:
         """How many runs may be claimed; none while those that are wait for a slot: many share a commit later."""
         slots = self.project.max_parallel_runs
         waiting = sum(not active.started for active in self._active.values())
@@ -297,12 +311,12 @@ class Driver:
 
     def _observe(self, select: Collection[str] | None) -> None:
         def decide(state: State) -> Sequence[Entry]:
-            news = self._news(state)
-            if news.unseen and self._computing is None:
+            news = self._observe_sources(state)
+            if news.session_needed and self._computing is None:
                 self._start_engine()
-                news = self._news(state)
-            gone = self.leases.over(state, mine=frozenset(self._active))
-            knows, lost = self.ledger.knows, self._lost
+                news = self._observe_sources(state)
+            gone = self.leases.expired_claims(state, mine=frozenset(self._active))
+            knows, lost = self.ledger.knows_run, self._assets_with_losses
             found = look_at_targets(
                 self.project, state, self.targets, gone=gone, knows=knows, select=select, lost_before=lost
             )
@@ -310,14 +324,20 @@ class Driver:
             return [*news.entries, *found.entries]
 
         self.ledger.refresh()
-        self._lost |= losses_in(self.ledger.commit(decide))
+        self._assets_with_losses |= assets_with_losses(self.ledger.commit(decide))
 
-    def _news(self, state: State) -> News:
-        return observe(self.project, state, self.observer, now=self.clock.now(), leaving=self._restless.left())
+    def _observe_sources(self, state: State) -> ObservationReport:
+        return observe_sources(
+            self.project,
+            state,
+            self.observer,
+            now=self.clock.now(),
+            leaving=self._unsettled_sources.abandoned_sources(),
+        )
 
     def _wait_for_lease(self) -> bool:
         """Waits while it is in doubt whether a claim's driver is alive; returns whether to look again."""
-        patience = self.leases.patience(self.ledger.state, mine=frozenset(self._active))
+        patience = self.leases.seconds_until_expiry(self.ledger.state, mine=frozenset(self._active))
         if patience is None:
             return False
         self._stopping.wait(min(patience + 0.1, 5.0))
@@ -326,7 +346,7 @@ class Driver:
 
     # ------------------------------------------------------------------ claiming
 
-    def _claim(self, work: Work) -> None:
+    def _claim(self, work: DriverWork) -> None:
         engine, outlets = self._start_engine()
         claimed: list[tuple[PlannedRun, ClaimEntry]] = []
 
@@ -335,8 +355,8 @@ class Driver:
             plan = self._plan(work, state)
             taken = [active.run for active in self._active.values()]
             for run in plan.runs:
-                if len(claimed) < self._room() and not any(_excludes(other, run) for other in taken):
-                    claimed.append((run, self._entry(run, state)))
+                if len(claimed) < self._claimable_count() and not any(_excludes(other, run) for other in taken):
+                    claimed.append((run, self._build_claim(run, state)))
                     taken.append(run)
             return [entry for _, entry in claimed]
 
@@ -346,14 +366,16 @@ class Driver:
         for run, entry in claimed:
             chain = self.ledger.state.assets[entry.asset].chains[entry.slot]
             claim, older = chain[-1], chain[:-1]
-            order = self._order(run, claim)
+            order = self._build_order(run, claim)
             enlist = partial(self._enlist, entry.asset, claim.token)
-            targets = [outlets.of(each.asset, app_id=order.app_id, enlist=enlist) for each in order.written]
-            execution = Execution(engine, targets, order, older=older, reorder=partial(self._order, run))
-            self._active[claim.token] = _Active(run, claim, execution, self.clock.monotonic())
+            targets = [
+                outlets.open_target(each.asset, app_id=order.app_id, enlist=enlist) for each in order.table_orders
+            ]
+            execution = RunExecution(engine, targets, order, older=older, reorder=partial(self._build_order, run))
+            self._active[claim.token] = _ActiveRun(run, claim, execution, self.clock.monotonic())
         self._start_runs()
 
-    def _start_engine(self) -> tuple[Engine, Outlets]:
+    def _start_engine(self) -> tuple[Engine, TargetFactory]:
         if self._computing is None:
             self.progress.starting("Spark")
             engine, outlets = self.computing()
@@ -375,23 +397,25 @@ class Driver:
                 try:
                     threading.Thread(target=self._execute, args=(active,), name=name, daemon=True).start()
                 except RuntimeError as error:  # no more threads
-                    self._heard.put(_Ended(active, Failed("error", error, fenced=_clean(active), attempts=0)))
+                    self._messages.put(
+                        _EndedRun(active, FailedRun("error", error, fenced=_leaves_nothing(active), attempts=0))
+                    )
 
-    def _execute(self, active: _Active) -> None:
+    def _execute(self, active: _ActiveRun) -> None:
         outcome: Outcome
         try:
-            outcome = active.execution.run()
+            outcome = active.execution.execute()
         except BaseException as error:  # noqa: BLE001  the driver waits for this thread's word
-            outcome = Failed("error", error, fenced=False, attempts=0)
-        self._heard.put(_Ended(active, outcome))
+            outcome = FailedRun("error", error, fenced=False, attempts=0)
+        self._messages.put(_EndedRun(active, outcome))
 
-    def _entry(self, run: PlannedRun, state: State) -> ClaimEntry:
+    def _build_claim(self, run: PlannedRun, state: State) -> ClaimEntry:
         asset = self.project.assets[run.asset]
-        context = PlanningContext(self.project, state, unix(self._now()), unix(self.clock.now()))
+        context = PlanningContext(self.project, state, to_unix(self._now()), to_unix(self.clock.now()))
         request = replace(
-            with_files(context.project, state, run.request),
+            pin_files(context.project, state, run.request),
             judge=self.project.judge_of(asset) if asset.rules or asset.outlets else "",
-            unread_by=unread_by(context, context.asset(asset.name), run.blocks),
+            unread_by=find_unaffected_readers(context, context.asset(asset.name), run.blocks),
         )
         return ClaimEntry(
             request=request,
@@ -399,17 +423,17 @@ class Driver:
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,
             host=self.leases.host,
-            planned=unix(self._now()),
+            planned=to_unix(self._now()),
             processes=(self.leases.process,),
         )
 
-    def _order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
+    def _build_order(self, run: PlannedRun, claim: ClaimState) -> RunOrder:
         """What is to be computed for a claim: that of the run, or an older one of its chain."""
         state, request = self.ledger.state, claim.entry.request
-        project = knowing(self.project, state)
+        project = with_known_segments(self.project, state)
         asset, caused = project.assets[run.asset], frozenset(request.events)
-        inlets = {name: project.as_read(asset, name) for name in request.pins}
-        files = pinned_files(project, state, asset, request.pins)
+        inlets = {name: project.inlet_with_mapping(asset, name) for name in request.pins}
+        files = find_pinned_files(project, state, asset, request.pins)
         order = RunOrder(
             asset=asset,
             run=claim.entry.run,
@@ -418,46 +442,52 @@ class Driver:
             blocks=request.blocks,
             pins=request.pins,
             inlets=inlets,
-            interval=(instant(request.interval[0]), instant(request.interval[1])) if request.interval else None,
-            schedule_date=instant(request.schedule_date),
-            events=self._triggering([ref for ref in run.events if ref.seq in caused]),
-            previous_interval=_previous(state.assets[asset.name].last, request.interval),
+            interval=(from_unix(request.interval[0]), from_unix(request.interval[1])) if request.interval else None,
+            schedule_date=from_unix(request.schedule_date),
+            events=self._triggering_events([ref for ref in run.events if ref.seq in caused]),
+            previous_interval=_previous_interval(state.assets[asset.name].last, request.interval),
             rebuilds=request.rebuilds,
-            **of_order(asset, state, request),
-            told=_told_up_to(state.assets[asset.name]),
-            past=past_of(self.ledger, asset),
-            accepted=request.accepted,
+            **iteration_order_fields(asset, state, request),
+            known_position=_known_position(state.assets[asset.name]),
+            past=published_counts(self.ledger, asset),
+            accepted_partitions=request.accepted,
             promotes=request.promotes,
-            computed=state.assets[asset.name].coverage if asset.partitioning.is_partitioned else NOTHING,
-            removed={column: own.removed for column, own in state.assets[asset.name].keys.items() if own.removed},
+            computed_partitions=state.assets[asset.name].coverage if asset.partitioning.is_partitioned else NOTHING,
+            removed_segments={
+                column: own.removed for column, own in state.assets[asset.name].keys.items() if own.removed
+            },
             files=files,
-            gone=others(files, request.pins),
+            changed_file_inlets=changed_file_inlets(files, request.pins),
         )
-        outlets = (_of_outlet(order, project.assets[name], state, request) for name in asset.outlets)
-        return replace(order, outlets=tuple(replace(each, past=past_of(self.ledger, each.asset)) for each in outlets))
+        outlets = (_outlet_order(order, project.assets[name], state, request) for name in asset.outlets)
+        return replace(
+            order, outlets=tuple(replace(each, past=published_counts(self.ledger, each.asset)) for each in outlets)
+        )
 
-    def _triggering(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    def _triggering_events(self, refs: Sequence[EventRef]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The events under every name of their dataset, the name of an asset first."""
-        from sparkassets.core.journal.announce import partition_of
+        from sparkassets.core.journal.announcements import event_partitioning
 
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in refs:
-            event = events.with_source_run(ref, partition_of(self.project, asset=ref.asset, uri=ref.uri))
+            event = event_documents.event_with_source_run(
+                ref, event_partitioning(self.project, asset=ref.asset, uri=ref.uri)
+            )
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
         return found
 
     # ------------------------------------------------------------------ recording
 
-    def _wait(self, work: Work | None) -> None:
+    def _wait(self, work: DriverWork | None) -> None:
         """Waits for a run to end, and records all that have; keeps leases alive meanwhile.
 
         Without ``work`` the invocation is at its end, and nothing is started any more.
         """
         with suppress(queue.Empty):
-            self._hear(self._heard.get(timeout=POLL_SECONDS))
+            self._receive(self._messages.get(timeout=POLL_SECONDS))
             for _ in self._active:  # those that end together are recorded together
-                self._hear(self._heard.get(timeout=GATHER_SECONDS if self._is_more_to_come() else 0.0))
+                self._receive(self._messages.get(timeout=GATHER_SECONDS if self._is_more_to_come() else 0.0))
         if self._unrecorded:
             self._record(work)
             if work is not None:
@@ -468,34 +498,34 @@ class Driver:
         """Whether runs are under way besides those that have ended."""
         return sum(active.started for active in self._active.values()) > len(self._unrecorded)
 
-    def _hear(self, said: _Ended | _Enlisting) -> None:
-        if isinstance(said, _Ended):
+    def _receive(self, said: _EndedRun | _EnlistRequest) -> None:
+        if isinstance(said, _EndedRun):
             self._unrecorded.append(said)
             return
         refused: str | None = "the journal cannot be written"
         try:
-            refused = self._refused(said.asset, said.token)
+            refused = self._enlist_refusal(said.asset, said.token)
         finally:
             said.answer.put(refused)
 
     def _enlist(self, asset: str, token: int) -> None:
         """For a run's thread, as `ports.Enlist` has it."""
-        waiting = _Enlisting(asset, token)
-        self._heard.put(waiting)
+        waiting = _EnlistRequest(asset, token)
+        self._messages.put(waiting)
         if refused := waiting.answer.get():
             raise RunError(f"{asset}: nothing may be committed for its run: {refused}")
 
-    def _refused(self, asset: str, token: int) -> str | None:
+    def _enlist_refusal(self, asset: str, token: int) -> str | None:
         """Why the engine's processes may not commit for a claim; None where the claim names them now."""
         engine, _ = self._start_engine()
         processes = engine.processes()
         beside: list[str] = []
 
         def decide(state: State) -> Sequence[Entry]:
-            beside[:] = self._beside(state, asset, token)
-            if beside or not _newest(state, asset, token):
+            beside[:] = self._foreign_spark_runs(state, asset, token)
+            if beside or not _is_newest_claim(state, asset, token):
                 return []
-            claim = state.assets[asset].claim(token)
+            claim = state.assets[asset].claim_entry(token)
             known = claim.processes if claim is not None else ()
             new = tuple(process for process in processes if process not in known)
             return [RenewEntry(((asset, token),), new)] if new else []
@@ -503,15 +533,15 @@ class Driver:
         self.ledger.commit(decide)
         if beside:
             return f"Spark of another driver commits to the table, for {beside[0]}"
-        return None if _newest(self.ledger.state, asset, token) else "its claim is over"
+        return None if _is_newest_claim(self.ledger.state, asset, token) else "its claim is over"
 
-    def _beside(self, state: State, asset: str, token: int) -> list[str]:
+    def _foreign_spark_runs(self, state: State, asset: str, token: int) -> list[str]:
         """Live runs for which another driver's Spark may commit to the table: without put-if-absent two lose rows.
 
         Those of the asset's other slots, and of other assets that append to the same table.
         """
-        over = self.leases.over(state, mine=frozenset(self._active))
-        known = (state.assets[name] for name in sharing(self.project, asset) if name in state.assets)
+        over = self.leases.expired_claims(state, mine=frozenset(self._active))
+        known = (state.assets[name] for name in find_table_sharers(self.project, asset) if name in state.assets)
         newest = (chain[-1] for each in known for chain in each.chains.values())
         others = (link for link in newest if link.status == "open" and link.token not in {token, *over, *self._active})
         return [link.entry.run for link in others if len(link.entry.processes) > 1]
@@ -525,109 +555,111 @@ class Driver:
         held = [(active.run.asset, claim) for claim, active in self._active.items()]
         try:
             self.ledger.refresh()
-            self.ledger.commit(lambda state: _renewal([pair for pair in held if _newest(state, *pair)]))
+            self.ledger.commit(lambda state: _renewal([pair for pair in held if _is_newest_claim(state, *pair)]))
         except StateError:
             if waited < min(leases) * 2 / 3:
                 return  # there is time to try again
             raise
         self._renewed = self.clock.monotonic()
         for name, claim in held:
-            if not _newest(self.ledger.state, name, claim):
+            if not _is_newest_claim(self.ledger.state, name, claim):
                 self._active[claim].execution.supersede()
 
-    def _record(self, work: Work | None) -> None:
-        self._unrecorded = [self._recordable(self._observed(end)) for end in self._unrecorded]
+    def _record(self, work: DriverWork | None) -> None:
+        self._unrecorded = [self._recordable(self._with_observed_changes(end)) for end in self._unrecorded]
         ended = tuple(self._unrecorded)
-        changed = [self._restless.note(end.active.run.asset, end.outcome) for end in ended]
+        changed = [self._unsettled_sources.count_change(end.active.run.asset, end.outcome) for end in ended]
         if work is not None and any(changed):
             self._observe(work.select)  # what it is now, before anything is planned with what it was
-        failures = {end.active.claim.token: self._told(end) for end in ended}
+        failures = {end.active.claim.token: self._explain_failure(end) for end in ended}
 
         def decide(state: State) -> Sequence[Entry]:
             entries: list[Entry] = []
             for end in ended:
                 claim = end.active.claim
-                if _newest(state, end.active.run.asset, claim.token):
+                if _is_newest_claim(state, end.active.run.asset, claim.token):
                     entries += self._entries_of(end, state, failures[claim.token])
             return entries
 
         entries = (each.entry for each in self.ledger.commit(decide))
-        recorded = {_recorder(entry): entry for entry in entries if isinstance(entry, _Ending)}
+        recorded = {_recorder_token(entry): entry for entry in entries if isinstance(entry, _Ending)}
         for end in ended:
-            self._broken |= isinstance(end.outcome, Failed) and issubclass(type(end.outcome.error), EngineLostError)
+            self._broken |= isinstance(end.outcome, FailedRun) and issubclass(type(end.outcome.error), EngineLostError)
             del self._active[end.active.claim.token]
             self._unrecorded.remove(end)
             token = end.active.claim.token
-            result = self._result(end, failures[token], recorded.get(token))
+            result = self._build_result(end, failures[token], recorded.get(token))
             self._results.append(result)
-            if work is not None and not self._is_anew(end, self.ledger.state):
-                work.ended(end.active.run, result)
+            if work is not None and not self._is_replanned(end, self.ledger.state):
+                work.record_result(end.active.run, result)
             self.progress.finished(result)
             if isinstance(recorded.get(token), SuccessEntry):
-                self._removals.after(self.ledger, self.project.assets[result.asset], end.active.execution)
-        self.ledger.tidy()
+                self._removals.start_removal(self.ledger, self.project.assets[result.asset], end.active.execution)
+        self.ledger.maintain()
 
-    def _observed(self, end: _Ended) -> _Ended:
+    def _with_observed_changes(self, end: _EndedRun) -> _EndedRun:
         """With what a run changed that wrote its target itself; it failed where its table cannot be looked at."""
         asset = self.project.assets[end.active.run.asset]
-        if not isinstance(end.outcome, Done) or not asset.writes_itself:
+        if not isinstance(end.outcome, CommittedRun) or not asset.writes_itself:
             return end
         blocks, state = end.active.claim.entry.blocks, self.ledger.state
         try:
             assets = self.project.assets
-            done = observed(end.outcome, asset, assets, blocks=blocks, state=state, targets=self.targets)
+            done = observe_own_tables(end.outcome, asset, assets, blocks=blocks, state=state, targets=self.targets)
         except (RunError, SourceError) as error:
-            failed = Failed("error", error, fenced=True, attempts=end.outcome.attempts)
-            return _Ended(end.active, failed)
-        return _Ended(end.active, done)
+            failed = FailedRun("error", error, fenced=True, attempts=end.outcome.attempts)
+            return _EndedRun(end.active, failed)
+        return _EndedRun(end.active, done)
 
-    def _recordable(self, end: _Ended) -> _Ended:
+    def _recordable(self, end: _EndedRun) -> _EndedRun:
         """As it ended, or else a failure: what a run told of itself may not fit into the journal.
 
         Such a run is in its target, so that its chain stays; nothing of it is lost, and the others are recorded. What
         fails once the driver was asked to stop is cancelled: a signal to all processes may reach Spark's first.
         """
-        if isinstance(end.outcome, Failed) and end.outcome.cause == "error" and self._stopping.is_set():
-            return _Ended(end.active, replace(end.outcome, cause="cancelled"))
-        if not isinstance(end.outcome, Done):
+        if isinstance(end.outcome, FailedRun) and end.outcome.cause == "error" and self._stopping.is_set():
+            return _EndedRun(end.active, replace(end.outcome, cause="cancelled"))
+        if not isinstance(end.outcome, CommittedRun):
             return end
         try:
-            for each in self._entries_of(end, self.ledger.state, Explained()):
-                to_row(Numbered(each, 0, self.clock.now(), ""))
+            for each in self._entries_of(end, self.ledger.state, FailureExplanation()):
+                to_row(NumberedEntry(each, 0, self.clock.now(), ""))
         except Exception as error:  # noqa: BLE001  whatever its measures hold
-            lost = RunError(f"{end.active.run.asset}: what the run told of itself cannot be recorded: {said(error)}")
-            return _Ended(end.active, Failed("error", lost, fenced=False, attempts=end.outcome.attempts))
+            lost = RunError(
+                f"{end.active.run.asset}: what the run told of itself cannot be recorded: {describe_error(error)}"
+            )
+            return _EndedRun(end.active, FailedRun("error", lost, fenced=False, attempts=end.outcome.attempts))
         return end
 
-    def _told(self, end: _Ended) -> Explained:
+    def _explain_failure(self, end: _EndedRun) -> FailureExplanation:
         """What a run failed of; nothing of one that did not."""
         match end.outcome:
-            case Failed("cancelled"):
-                return Explained(INTERRUPTED)
-            case Failed(_, error):
+            case FailedRun("cancelled"):
+                return FailureExplanation(INTERRUPTED)
+            case FailedRun(_, error):
                 return self.explain_failure(end.active.claim.entry.run, error)
-        return Explained()
+        return FailureExplanation()
 
-    def _entries_of(self, end: _Ended, state: State, failure: Explained) -> list[Entry]:
+    def _entries_of(self, end: _EndedRun, state: State, failure: FailureExplanation) -> list[Entry]:
         """What is recorded of how a run ended: of what it left in each outlet first, then of itself."""
         entry = self._outcome_entry(end, state, failure)
-        if not isinstance(entry, SuccessEntry) or not isinstance(end.outcome, Done):
+        if not isinstance(entry, SuccessEntry) or not isinstance(end.outcome, CommittedRun):
             return [entry] if entry is not None else []
-        return [*outlet_entries(self.project, state, entry, end.outcome), entry, *_emitted(entry, end.outcome)]
+        return [*outlet_entries(self.project, state, entry, end.outcome), entry, *_emitted_events(entry, end.outcome)]
 
-    def _outcome_entry(self, end: _Ended, state: State, failure: Explained) -> Entry | None:
+    def _outcome_entry(self, end: _EndedRun, state: State, failure: FailureExplanation) -> Entry | None:
         claim, asset = end.active.claim, self.project.assets[end.active.run.asset]
         seconds = self.clock.monotonic() - end.active.since
         match end.outcome:
-            case Done():
+            case CommittedRun():
                 return self._success_entry(end.active, end.outcome, state, seconds)
-            case Failed(cause, _, fenced, attempts, parts, bad, asks, watermarks):
+            case FailedRun(cause, _, fenced, attempts, parts, bad, asks, watermarks):
                 return FailureEntry(
                     asset=asset.name,
                     run=claim.entry.run,
                     token=claim.token,
                     blocks=claim.entry.blocks,
-                    cause="changed" if self._is_anew(end, state) else cause,
+                    cause="changed" if self._is_replanned(end, state) else cause,
                     error=failure.error,
                     invocation=self.identity.invocation,
                     fenced=fenced,
@@ -640,7 +672,7 @@ class Driver:
                     asks=asks,
                     watermarks=watermarks,
                 )
-            case Skipped(reason, attempts):
+            case SkippedRun(reason, attempts):
                 return SkippedEntry(
                     asset=asset.name,
                     run=claim.entry.run,
@@ -651,67 +683,67 @@ class Driver:
                     attempts=attempts,
                     seconds=seconds,
                 )
-            case Superseded():
+            case SupersededRun():
                 return None
 
-    def _success_entry(self, active: _Active, done: Done, state: State, seconds: float) -> SuccessEntry:
+    def _success_entry(self, active: _ActiveRun, done: CommittedRun, state: State, seconds: float) -> SuccessEntry:
         claim, asset = active.claim, self.project.assets[active.run.asset]
-        committed, chain = done.committed, state.assets[asset.name].chain
+        committed, chain = done.first_commit, state.assets[asset.name].chain
         found = next((link for link in chain if link.entry.run == committed.run), claim)
-        request, blocks = found.entry.request, with_found(asset, done, found.entry.blocks)
-        keys = learned(asset, done, blocks)
+        request, blocks = found.entry.request, claimed_and_discovered(asset, done, found.entry.blocks)
+        keys = learned_segments(asset, done, blocks)
         entry = SuccessEntry(
             asset=asset.name,
             uri=asset.uri,
             run=found.entry.run,
             token=found.token,
             recorder=claim.token,
-            blocks=came_out(asset, committed, blocks, keys),
+            blocks=resolve_discovered(asset, committed, blocks, keys),
             table_id=None if asset.outlets else committed.table_id,
             version=None if asset.outlets else committed.version,
             interval=found.entry.interval,
             pins=request.pins,
             events=request.events,
             watermarks=committed.measures.get("watermarks", {}),
-            extra={**rows_of(done.commits), **committed.measures.get("extra", {})},
+            extra={**total_row_counts(done.commits), **committed.measures.get("extra", {})},
             attempt=committed.attempt or done.attempts,
             seconds=seconds,
             definition=request.definition,
             keys=keys,
-            unchanged=unchanged(state, asset, done, blocks - committed.withheld),
+            unchanged=find_unchanged(state, asset, done, blocks - committed.withheld),
             mark="" if asset.outlets else committed.mark,
             besides=committed.besides,
             outlets=asset.outlets,
-            **judged(committed, blocks),
+            **judgement_fields(committed, blocks),
         )
         return with_iteration(entry, asset, state, request, committed)
 
-    def _is_anew(self, end: _Ended, state: State) -> bool:
+    def _is_replanned(self, end: _EndedRun, state: State) -> bool:
         """Whether the run has tried nothing, as its source was another one by then."""
-        return self._restless.is_known(end.outcome, end.active.claim.entry.request.pins, state)
+        return self._unsettled_sources.is_change_recorded(end.outcome, end.active.claim.entry.request.pins, state)
 
-    def _result(self, end: _Ended, failure: Explained, recorded: _Ending | None) -> RunResult:
-        head = self._head(end.active)
+    def _build_result(self, end: _EndedRun, failure: FailureExplanation, recorded: _Ending | None) -> RunResult:
+        head = self._result_head(end.active)
         match end.outcome:
-            case Done(attempts=attempts) if recorded is not None:
-                committed = end.outcome.committed
+            case CommittedRun(attempts=attempts) if recorded is not None:
+                committed = end.outcome.first_commit
                 adopted = committed.run if committed.run != head.run else None
-                found = recorded.blocks & committed.found
+                found = recorded.blocks & committed.discovered_partitions
                 return replace(
                     head,
                     request=replace(head.request, blocks=head.request.blocks | found),
                     status="withheld" if _publishes_nothing(recorded) else "success",
                     attempts=attempts,
-                    rows=rows_of(end.outcome.commits).get("rows"),
+                    rows=total_row_counts(end.outcome.commits).get("rows"),
                     version=None if self.project.assets[head.asset].outlets else committed.version,
                     adopted=adopted,
                     unchanged=recorded.unchanged if isinstance(recorded, SuccessEntry) else NOTHING,
                     withheld=recorded.withheld if isinstance(recorded, SuccessEntry) else NOTHING,
                     verdicts=recorded.verdicts if isinstance(recorded, SuccessEntry) else (),
                 )
-            case Skipped(reason, attempts) if recorded is not None:
+            case SkippedRun(reason, attempts) if recorded is not None:
                 return replace(head, status="skipped", attempts=attempts, skipped=reason)
-            case Failed(cause, _, _, attempts) if recorded is not None:
+            case FailedRun(cause, _, _, attempts) if recorded is not None:
                 status: Status = _SETTLED.get(cause, "failed")
                 return replace(
                     head,
@@ -723,7 +755,7 @@ class Driver:
                 )
         return head
 
-    def _head(self, active: _Active) -> RunResult:
+    def _result_head(self, active: _ActiveRun) -> RunResult:
         """What is known of a run without its outcome."""
         return RunResult(
             active.claim.entry.request,
@@ -740,12 +772,18 @@ class Driver:
             if active.started:
                 active.execution.cancel()
             else:
-                self._heard.put(_Ended(active, Failed("cancelled", InterruptedError("not started"), _clean(active), 0)))
+                self._messages.put(
+                    _EndedRun(
+                        active, FailedRun("cancelled", InterruptedError("not started"), _leaves_nothing(active), 0)
+                    )
+                )
         deadline = self.clock.monotonic() + STOP_SECONDS
         while self._active and self.clock.monotonic() < deadline:
             self._wait(None)
         for active in self._active.values():
-            result = replace(self._head(active), status="cancelled", error=f"{INTERRUPTED}; the next start settles it")
+            result = replace(
+                self._result_head(active), status="cancelled", error=f"{INTERRUPTED}; the next start settles it"
+            )
             self._results.append(result)
             self.progress.finished(result)
 
@@ -754,26 +792,29 @@ def _renewal(claims: Sequence[tuple[str, int]]) -> Sequence[Entry]:
     return [RenewEntry(tuple(claims))] if claims else []
 
 
-def _emitted(entry: SuccessEntry, outcome: Done) -> list[Entry]:
+def _emitted_events(entry: SuccessEntry, outcome: CommittedRun) -> list[Entry]:
     """The events that the run announced, which its commit in the target has kept."""
-    from sparkassets.core.journal.announce import of_run
+    from sparkassets.core.journal.announcements import decode_announcement
 
-    told = outcome.committed.measures.get("events", ())
-    return [of_run(each, run=entry.run, interval=entry.interval) for each in told]
+    told = outcome.first_commit.measures.get("events", ())
+    return [decode_announcement(each, run=entry.run, interval=entry.interval) for each in told]
 
 
-def _of_outlet(order: RunOrder, outlet: AssetSpec, state: State, request: RunRequest) -> RunOrder:
+def _outlet_order(order: RunOrder, outlet: AssetSpec, state: State, request: RunRequest) -> RunOrder:
     """What the run writes of one of its outlets."""
-    own: dict[str, Any] = {**of_order(outlet, state, request), "told": _told_up_to(state.assets[outlet.name])}
+    own: dict[str, Any] = {
+        **iteration_order_fields(outlet, state, request),
+        "known_position": _known_position(state.assets[outlet.name]),
+    }
     return replace(order, asset=outlet, **own)
 
 
-def _told_up_to(asset: AssetState) -> tuple[str, int] | None:
+def _known_position(asset: AssetState) -> tuple[str, int] | None:
     """The table, and the version of it, that whoever reads the asset knows of."""
     return None if asset.table_id is None or asset.seen is None else (asset.table_id, asset.seen)
 
 
-def _recorder(entry: _Ending) -> int:
+def _recorder_token(entry: _Ending) -> int:
     """The fence token of the claim that an end is recorded for."""
     return entry.recorder if isinstance(entry, SuccessEntry) else entry.token
 
@@ -783,7 +824,7 @@ def _publishes_nothing(recorded: _Ending) -> bool:
     return isinstance(recorded, SuccessEntry) and recorded.publishes_nothing
 
 
-def _newest(state: State, asset: str, claim: int) -> bool:
+def _is_newest_claim(state: State, asset: str, claim: int) -> bool:
     """Whether ``claim`` is the newest claim of its slot, and open."""
     return state.assets[asset].is_newest(claim)
 
@@ -793,13 +834,13 @@ def _excludes(other: PlannedRun, run: PlannedRun) -> bool:
     return other.asset == run.asset and (other.slot == run.slot or not other.slot or not run.slot)
 
 
-def _clean(active: _Active) -> bool:
+def _leaves_nothing(active: _ActiveRun) -> bool:
     """A claim that was never started leaves nothing to fence, unless it was to recover older ones."""
     return not active.run.recovers
 
 
-def _previous(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[datetime, datetime] | None:
+def _previous_interval(last: LastRun | None, interval: tuple[int, int] | None) -> tuple[datetime, datetime] | None:
     """The interval of the last success, unless the run's own is as early: a backfill has nothing before it."""
     if last is None or last.interval is None or (interval is not None and last.interval[0] >= interval[0]):
         return None
-    return instant(last.interval[0]), instant(last.interval[1])
+    return from_unix(last.interval[0]), from_unix(last.interval[1])

@@ -23,25 +23,30 @@ from dataclasses import field, replace
 from functools import partial, reduce
 
 from sparkassets.core.journal.entries import FailureCause
-from sparkassets.core.journal.questions import Question, advice, asked_of, completing
+from sparkassets.core.journal.recovery_questions import (
+    RecoveryQuestion,
+    asked_partitions,
+    completion_hint,
+    question_hint,
+)
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
-from sparkassets.core.runs import budget
+from sparkassets.core.runs import allowed_division_runs
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import Judgement
-from sparkassets.errors import RunError, RunSkipped, SparkAssetsError, said
+from sparkassets.core.validations import RunJudgement
+from sparkassets.errors import RunError, RunSkipped, SparkAssetsError, describe_error
 from sparkassets.frozen import frozen
 from sparkassets.ports import (
     CommitKind,
     CommitMarker,
-    Committed,
-    Computation,
+    DataCommit,
     Engine,
     EngineLostError,
     FenceConflictError,
     HistoryGoneError,
     NewSegmentsError,
+    RunComputation,
     RunOrder,
     Target,
     TargetMissingError,
@@ -59,7 +64,7 @@ AGAIN_SECONDS = 0.5
 
 
 @frozen
-class Done:
+class CommittedRun:
     """A run is in all of its outlets: this one, or an older one of the chain that was found there.
 
     Attributes:
@@ -67,18 +72,18 @@ class Done:
         keys: Column to the segments that came out, of those that nobody knew when it was claimed.
     """
 
-    commits: tuple[Committed, ...]
+    commits: tuple[DataCommit, ...]
     attempts: int
     keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
-    def committed(self) -> Committed:
+    def first_commit(self) -> DataCommit:
         """In the first outlet; what it tells of the run is recorded."""
         return self.commits[0]
 
 
 @frozen
-class Failed:
+class FailedRun:
     """The run failed; ``fenced`` when it is certain that nothing of it can land any more.
 
     Attributes:
@@ -96,34 +101,34 @@ class Failed:
 
 
 @frozen
-class Superseded:
+class SupersededRun:
     """Another driver claimed the asset: nothing is written and nothing recorded."""
 
 
 @frozen
-class Skipped:
+class SkippedRun:
     """The run's code had nothing to do: nothing was written, and nothing of it can land any more."""
 
     reason: str
     attempts: int
 
 
-Outcome = Done | Failed | Skipped | Superseded
+Outcome = CommittedRun | FailedRun | SkippedRun | SupersededRun
 
 
-def divisions(order: RunOrder, error: BaseException) -> int | None:
+def division_budget(order: RunOrder, error: BaseException) -> int | None:
     """How many more runs may look for the bad blocks of a failed one; None where it did not fail of its data."""
     if order.rebuilds or order.blocks.is_everything:
         return None
-    if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.of_data):
+    if not (issubclass(type(error), RunError) and isinstance(error, RunError) and error.is_data_error):
         return None
-    return budget(order.asset.partitioning.count(order.blocks), retries=order.asset.retries)
+    return allowed_division_runs(order.asset.partitioning.count(order.blocks), retries=order.asset.retries)
 
 
-def _why(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     """What an error says, with its kind where that is not one of ours."""
     kind = type(error)
-    return said(error).removeprefix(f"{kind.__name__}: " if issubclass(kind, SparkAssetsError) else "")
+    return describe_error(error).removeprefix(f"{kind.__name__}: " if issubclass(kind, SparkAssetsError) else "")
 
 
 def _only_adds(asset: AssetSpec) -> bool:
@@ -142,7 +147,7 @@ class _SupersededError(Exception):
     pass
 
 
-class Execution:
+class RunExecution:
     """One run, executed in a thread of its own; `cancel` and `supersede` may be called from another.
 
     Args:
@@ -168,7 +173,7 @@ class Execution:
         self._older = tuple(older)
         self._reorder = reorder
         self._work = order
-        self._found: tuple[Committed | None, ...] = (None,) * len(self._targets)
+        self._found: tuple[DataCommit | None, ...] = (None,) * len(self._targets)
         self._wake = threading.Event()
         self._stir = threading.Event()
         self._cancelled = False
@@ -178,7 +183,7 @@ class Execution:
         self._completes: ClaimState | None = None
         self._begun = False
         self._prepared = False
-        self._computation: Computation | None = None
+        self._computation: RunComputation | None = None
         self._attempts = 0
         self._extensions = 0
 
@@ -208,56 +213,58 @@ class Execution:
         self._stir.set()
         self._engine.cancel(self._work.run)
 
-    def run(self) -> Outcome:
+    def execute(self) -> Outcome:
         """Executes the protocol; never raises, whatever the run's code does."""
         try:
             if self._older:
                 outcome = self._recover()
                 if outcome is not None:
-                    return self._told(outcome)
-            return self._told(Done(self._attempt_until_in(), self._attempts))
+                    return self._describe_outcome(outcome)
+            return self._describe_outcome(CommittedRun(self._attempt_until_committed(), self._attempts))
         except _SupersededError:
-            return Superseded()
+            return SupersededRun()
         except HistoryGoneError as error:
-            return Failed("error", error, fenced=False, attempts=self._attempts)
+            return FailedRun("error", error, fenced=False, attempts=self._attempts)
         except BaseException as error:  # noqa: BLE001  the run boundary: `sys.exit` in a run's code is a failure, too
-            return self._told(self._fail(error))
+            return self._describe_outcome(self._fail_run(error))
 
-    def _told(self, outcome: Outcome) -> Outcome:
+    def _describe_outcome(self, outcome: Outcome) -> Outcome:
         """With what came out: what of it as it was, and of a run of all which segments.
 
         What cannot be read of these yet, the next claim reads.
         """
-        if not isinstance(outcome, Done):
+        if not isinstance(outcome, CommittedRun):
             return outcome
-        run = outcome.committed.run
+        run = outcome.first_commit.run
         orders = [self._order, *(self._reorder(link) for link in self._older if link.entry.run == run)]
-        order = next(each for each in orders if each.run == run).with_found(outcome.committed.found)
-        outcome = self._compared(outcome, order)
-        if not order.finds_segments and not order.found:
+        order = next(each for each in orders if each.run == run).with_discovered_partitions(
+            outcome.first_commit.discovered_partitions
+        )
+        outcome = self._with_unchanged(outcome, order)
+        if not order.discovers_segments and not order.discovered_partitions:
             return outcome
         try:
-            return replace(outcome, keys=self._segments(order, outcome))
+            return replace(outcome, keys=self._discovered_segments(order, outcome))
         except BaseException as error:  # noqa: BLE001  as in `run`
-            return Failed("error", error, fenced=False, attempts=self._attempts)
+            return FailedRun("error", error, fenced=False, attempts=self._attempts)
 
-    def _segments(self, order: RunOrder, done: Done) -> Mapping[str, Sequence[str]]:
+    def _discovered_segments(self, order: RunOrder, done: CommittedRun) -> Mapping[str, Sequence[str]]:
         """Column to the segments that are in any of the outlets: what one has not, another may have.
 
         Of those that nobody knew.
         """
         found: dict[str, set[str]] = {}
-        order = order if order.finds_segments else order.publishing(order.found)
-        for target, own, each in zip(self._targets, order.written, done.commits, strict=True):
-            for column, keys in target.segments(own, each).items():
+        order = order if order.discovers_segments else order.restrict_to(order.discovered_partitions)
+        for target, own, each in zip(self._targets, order.table_orders, done.commits, strict=True):
+            for column, keys in target.read_segments(own, each).items():
                 found.setdefault(column, set()).update(keys)
         return {column: sorted(keys) for column, keys in found.items()}
 
-    def _compared(self, done: Done, order: RunOrder) -> Done:
+    def _with_unchanged(self, done: CommittedRun, order: RunOrder) -> CommittedRun:
         """With what of the run came out as it was; where that cannot be told, all of it is news."""
         with suppress(Exception):
-            found = zip(self._targets, order.written, done.commits, strict=True)
-            return replace(done, commits=tuple(target.compared(own, each) for target, own, each in found))
+            found = zip(self._targets, order.table_orders, done.commits, strict=True)
+            return replace(done, commits=tuple(target.detect_unchanged(own, each) for target, own, each in found))
         return done
 
     # ------------------------------------------------------------------ steps 2 and 3
@@ -267,39 +274,43 @@ class Execution:
         self._fence(2 * self._order.token)
         runs = [link.entry.run for link in self._older]
         try:
-            committed = self._look(runs)
+            committed = self._find_commits(runs)
         except HistoryGoneError as error:
-            return self._asking(error)
-        self._tidy(runs)
+            return self._ask_person(error)
+        self._remove_staged(runs)
         if committed is not None:
-            return Done(committed, 0)
+            return CommittedRun(committed, 0)
         begun = next((each for each in self._found if each is not None), None)
         if begun is not None:
             self._completes = next(link for link in self._older if link.entry.run == begun.run)
-            self._work = replace(self._reorder(self._completes), token=self._order.token).with_found(begun.found)
-            if self._work.gone:
-                gone = listing(self._work.gone, last="and")
+            self._work = replace(self._reorder(self._completes), token=self._order.token).with_discovered_partitions(
+                begun.discovered_partitions
+            )
+            if self._work.changed_file_inlets:
+                gone = listing(self._work.changed_file_inlets, last="and")
                 raise RunError(f"the files of {gone} are not those that {begun.run} read")
             return None
         self._settled = True
         if not self._order.blocks:
             lost = RunError(f"{', '.join(link.entry.run for link in self._older)} never ended and left nothing")
-            return Failed("lost", lost, fenced=True, attempts=0)
+            return FailedRun("lost", lost, fenced=True, attempts=0)
         return None
 
-    def _asking(self, error: HistoryGoneError) -> Failed:
+    def _ask_person(self, error: HistoryGoneError) -> FailedRun:
         """The end of a run that cannot look for older ones: all are fenced, so that a person can tell for good."""
         open_runs = tuple(link.entry.run for link in self._older if link.asks is None)
-        runs = (error.found.run,) if error.found is not None else open_runs
-        reached = error.found.measures.get("watermarks", {}) if error.found is not None else {}
-        error.hint = advice(self._order.asset.name, self._order.asset.partitioning, self._question(runs))
-        return Failed("error", error, fenced=False, attempts=0, asks=runs, watermarks=reached)
+        runs = (error.restored_commit.run,) if error.restored_commit is not None else open_runs
+        reached = error.restored_commit.measures.get("watermarks", {}) if error.restored_commit is not None else {}
+        error.hint = question_hint(
+            self._order.asset.name, self._order.asset.partitioning, self._recovery_question(runs)
+        )
+        return FailedRun("error", error, fenced=False, attempts=0, asks=runs, watermarks=reached)
 
-    def _question(self, runs: tuple[str, ...]) -> Question:
+    def _recovery_question(self, runs: tuple[str, ...]) -> RecoveryQuestion:
         claimed = PartitionSet.union(link.entry.blocks for link in self._older if link.asks is None)
-        return Question(runs, asked_of(self._order.asset.partitioning, claimed))
+        return RecoveryQuestion(runs, asked_partitions(self._order.asset.partitioning, claimed))
 
-    def _incomplete(self, failed: Failed) -> Failed:
+    def _explain_incomplete(self, failed: FailedRun) -> FailedRun:
         """A run that could not complete an older one, which may be for good: what that one read may be gone.
 
         All are fenced, so that a person can tell, too, to have done with it; or the next run tries it again.
@@ -308,17 +319,19 @@ class Execution:
         if self._completes is None or lost or failed.cause == "cancelled":
             return failed
         run, asset = self._completes.entry.run, self._order.asset
-        has = [each.asset.name for each, found in zip(self._order.written, self._found, strict=True) if found]
+        has = [each.asset.name for each, found in zip(self._order.table_orders, self._found, strict=True) if found]
         there = f"{asset.name}: {run} is in {listing(has, last='and')} alone, and is completed with what it read"
-        hint = completing(asset.name, asset.partitioning, self._question((run,)), appends=_only_adds(asset))
-        error = RunError(f"{there}: {_why(failed.error)}", hint=hint)
+        hint = completion_hint(
+            asset.name, asset.partitioning, self._recovery_question((run,)), appends=_only_adds(asset)
+        )
+        error = RunError(f"{there}: {_describe_cause(failed.error)}", hint=hint)
         error.__cause__ = failed.error
         found = next(each for each in self._found if each is not None)
         return replace(failed, error=error, asks=(run,), watermarks=found.measures.get("watermarks", {}))
 
     def _fence(self, version: int) -> None:
         """Keeps every lower version out of every outlet."""
-        marker = self._stamp(self._order, version, "fence")
+        marker = self._make_marker(self._order, version, "fence")
         for target in self._targets:
             fenced = False
             while not fenced:
@@ -343,15 +356,15 @@ class Execution:
             pass
         return False
 
-    def _look(self, runs: Sequence[str]) -> tuple[Committed, ...] | None:
+    def _find_commits(self, runs: Sequence[str]) -> tuple[DataCommit, ...] | None:
         """What is in the outlets of the one of these runs that is in any; None where it is not in all of them."""
         first = self._older[0].token if self._older else self._order.token
-        seen = [target.committed(runs, above=2 * first) for target in self._targets]
+        seen = [target.find_commits(runs, above=2 * first) for target in self._targets]
         self._found = tuple(commits[-1] if commits else None for commits in seen)
         committed = tuple(each for each in self._found if each is not None)
         return committed if len(committed) == len(self._targets) else None
 
-    def _tidy(self, runs: Sequence[str]) -> None:
+    def _remove_staged(self, runs: Sequence[str]) -> None:
         """Removes what these runs staged in vain; what cannot be removed disturbs nobody."""
         for target, found in zip(self._targets, self._found, strict=True):
             with suppress(Exception):
@@ -359,7 +372,7 @@ class Execution:
 
     # ------------------------------------------------------------------ step 4
 
-    def _attempt_until_in(self) -> tuple[Committed, ...]:
+    def _attempt_until_committed(self) -> tuple[DataCommit, ...]:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
         asset = self._order.asset
@@ -380,26 +393,26 @@ class Execution:
         kind = type(error)  # `isinstance` would ask the error for its class, and that may raise
         if self._cancelled or self._superseded or issubclass(kind, _SupersededError | HistoryGoneError | RunSkipped):
             return False
-        if divisions(self._order, error):
+        if division_budget(self._order, error):
             return False  # its blocks are tried in parts
         if issubclass(kind, SparkAssetsError) and isinstance(error, SparkAssetsError):
             return error.retryable
         return issubclass(kind, Exception)
 
-    def _attempt(self) -> tuple[Committed, ...]:
+    def _attempt(self) -> tuple[DataCommit, ...]:
         self._check_superseded()
         if self._cancelled:
             raise _CancelledError(INTERRUPTED)
         self._attempts += 1
         error = self._compute_and_write(self._attempts)
-        committed = self._look([self._work.run]) if self._begun else None
+        committed = self._find_commits([self._work.run]) if self._begun else None
         if committed is not None:
             if self._attempts > 1:
-                self._tidy([self._work.run])
+                self._remove_staged([self._work.run])
             return committed
         if isinstance(error, NewSegmentsError) and self._extensions < MOST_EXTENSIONS:
             self._extensions += 1
-            self._work = self._work.finding(error.keys)
+            self._work = self._work.with_new_segments(error.keys)
             return self._attempt()  # with their rows, which is no retry
         raise error or RunError(
             f"{self._order.asset.name}: the write returned, but its commit is not in the table's history",
@@ -448,17 +461,17 @@ class Execution:
             self._engine.cancel(self._work.run)
             ended.wait(min(left, AGAIN_SECONDS))
 
-    def _write(self, computation: Computation, attempt: int, given_up: threading.Event) -> None:
+    def _write(self, computation: RunComputation, attempt: int, given_up: threading.Event) -> None:
         """One commit in every outlet that has none; nothing is begun in the next before it is in this one.
 
         What of a commit can fail for its rows is done for all outlets before the first.
         """
-        marker = self._stamp(self._work, 2 * self._order.token + 1, "data", computation, attempt)
+        marker = self._make_marker(self._work, 2 * self._order.token + 1, "data", computation, attempt)
         missing = [target for target, found in zip(self._targets, self._found, strict=True) if found is None]
-        if len(self._targets) > 1 or self._work.is_judged:
+        if len(self._targets) > 1 or self._work.has_rules:
             marker = self._prepare(computation, marker)
         for written, target in enumerate(missing):
-            if written and not missing[written - 1].committed([self._work.run]):
+            if written and not missing[written - 1].find_commits([self._work.run]):
                 return
             with self._gate:
                 if given_up.is_set():
@@ -471,7 +484,7 @@ class Execution:
                 self._begun = begun or not error.wrote_nothing
                 raise
 
-    def _prepare(self, computation: Computation, marker: CommitMarker) -> CommitMarker:
+    def _prepare(self, computation: RunComputation, marker: CommitMarker) -> CommitMarker:
         """Does what comes before the first commit; returns the marker with what is withheld, if the run is judged.
 
         A block that one outlet withholds is withheld in all; what the run has in an outlet already tells it for all.
@@ -479,62 +492,62 @@ class Execution:
         self._prepared = True
         decided = next((each.judgement for each in self._found if each is not None), None)
         if decided is not None:
-            marker = marker.judged(decided, self._work)
+            marker = marker.with_judgement(decided, self._work)
         found = []
-        for order, target, done in zip(self._order.written, self._targets, self._found, strict=True):
+        for order, target, done in zip(self._order.table_orders, self._targets, self._found, strict=True):
             judged = target.prepare(computation, marker=marker) if done is None else None
             if judged is not None:
-                found.append(judged.of_outlet(order.asset.name) if self._order.outlets else judged)
+                found.append(judged.with_outlet(order.asset.name) if self._order.outlets else judged)
         if decided is not None or not found:
             return marker
-        decided = reduce(Judgement.and_, found)
-        if decided.withheld and self._work.is_one:
-            decided = decided.withholding(self._work.blocks)
-        return marker.judged(decided, self._work)
+        decided = reduce(RunJudgement.merge, found)
+        if decided.withheld and self._work.is_atomic:
+            decided = decided.with_withheld(self._work.blocks)
+        return marker.with_judgement(decided, self._work)
 
     # ------------------------------------------------------------------ step 6
 
-    def _fail(self, error: BaseException) -> Outcome:
+    def _fail_run(self, error: BaseException) -> Outcome:
         if self._superseded:
-            return self._left()
-        cause = self._cause(error)
+            return self._leave_to_newer()
+        cause = self._failure_cause(error)
         failed = partial(
-            Failed,
+            FailedRun,
             cause,
             error,
             attempts=self._attempts,
-            divisions=divisions(self._order, error) if cause == "error" else None,
+            divisions=division_budget(self._order, error) if cause == "error" else None,
             bad=bad_blocks(self._order, error) if cause == "error" else NOTHING,
         )
         if not self._begun:
             if self._prepared:
-                self._tidy([self._work.run])
-            return self._skipped(error) or self._incomplete(failed(fenced=self._settled))
+                self._remove_staged([self._work.run])
+            return self._skip_outcome(error) or self._explain_incomplete(failed(fenced=self._settled))
         try:
             self._fence(2 * self._order.token + 1)
-            committed = self._look([self._work.run])
-            self._tidy([self._work.run])
+            committed = self._find_commits([self._work.run])
+            self._remove_staged([self._work.run])
         except _SupersededError:
-            return self._left()
+            return self._leave_to_newer()
         except BaseException:  # noqa: BLE001  a target is out of reach: the next claim has to fence
             return failed(fenced=False)
         if committed is not None:
-            return Done(committed, self._attempts)
+            return CommittedRun(committed, self._attempts)
         outcome = failed(fenced=not any(self._found))
-        return (self._skipped(error) or outcome) if outcome.fenced else self._incomplete(outcome)
+        return (self._skip_outcome(error) or outcome) if outcome.fenced else self._explain_incomplete(outcome)
 
-    def _skipped(self, error: BaseException) -> Skipped | None:
+    def _skip_outcome(self, error: BaseException) -> SkippedRun | None:
         """The end of a run that is skipped; None where it is not, or an older run of its chain is to be settled."""
         if not isinstance(error, RunSkipped) or self._cancelled or not self._settled or self._completes is not None:
             return None
-        return Skipped(" ".join(str(error.args[0]).split()), self._attempts)
+        return SkippedRun(" ".join(str(error.args[0]).split()), self._attempts)
 
-    def _cause(self, error: BaseException) -> FailureCause:
+    def _failure_cause(self, error: BaseException) -> FailureCause:
         if self._cancelled:
             return "cancelled"
         return "timeout" if issubclass(type(error), _TimedOutError) else "error"
 
-    def _left(self) -> Superseded:
+    def _leave_to_newer(self) -> SupersededRun:
         """Removes what was staged since the newer claim removed the rest: where its fence is in, nothing is to come.
 
         Where it is not yet, that claim removes all.
@@ -543,20 +556,20 @@ class Execution:
             with suppress(Exception):
                 newest = [target.transaction_version() or 0 for target in self._targets]
                 if min(newest) > 2 * self._order.token + 1:
-                    self._look([self._work.run])
-                    self._tidy([self._work.run])
-        return Superseded()
+                    self._find_commits([self._work.run])
+                    self._remove_staged([self._work.run])
+        return SupersededRun()
 
     def _check_superseded(self) -> None:
         if self._superseded:
             raise _SupersededError
 
-    def _stamp(
+    def _make_marker(
         self,
         order: RunOrder,
         version: int,
         kind: CommitKind,
-        computation: Computation | None = None,
+        computation: RunComputation | None = None,
         attempt: int = 0,
     ) -> CommitMarker:
         blocks = tuple(order.asset.partitioning.labels(order.blocks))

@@ -21,7 +21,7 @@ Alive = Callable[[Sequence[Process]], bool]
 
 
 @frozen
-class Sighting:
+class ClaimSighting:
     """When this driver last saw a claim move.
 
     Attributes:
@@ -35,7 +35,7 @@ class Sighting:
     moved: bool = False
 
 
-class Invocations:
+class ActiveInvocations:
     """The drivers of this process that are at work, by their invocations; safe for threads."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Invocations:
         return invocation in self._under_way
 
     @contextmanager
-    def under_way(self, invocation: str) -> Iterator[None]:
+    def register(self, invocation: str) -> Iterator[None]:
         """While entered, that driver is at work."""
         self._under_way.add(invocation)
         try:
@@ -54,7 +54,7 @@ class Invocations:
             self._under_way.discard(invocation)
 
 
-class Leases:
+class LeaseMonitor:
     """What this driver has seen of other drivers' claims.
 
     Attributes:
@@ -64,29 +64,29 @@ class Leases:
     """
 
     def __init__(
-        self, *, host: str, process: Process, alive: Alive, clock: Clock, invocations: Invocations | None = None
+        self, *, host: str, process: Process, alive: Alive, clock: Clock, invocations: ActiveInvocations | None = None
     ) -> None:
         self.host = host
         self.process = process
-        self.invocations = Invocations() if invocations is None else invocations
+        self.invocations = ActiveInvocations() if invocations is None else invocations
         self._alive = alive
         self._clock = clock
-        self._seen: dict[int, Sighting] = {}
+        self._seen: dict[int, ClaimSighting] = {}
 
-    def over(self, state: State, *, mine: frozenset[int]) -> frozenset[int]:
+    def expired_claims(self, state: State, *, mine: frozenset[int]) -> frozenset[int]:
         """Fence tokens of open claims whose driver is gone; ``mine`` are this driver's own."""
-        return frozenset(claim.token for claim in _foreign(state, mine) if self._is_over(claim))
+        return frozenset(claim.token for claim in _foreign_claims(state, mine) if self._is_expired(claim))
 
-    def patience(self, state: State, *, mine: frozenset[int]) -> float | None:
+    def seconds_until_expiry(self, state: State, *, mine: frozenset[int]) -> float | None:
         """Seconds until the first claim of another host may be over; None when none is in doubt."""
         waits = [
             claim.entry.lease_seconds - (self._clock.monotonic() - seen.since)
-            for claim in _foreign(state, mine)
+            for claim in _foreign_claims(state, mine)
             if (seen := self._seen.get(claim.token)) is not None and not seen.moved
         ]
         return max(0.0, min(waits)) if waits else None
 
-    def _is_over(self, claim: ClaimState) -> bool:
+    def _is_expired(self, claim: ClaimState) -> bool:
         if self.host and claim.entry.host == self.host:
             if self.process in claim.entry.processes[:1]:
                 return claim.entry.invocation not in self.invocations
@@ -95,12 +95,12 @@ class Leases:
         now = self._clock.monotonic()
         seen = self._seen.get(claim.token)
         if seen is None or seen.renewed != claim.renewed:
-            self._seen[claim.token] = Sighting(claim.renewed, now, moved=seen is not None)
+            self._seen[claim.token] = ClaimSighting(claim.renewed, now, moved=seen is not None)
             return False
         return now - seen.since > claim.entry.lease_seconds
 
 
-def _foreign(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
+def _foreign_claims(state: State, mine: frozenset[int]) -> Iterator[ClaimState]:
     for asset in state.assets.values():
         for chain in asset.chains.values() if asset.chain else ():
             if chain[-1].status == "open" and chain[-1].token not in mine:

@@ -8,9 +8,9 @@ from datetime import datetime
 from types import MappingProxyType
 
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
-from sparkassets.core.journal.entries import Entry, Numbered
-from sparkassets.core.journal.redacting import redacted_entry
-from sparkassets.core.journal.retention import Retention, expendable, outdated
+from sparkassets.core.journal.entries import Entry, NumberedEntry
+from sparkassets.core.journal.redaction import redact_entry
+from sparkassets.core.journal.retention import RetentionPolicy, find_outdated, last_expendable_seq
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import Clock, JournalStore
@@ -19,17 +19,17 @@ SNAPSHOT_EVERY = 200
 """Entries in the tail from which a new snapshot is written: a cold start folds no more than about this many."""
 ROWS_PER_ENTRY = 20
 """When a driver ends, an entry of the tail is worth this many rows of a snapshot: small projects end with a new one."""
-CARE_EVERY = 32
+MAINTAIN_EVERY = 32
 """Commits after which the store is asked to care for its files; when nothing is due that is a look at its logs."""
 
-PART = 10_000
+ENTRIES_PER_READ = 10_000
 """Entries that are read at once where many are."""
 
-Tell = Callable[[Sequence[Numbered], State, State], None]
+CommitListener = Callable[[Sequence[NumberedEntry], State, State], None]
 """Is told of a commit after it stands: its entries, the state before and the state after."""
 
 
-class Ledger:
+class JournalLedger:
     """A driver's view of the journal; used by one thread.
 
     Args:
@@ -48,8 +48,8 @@ class Ledger:
         project: str,
         driver: str,
         clock: Clock,
-        tell: Tell | None = None,
-        retention: Retention | None = None,
+        tell: CommitListener | None = None,
+        retention: RetentionPolicy | None = None,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
@@ -65,11 +65,11 @@ class Ledger:
 
     def open(self) -> State:
         """Reads the snapshot and the tail; the journal must exist."""
-        image = self._store.read(project=self._project)
+        image = self._store.read_image(project=self._project)
         self._snapshot_seq = image.snapshot_seq
         self._cared_for = image.commit
         state = decode(image.snapshot, journal_id=image.journal_id)
-        self.state = _folded(state, [from_row(row) for row in image.tail], commit=image.commit)
+        self.state = _fold_entries(state, [from_row(row) for row in image.tail], commit=image.commit)
         return self.state
 
     def refresh(self) -> State:
@@ -78,17 +78,17 @@ class Ledger:
         if rows and rows[0].seq != self.state.seq + 1:
             return self.open()  # this process slept for longer than entries are kept
         if rows or commit != self.state.commit:
-            self.state = _folded(self.state, [from_row(row) for row in rows], commit=commit)
+            self.state = _fold_entries(self.state, [from_row(row) for row in rows], commit=commit)
         return self.state
 
-    def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[Numbered]:
+    def commit(self, decide: Callable[[State], Sequence[Entry]]) -> Sequence[NumberedEntry]:
         """Appends what ``decide`` makes of the state, in one commit; decides again when another driver was first.
 
         ``decide`` must be a function of the state alone: each entry is then valid against exactly the state before
         it, for any number of drivers. Returns the entries with their numbers, empty when it decided on nothing.
         """
         while True:
-            entries = self._numbered([redacted_entry(each, self._variables) for each in decide(self.state)])
+            entries = self._number_entries([redact_entry(each, self._variables) for each in decide(self.state)])
             if not entries:
                 return ()
             try:
@@ -96,29 +96,29 @@ class Ledger:
             except JournalConflictError:
                 self.refresh()
                 continue
-            before, self.state = self.state, _folded(self.state, entries, commit=self.state.commit + 1)
+            before, self.state = self.state, _fold_entries(self.state, entries, commit=self.state.commit + 1)
             if self._tell is not None:
                 self._tell(entries, before, self.state)
             return entries
 
     def assume(self, entries: Sequence[Entry]) -> State:
         """The state as it would be after ``entries``, which are not recorded."""
-        return _folded(self.state, self._numbered(entries), commit=self.state.commit)
+        return _fold_entries(self.state, self._number_entries(entries), commit=self.state.commit)
 
-    def knows(self, run: str, token: int) -> bool:
+    def knows_run(self, run: str, token: int) -> bool:
         """Whether the journal, as it is by now, has the claim of a run, or may have let go of it.
 
         Args:
             run: Its name.
             token: The number of the claim that its commit carries.
         """
-        return token < self._store.begins() or bool(self._store.history(kinds=["claim"], run=run))
+        return token < self._store.oldest_seq() or bool(self._store.read_history(kinds=["claim"], run=run))
 
-    def newest(self, kind: str, *, asset: str, most: int) -> list[Numbered]:
+    def newest_entries(self, kind: str, *, asset: str, most: int) -> list[NumberedEntry]:
         """The newest entries of a kind that the whole journal has of an asset, at most so many; ascending."""
-        return [from_row(row) for row in self._store.history(kinds=[kind], asset=asset, last=most)]
+        return [from_row(row) for row in self._store.read_history(kinds=[kind], asset=asset, last=most)]
 
-    def tidy(self, *, ending: bool = False) -> None:
+    def maintain(self, *, ending: bool = False) -> None:
         """Writes a snapshot when the tail has grown enough to be worth it, and lets the store care for its files.
 
         What fails of that while a driver is at work is tried again later: nothing of it is needed now.
@@ -127,19 +127,19 @@ class Ledger:
             StateError: It fails, and the driver is ``ending``.
         """
         try:
-            self._tidy(ending=ending)
+            self._maintain(ending=ending)
         except StateError:
             if ending:
                 raise
 
-    def _tidy(self, *, ending: bool) -> None:
+    def _maintain(self, *, ending: bool) -> None:
         tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)
         if tail >= SNAPSHOT_EVERY or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
-        if self.state.commit // CARE_EVERY > self._cared_for // CARE_EVERY:
+        if self.state.commit // MAINTAIN_EVERY > self._cared_for // MAINTAIN_EVERY:
             self._store.maintain()
-            self._let_go_when_due()
+            self._expire_when_due()
         self._cared_for = self.state.commit
 
     def compact(self) -> int:
@@ -147,57 +147,59 @@ class Ledger:
         if self.state.seq > self._snapshot_seq:
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
-        gone = self.let_go()
+        gone = self.expire_entries()
         self._store.maintain(fully=True)
         return gone
 
-    def let_go(self) -> int:
+    def expire_entries(self) -> int:
         """Lets go of the entries that are older than they are kept; returns how many went.
 
         What they came to is folded into the base first, so that base and entries together always tell all.
         """
         if self._retention is None:
             return 0
-        before = self._retention.since(self._clock.now())
-        begins, (rows, seq) = self._store.begins(), self._store.base()
+        before = self._retention.cutoff(self._clock.now())
+        begins, (rows, seq) = self._store.oldest_seq(), self._store.read_base()
         if seq + 1 < begins:
             return 0  # the base is gone, which `state verify` tells; without it nothing can be folded further
         known = replace(decode(rows, journal_id=self.state.journal_id), seq=seq)
-        for part in entries_of(self._store, after=seq, up_to=expendable(self.state)):
-            old = outdated(part, before)
-            known = _folded(known, old, commit=self.state.commit)
+        for part in read_entries(self._store, after=seq, up_to=last_expendable_seq(self.state)):
+            old = find_outdated(part, before)
+            known = _fold_entries(known, old, commit=self.state.commit)
             if len(old) < len(part):
                 break
         if known.seq >= begins:
             self._store.expire(encode(known) if known.seq > seq else rows, seq=known.seq)
         return max(0, known.seq + 1 - begins)
 
-    def _let_go_when_due(self) -> None:
+    def _expire_when_due(self) -> None:
         if self._retention is None:
             return
-        oldest = oldest_kept(self._store)
+        oldest = find_oldest_entry(self._store)
         if oldest is not None and self._retention.is_due(oldest[1], self._clock.now()):
-            self.let_go()
+            self.expire_entries()
 
-    def _numbered(self, entries: Sequence[Entry]) -> list[Numbered]:
+    def _number_entries(self, entries: Sequence[Entry]) -> list[NumberedEntry]:
         now, first = self._clock.now(), self.state.seq + 1
-        return [Numbered(entry, seq, now, self._driver) for seq, entry in enumerate(entries, start=first)]
+        return [NumberedEntry(entry, seq, now, self._driver) for seq, entry in enumerate(entries, start=first)]
 
 
-def entries_of(store: JournalStore, *, after: int, up_to: int) -> Iterator[list[Numbered]]:
+def read_entries(store: JournalStore, *, after: int, up_to: int) -> Iterator[list[NumberedEntry]]:
     """The entries between two numbers, ascending, without the first and in parts."""
-    for first in range(after, up_to, PART):
-        yield [from_row(row) for row in store.history(after_seq=first, up_to_seq=min(first + PART, up_to))]
+    for first in range(after, up_to, ENTRIES_PER_READ):
+        yield [
+            from_row(row) for row in store.read_history(after_seq=first, up_to_seq=min(first + ENTRIES_PER_READ, up_to))
+        ]
 
 
-def oldest_kept(store: JournalStore) -> tuple[int, datetime] | None:
+def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
     """The number of the oldest entry that is kept, and when it was made; None in an empty journal."""
-    begins = store.begins()
-    rows = store.history(after_seq=begins - 1, up_to_seq=begins)
+    begins = store.oldest_seq()
+    rows = store.read_history(after_seq=begins - 1, up_to_seq=begins)
     return (begins, rows[0].at) if rows else None
 
 
-def _folded(state: State, entries: Sequence[Numbered], *, commit: int) -> State:
+def _fold_entries(state: State, entries: Sequence[NumberedEntry], *, commit: int) -> State:
     if not entries:
         return state if commit == state.commit else replace(state, commit=commit)
     from sparkassets.core.journal.fold import fold  # most starts find nothing that is not in the snapshot

@@ -25,14 +25,14 @@ def _readers(order: RunOrder, upstream: AssetSpec, path: str) -> PartitionSet:
     if inlet is None or inlet.mapping is None or inlet.view is not None:
         return NOTHING
     needed = Dependency(inlet.mapping, order.asset.partitioning, upstream.partitioning, inlet.matches)
-    return needed.down(_parts_of(upstream, path))
+    return needed.affected_partitions(_parts_of(upstream, path))
 
 
 def _parts_of(source: AssetSpec, path: str) -> PartitionSet:
     """The partition that a file is in, by its path; nothing where that does not tell it, or the file is another's."""
     if source.source is None or source.storage is None or source.in_paths is not None:
         return NOTHING
-    layout = source.layout
+    layout = source.path_partitioning
     pattern = PathPattern.parse(source.storage.path, layout.segment_columns)
     root = _bare(pattern.root).rstrip("/") + "/"
     for each in (_bare(path), _bare(unquote(path))):
@@ -40,9 +40,9 @@ def _parts_of(source: AssetSpec, path: str) -> PartitionSet:
         if pattern.fields and each.startswith(root):
             text = pattern.match(relative)
         if text is not None:
-            segment, time = pattern.segment(relative), pattern.time(text, layout)
+            segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, layout)
             if segment is not None and time is not None:
-                return PartitionSet.of_slots([(segment, time)])
+                return PartitionSet.from_slots([(segment, time)])
     return NOTHING
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult, Summary
-from sparkassets.errors import SparkAssetsError, said
+from sparkassets.errors import SparkAssetsError, describe_error
 from sparkassets.frozen import frozen
 
 MOST_TOLD = 3
@@ -17,7 +17,7 @@ MOST_TOLD = 3
 
 
 @frozen
-class Explained:
+class FailureExplanation:
     """What a run failed of, for people.
 
     Attributes:
@@ -64,7 +64,7 @@ class Progress(Protocol):
         """A run ended."""
 
 
-class Silent:
+class SilentProgress:
     """Tells nobody."""
 
     def planned(self, plan: Plan) -> None:
@@ -80,7 +80,7 @@ class Silent:
         """Ignored."""
 
 
-class Unbroken:
+class GuardedProgress:
     """Tells a progress as long as it does not raise: who watches may go, the work goes on."""
 
     def __init__(self, progress: Progress) -> None:
@@ -88,29 +88,31 @@ class Unbroken:
 
     def planned(self, plan: Plan) -> None:
         """A plan with something to run was made."""
-        with self._telling():
+        with self._guard():
             self._progress.planned(plan)
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""
-        with self._telling():
+        with self._guard():
             self._progress.starting(what)
 
     def started(self, run: PlannedRun, run_id: str) -> None:
         """A run began."""
-        with self._telling():
+        with self._guard():
             self._progress.started(run, run_id)
 
     def finished(self, result: RunResult) -> None:
         """A run ended."""
-        with self._telling():
+        with self._guard():
             self._progress.finished(result)
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _guard(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001  whatever it is, it is not the runs' fault
-            self._progress = Silent()
+            self._progress = SilentProgress()
             with contextlib.suppress(Warning):
-                warnings.warn(f"the progress raised {said(error)}; it is told no more", RuntimeWarning, stacklevel=4)
+                warnings.warn(
+                    f"the progress raised {describe_error(error)}; it is told no more", RuntimeWarning, stacklevel=4
+                )

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.ports import SourceObserver, TextFiles
+from sparkassets.ports import SourceObserver, TextFileReader
 from sparkassets.sources.targets import DeltaTargets
 
-__all__ = ["DeltaTargets", "observer"]
+__all__ = ["DeltaTargets", "make_observer"]
 
 
-def observer(
-    asset: AssetSpec, *, texts: TextFiles, by_session: Callable[[SourceObserver], SourceObserver] = lambda plain: plain
+def make_observer(
+    asset: AssetSpec,
+    *,
+    texts: TextFileReader,
+    by_session: Callable[[SourceObserver], SourceObserver] = lambda plain: plain,
 ) -> SourceObserver | None:
     """Who looks at ``asset``; None for a source that only ``events add`` tells about, and for what asks no look.
 

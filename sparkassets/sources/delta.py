@@ -12,23 +12,23 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.journal.entries import Viewed
+from sparkassets.core.journal.entries import ViewChanges
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition
-from sparkassets.core.phrases import writable
+from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import PartitionColumns, columns_of
 from sparkassets.delta.errors import unreadable
-from sparkassets.delta.live import flat_adds
-from sparkassets.delta.log import Commit, DeltaLog
-from sparkassets.delta.parts import FileParts
-from sparkassets.delta.properties import FEED
+from sparkassets.delta.file_parts import FileParts
+from sparkassets.delta.live_files import flat_adds
+from sparkassets.delta.log import DeltaLog, LogCommit
+from sparkassets.delta.table_properties import FEED
 from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
-from sparkassets.sources.delta_changes import Changes, TableParts
-from sparkassets.sources.left_out import NAMED, LeftOut, left_out
-from sparkassets.sources.missing import missing_table
+from sparkassets.sources.delta_changes import PartitionChanges, TableParts
+from sparkassets.sources.ignored_values import NAMED, LeftOut, describe_ignored_values
+from sparkassets.sources.missing_places import missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -76,7 +76,7 @@ class DeltaObserver:
         del now
         if asset.storage is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        own = _Look(asset, asset.storage.path, table_id, version, cursor, coverage)
+        own = _TableInspection(asset, asset.storage.path, table_id, version, cursor, coverage)
         try:
             if asset.source is None:
                 return self._of_runs(own, viewed)
@@ -85,7 +85,7 @@ class DeltaObserver:
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
-    def _of_runs(self, own: _Look, viewed: Mapping[str, PartitionSet]) -> Observation | None:
+    def _of_runs(self, own: _TableInspection, viewed: Mapping[str, PartitionSet]) -> Observation | None:
         """What is new of the views of a table that runs write, up to the recorded version."""
         from deltalake.exceptions import DeltaError
 
@@ -98,7 +98,7 @@ class DeltaObserver:
             return Observation(own.asset.name, NOTHING, notes=(note,))
 
     def _with_views(
-        self, own: _Look, seen: Observation | None, viewed: Mapping[str, PartitionSet]
+        self, own: _TableInspection, seen: Observation | None, viewed: Mapping[str, PartitionSet]
     ) -> Observation | None:
         """What is new of the table with what is new of its views, at the same version.
 
@@ -110,7 +110,7 @@ class DeltaObserver:
             return seen
         known: Mapping[str, Any] = own.cursor.get(_VIEWS) or {}
         found = {
-            uri: _viewed(own, partitioning, known.get(uri), viewed[uri], version=version, moved=moved)
+            uri: _observe_view(own, partitioning, known.get(uri), viewed[uri], version=version, moved=moved)
             for uri, partitioning in own.asset.views.items()
         }
         cursors = {uri: cursor for uri, (_, cursor) in found.items()}
@@ -120,7 +120,7 @@ class DeltaObserver:
         merged = replace(
             base,
             views={
-                uri: Viewed(each.changed, each.removed)
+                uri: ViewChanges(each.changed, each.removed)
                 for uri, (each, _) in found.items()
                 if each is not None and (each.changed or each.removed)
             },
@@ -128,11 +128,11 @@ class DeltaObserver:
             notes=tuple(dict.fromkeys(note for each in (base, *told) for note in each.notes)),
             extra={**base.extra, "files_read": read} if read else base.extra,
         )
-        return merged if merged.is_news or merged.notes else None
+        return merged if merged.has_news or merged.notes else None
 
 
-def _viewed(
-    own: _Look,
+def _observe_view(
+    own: _TableInspection,
     partitioning: Partitioning,
     known: Mapping[str, Any] | None,
     coverage: PartitionSet,
@@ -143,10 +143,12 @@ def _viewed(
     """What is new of a view up to that version, and its cursor then."""
     cursor = known or {}
     asset = replace(own.asset, partitioning=partitioning, views={})
-    look = _Look(asset, own.path, cursor.get("table_id"), cursor.get("version"), cursor, coverage, until=version)
+    look = _TableInspection(
+        asset, own.path, cursor.get("table_id"), cursor.get("version"), cursor, coverage, until=version
+    )
     same = cursor.get("version") == version and cursor.get("table_id") == own.table_id
     if not moved and same and look.is_known():
-        return look.as_before(), cursor
+        return look.without_news(), cursor
     seen = look.observation()
     if seen is None or seen.version is None:
         return seen, cursor
@@ -157,7 +159,7 @@ def _viewed(
 
 
 @frozen
-class _Look:
+class _TableInspection:
     """One look at one table.
 
     Attributes:
@@ -175,78 +177,78 @@ class _Look:
     def observation(self) -> Observation | None:
         """What is new since the position."""
         if self.version is not None:
-            return self._since(self.version)
+            return self._observe_since(self.version)
         if not self._exists():
             note = missing_table(self.asset.name, self.path)
             return Observation(asset=self.asset.name, changed=NOTHING, notes=(note,))
-        return self._anew(self._open(), reason=None)
+        return self._observe_everything(self._open(), reason=None)
 
     # ------------------------------------------------------------------ ways of looking
 
-    def _since(self, seen: int) -> Observation | None:
+    def _observe_since(self, seen: int) -> Observation | None:
         """What came after version ``seen``, from the end of the log if that shows that the table is still the same."""
         log = self._log()
-        commits = [commit for commit in log.after(seen) if self.until is None or commit.version <= self.until]
+        commits = [commit for commit in log.read_after(seen) if self.until is None or commit.version <= self.until]
         unmoved = self.cursor.get("log") is not None and self.cursor["log"] == log.token(seen)
         same = self.is_known()
         if unmoved and same and (commits or log.checkpoint() <= seen):
-            return self._changes(commits, self._known_columns(), log, seen) if commits else self.as_before()
+            return self._changes(commits, self._known_columns(), log, seen) if commits else self.without_news()
         self._exists()  # or it has vanished
-        return self._compare(self._open(), log, seen)
+        return self._observe_opened(self._open(), log, seen)
 
-    def _compare(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
+    def _observe_opened(self, table: DeltaTable, log: DeltaLog, seen: int) -> Observation | None:
         """The same with the table opened, to tell by its id."""
         found = table.version()
         if _id(table) != self.table_id:
-            return self._anew(table, reason="another table stands there now")
+            return self._observe_everything(table, reason="another table stands there now")
         if found < seen:
-            return self._anew(table, reason=f"the table went back from version {seen} to {found}")
+            return self._observe_everything(table, reason=f"the table went back from version {seen} to {found}")
         if "columns" in self.cursor and not self._same_columns():
-            return self._anew(table, reason="the partition goes by another column now")
-        commits = [commit for commit in log.after(seen) if commit.version <= found]
+            return self._observe_everything(table, reason="the partition goes by another column now")
+        commits = [commit for commit in log.read_after(seen) if commit.version <= found]
         if len(commits) < found - seen:
-            return self._anew(table, reason=f"the log no longer holds every version after {seen}")
+            return self._observe_everything(table, reason=f"the log no longer holds every version after {seen}")
         return self._changes(commits, self._columns(table), log, seen)
 
-    def _anew(self, table: DeltaTable, *, reason: str | None) -> Observation:
+    def _observe_everything(self, table: DeltaTable, *, reason: str | None) -> Observation:
         """Everything that the table holds; without a ``reason`` at the first look, which misses nothing."""
         columns = self._columns(table)
         parts = self._parts(columns)
-        held = parts.held(table) if parts else NOTHING
+        held = parts.find_partitions(table) if parts else NOTHING
         extra: dict[str, Any] = {} if reason is None else {"reason": reason}
         extra["files"] = flat_adds(table).num_rows
-        left = _ordered(parts.told.ignored) if parts else {}
+        left = _sort_left_out(parts.file_parts.ignored_values) if parts else {}
         return Observation(
             asset=self.asset.name,
             changed=held,
-            removed=self._covered() - held if parts and reason is not None else NOTHING,
+            removed=self._listed_coverage() - held if parts and reason is not None else NOTHING,
             whole=reason is not None or parts is None,
             table_id=_id(table),
             version=table.version(),
             cursor=self._cursor(DeltaLog(self.path, near=table.version()), table.version(), columns, left),
-            extra=extra | _read_of(parts),
+            extra=extra | _describe_reads(parts),
             notes=self._notes(left),
         )
 
     def _changes(
-        self, commits: Sequence[Commit], columns: PartitionColumns, log: DeltaLog, seen: int
+        self, commits: Sequence[LogCommit], columns: PartitionColumns, log: DeltaLog, seen: int
     ) -> Observation | None:
         """What the commits after version ``seen`` did."""
         version = commits[-1].version if commits else seen
         known = columns
-        if any(commit.protocol for commit in commits):
+        if any(commit.changes_protocol for commit in commits):
             self._open(version)  # it may need by now what deltalake does not know
         for commit in commits:
             if commit.metadata is not None:
                 if commit.metadata["id"] != self.table_id:
-                    return self._anew(self._open(), reason="another table stands there now")
+                    return self._observe_everything(self._open(), reason="another table stands there now")
                 columns = self._columns_of(commit.metadata["schemaString"])
         if columns != known:
-            return self._anew(self._open(), reason="the partition's column is stored in another way now")
+            return self._observe_everything(self._open(), reason="the partition's column is stored in another way now")
         left = self._left_before()
         cursor = self._cursor(log, version, columns, left)
         if not commits and all(self.cursor.get(key) == value for key, value in cursor.items()):
-            return self.as_before()
+            return self.without_news()
         files = [file for commit in commits for file in commit.files]
         operations = dict.fromkeys(commit.operation for commit in commits if commit.operation)
         extra: dict[str, Any] = {
@@ -256,17 +258,17 @@ class _Look:
             "files_removed": sum(not file.added for file in files),
         }
         parts = self._parts(columns)
-        changes, added, removed = Changes(), NOTHING, NOTHING
+        changes, added, removed = PartitionChanges(), NOTHING, NOTHING
         if parts and files:
             grew = all(file.added for file in files)
-            covered = NOTHING if grew else self._covered()
-            changes = parts.between(commits, seen=seen, version=version, coverage=covered)
+            covered = NOTHING if grew else self._listed_coverage()
+            changes = parts.find_changes(commits, seen=seen, version=version, coverage=covered)
             left = self._left_out(parts, version, grew=grew)
         if parts and self.cursor.get("keys") != self._keys():
-            held, back = parts.held(self._open(version)), self._listed_again()
+            held, back = parts.find_partitions(self._open(version)), self._relisted_partitions()
             added, removed = (held - self.coverage) | (held & back), back - held
-            left = _ordered(parts.left_out(version))
-        told = _untold(changes, columns)
+            left = _sort_left_out(parts.ignored_values(version))
+        told = _describe_uncertainty(changes, columns)
         return Observation(
             asset=self.asset.name,
             changed=changes.changed | added,
@@ -275,33 +277,33 @@ class _Look:
             table_id=self.table_id,
             version=version,
             cursor=self._cursor(log, version, columns, left),
-            extra=extra | told | _read_of(parts),
+            extra=extra | told | _describe_reads(parts),
             notes=(*self._notes(left), *([told["reason"]] if "rewritten" in told else [])),
         )
 
     # ------------------------------------------------------------------ what is left out
 
-    def as_before(self) -> Observation | None:
+    def without_news(self) -> Observation | None:
         """Nothing new; what is left out is told again."""
         notes = self._notes(self._left_before())
         return Observation(asset=self.asset.name, changed=NOTHING, notes=notes) if notes else None
 
     def _left_out(self, parts: TableParts, version: int, *, grew: bool) -> LeftOut:
         """What of ``version`` is left out; the whole log is looked at only where some of that may have gone."""
-        now, before = parts.told.ignored, self._left_before()
+        now, before = parts.file_parts.ignored_values, self._left_before()
         known: Mapping[str, Iterable[str]] = {
             column: {*now.get(column, ()), *before.get(column, ())} for column in {*now, *before}
         }
         if known and not grew:
             with suppress(SourceError):  # a file is not there any more
-                known = parts.left_out(version)
-        return _ordered(known)
+                known = parts.ignored_values(version)
+        return _sort_left_out(known)
 
     def _left_before(self) -> LeftOut:
         return dict(self.cursor.get("unnamed") or {})
 
     def _notes(self, left: LeftOut) -> tuple[str, ...]:
-        return left_out(left, self.asset.partitioning)
+        return describe_ignored_values(left, self.asset.partitioning)
 
     # ------------------------------------------------------------------ reading
 
@@ -370,7 +372,7 @@ class _Look:
         partitioning = self.asset.partitioning
         if not partitioning.is_partitioned:
             return None
-        return TableParts(self.asset.name, self.path, FileParts.of(columns, partitioning), self._open)
+        return TableParts(self.asset.name, self.path, FileParts.from_columns(columns, partitioning), self._open)
 
     def _cursor(self, log: DeltaLog, version: int, columns: PartitionColumns, left: LeftOut) -> dict[str, Any]:
         kept = {column: list(values[:_KEPT]) for column, values in left.items()}
@@ -379,7 +381,7 @@ class _Look:
             "log": token,
             "columns": stored,
             "keys": self._keys(),
-            "unlisted": self._unlisted(),
+            "unlisted": self._unlisted_labels(),
             "unnamed": kept or None,
         }
 
@@ -388,22 +390,22 @@ class _Look:
         segments = self.asset.partitioning.segments
         return _digest(segments) if segments else None
 
-    def _unlisted(self) -> list[str] | None:
+    def _unlisted_labels(self) -> list[str] | None:
         """What was held before of segments that are not known now, as it is remembered."""
         if self.cursor.get("keys") == self._keys():
             return self.cursor.get("unlisted")
         partitioning = self.asset.partitioning
-        return partitioning.labels(self.coverage - partitioning.admits(self.coverage)) or None
+        return partitioning.labels(self.coverage - partitioning.admissible_partitions(self.coverage)) or None
 
-    def _listed_again(self) -> PartitionSet:
+    def _relisted_partitions(self) -> PartitionSet:
         """What was held before of segments that were not known at the last look and are known now."""
         partitioning = self.asset.partitioning
         unlisted = (partitioning.parse(label, recorded=True) for label in self.cursor.get("unlisted") or ())
-        return partitioning.admits(PartitionSet.union(unlisted) & self.coverage)
+        return partitioning.admissible_partitions(PartitionSet.union(unlisted) & self.coverage)
 
-    def _covered(self) -> PartitionSet:
+    def _listed_coverage(self) -> PartitionSet:
         """What was held before of the segments that are known now."""
-        return self.asset.partitioning.admits(self.coverage)
+        return self.asset.partitioning.admissible_partitions(self.coverage)
 
 
 def _id(table: DeltaTable) -> str:
@@ -416,18 +418,21 @@ def _digest(segments: Sequence[SegmentPartition]) -> str:
     return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
-def _ordered(left: Mapping[str, Iterable[str]]) -> LeftOut:
+def _sort_left_out(left: Mapping[str, Iterable[str]]) -> LeftOut:
     return {column: sorted(left[column]) for column in sorted(left)}
 
 
-def _untold(changes: Changes, columns: PartitionColumns) -> dict[str, Any]:
+def _describe_uncertainty(changes: PartitionChanges, columns: PartitionColumns) -> dict[str, Any]:
     """Why more partitions count as changed than did, and what would tell; nothing as a rule."""
-    exact = f"in a table partitioned by {columns.quoted}"
-    if changes.untold:
-        return {"reason": f"files are gone and do not tell what they held; they do {exact}", "untold": changes.untold}
-    if not changes.rewritten:
+    exact = f"in a table partitioned by {columns.quoted_names}"
+    if changes.unknown_files:
+        return {
+            "reason": f"files are gone and do not tell what they held; they do {exact}",
+            "untold": changes.unknown_files,
+        }
+    if not changes.rewritten_files:
         return {}
-    files = changes.rewritten
+    files = changes.rewritten_files
     which = "a file that was rewritten holds" if files == 1 else f"{files:,} files that were rewritten hold"
     reason = (
         f"{which} several partitions, all of which count as changed; those alone whose rows changed do {exact}, or one "
@@ -436,13 +441,13 @@ def _untold(changes: Changes, columns: PartitionColumns) -> dict[str, Any]:
     return {"reason": reason, "rewritten": files}
 
 
-def _read_of(parts: TableParts | None) -> dict[str, Any]:
+def _describe_reads(parts: TableParts | None) -> dict[str, Any]:
     """How many files were read, what could not be told, and which values name no partition."""
     if parts is None:
         return {}
-    read: dict[str, Any] = {"files_read": parts.read} if parts.read else {}
-    if parts.vague:
-        read["deletion_vectors"] = parts.vague
-    if ignored := sorted({value for values in parts.told.ignored.values() for value in values}):
-        read |= {"ignored": [writable(value) for value in ignored[:NAMED]], "ignored_count": len(ignored)}
+    read: dict[str, Any] = {"files_read": parts.files_read} if parts.files_read else {}
+    if parts.uncertainty_reason:
+        read["deletion_vectors"] = parts.uncertainty_reason
+    if ignored := sorted({value for values in parts.file_parts.ignored_values.values() for value in values}):
+        read |= {"ignored": [escape_unwritable(value) for value in ignored[:NAMED]], "ignored_count": len(ignored)}
     return read

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.phrases import writable
-from sparkassets.delta.live import flat_adds
-from sparkassets.delta.log import Commit, FileAction
-from sparkassets.delta.parts import Cell, FilePart, FileParts
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.delta.file_parts import Cell, FilePart, FileParts
+from sparkassets.delta.live_files import flat_adds
+from sparkassets.delta.log import FileAction, LogCommit
 from sparkassets.delta.rows import DataFiles, Rows
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
@@ -35,7 +35,7 @@ _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:/+")
 
 
 @frozen
-class Changes:
+class PartitionChanges:
     """What happened to the rows between two versions.
 
     Attributes:
@@ -47,8 +47,8 @@ class Changes:
 
     changed: PartitionSet = NOTHING
     removed: PartitionSet = NOTHING
-    untold: int = 0
-    rewritten: int = 0
+    unknown_files: int = 0
+    rewritten_files: int = 0
 
 
 @dataclass(slots=True)
@@ -66,62 +66,64 @@ class TableParts:
 
     source: str
     path: str
-    told: FileParts
-    opened: Callable[[int | None], DeltaTable]
-    read: int = 0
-    vague: str = ""
+    file_parts: FileParts
+    open_version: Callable[[int | None], DeltaTable]
+    files_read: int = 0
+    uncertainty_reason: str = ""
     _versions: dict[int, DeltaTable] = field(default_factory=dict)
 
-    def held(self, table: DeltaTable) -> PartitionSet:
+    def find_partitions(self, table: DeltaTable) -> PartitionSet:
         """Every partition that a row of the table lies in.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        rows = self._rows(self.told.of_live(flat_adds(table)), self._kept(table))
-        return PartitionSet.of_slots(cell for path in rows for cell in self._readable(path, rows[path]))
+        rows = self._rows(self.file_parts.read_live(flat_adds(table)), self._read_kept_rows(table))
+        return PartitionSet.from_slots(cell for path in rows for cell in self._readable(path, rows[path]))
 
-    def left_out(self, version: int) -> Mapping[str, set[str]]:
+    def ignored_values(self, version: int) -> Mapping[str, set[str]]:
         """By column the values in that version that name no partition.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        told = FileParts.of(self.told.columns, self.told.partitioning)
-        anew = TableParts(self.source, self.path, told, self.opened)
-        live = told.of_live(flat_adds(self._at(version)))
+        told = FileParts.from_columns(self.file_parts.columns, self.file_parts.partitioning)
+        anew = TableParts(self.source, self.path, told, self.open_version)
+        live = told.read_live(flat_adds(self._at(version)))
         open_ = {path: part for path, part in live.items() if not told.notes_all(part)}
-        rows = anew._rows(open_, self._kept(self._at(version)) if open_ else {})
+        rows = anew._rows(open_, self._read_kept_rows(self._at(version)) if open_ else {})
         for path, each in rows.items():
             anew._readable(path, each)
-        return told.ignored
+        return told.ignored_values
 
-    def lost(self, parts: PartitionSet, version: int) -> PartitionSet:
+    def find_lost(self, parts: PartitionSet, version: int) -> PartitionSet:
         """What of ``parts`` no row of that version lies in; reads files only as long as that is open.
 
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
         table = self._at(version)
-        kept = self._kept(table)
+        kept = self._read_kept_rows(table)
         open_: dict[str, FilePart] = {}
         found: list[Cell] = []
-        for path, part in self.told.of_live(flat_adds(table)).items():
-            known = _known(part, kept.get(path))
+        for path, part in self.file_parts.read_live(flat_adds(table)).items():
+            known = _known_rows(part, kept.get(path))
             if known is None:
                 open_[path] = part
             else:
                 found += known
-        left = parts - PartitionSet.of_slots(found)
+        left = parts - PartitionSet.from_slots(found)
         while left:
-            near = [path for path, part in open_.items() if self.told.within(part, left)]
+            near = [path for path, part in open_.items() if self.file_parts.within(part, left)]
             if not near:
                 break
             rows = self._rows({path: open_.pop(path) for path in near[:_AT_ONCE]}, kept)
-            left = left - PartitionSet.of_slots(cell for path in rows for cell in self._readable(path, rows[path]))
+            left = left - PartitionSet.from_slots(cell for path in rows for cell in self._readable(path, rows[path]))
         return left
 
-    def between(self, commits: Sequence[Commit], *, seen: int, version: int, coverage: PartitionSet) -> Changes:
+    def find_changes(
+        self, commits: Sequence[LogCommit], *, seen: int, version: int, coverage: PartitionSet
+    ) -> PartitionChanges:
         """What the commits after version ``seen``, up to ``version``, did in the end.
 
         What came and went meanwhile did nothing. ``coverage`` is what was held by ``seen``, for files that are gone
@@ -130,33 +132,35 @@ class TableParts:
         Raises:
             SourceError: A file does not tell, and cannot be read.
         """
-        gone, came, passed = _net(commits)
-        moved = any(commit.moved for commit in commits)
+        gone, came, passed = _net_files(commits)
+        moved = any(commit.moves_rows for commit in commits)
         before, after = self._of_gone(gone, commits, seen), self._of_came(came, version)
-        lost, maybe = _apart(before)
-        new, unread = _apart(after)
+        lost, maybe = _separate_unreadable(before)
+        new, unread = _separate_unreadable(after)
         if unread and not moved:
             self._readable(came[unread[0]].path, after[unread[0]])
-        were = PartitionSet.of_slots(cell for rows in lost.values() for cell in rows)
-        are = PartitionSet.of_slots(cell for rows in new.values() for cell in rows)
+        were = PartitionSet.from_slots(cell for rows in lost.values() for cell in rows)
+        are = PartitionSet.from_slots(cell for rows in new.values() for cell in rows)
         if unread:  # these were compacted and vacuumed since they came
-            are = are | self.held(self._at(version))
+            are = are | self.find_partitions(self._at(version))
         if maybe:
-            known, there = self._before(seen), coverage or self.held(self._at(version))
-            untold = [known.get(gone[key].path, self.told.untold) for key in maybe]
-            were = were | PartitionSet.union([self.told.within(part, there) for part in untold])
+            known, there = self._before(seen), coverage or self.find_partitions(self._at(version))
+            untold = [known.get(gone[key].path, self.file_parts.unknown_part) for key in maybe]
+            were = were | PartitionSet.union([self.file_parts.within(part, there) for part in untold])
         if moved or passed or maybe or unread:
             touched = were | are
         else:
-            touched = _touched(commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new})
-        touched, rewritten = touched & self._fed(commits), _rewritten(commits, lost)
+            touched = _find_touched(
+                commits, {gone[key]: lost[key] for key in lost}, {came[key]: new[key] for key in new}
+            )
+        touched, rewritten = touched & self._read_feed_partitions(commits), _count_rewritten(commits, lost)
         if not gone:
-            return Changes(touched, untold=len(unread))
-        empty = self.lost(were | are if moved else were - are, version)
+            return PartitionChanges(touched, unknown_files=len(unread))
+        empty = self.find_lost(were | are if moved else were - are, version)
         removed = self._held_before(empty, seen, coverage) if moved else empty
-        return Changes(touched - empty, removed, len(maybe) + len(unread), rewritten)
+        return PartitionChanges(touched - empty, removed, len(maybe) + len(unread), rewritten)
 
-    def _fed(self, commits: Sequence[Commit]) -> PartitionSet:
+    def _read_feed_partitions(self, commits: Sequence[LogCommit]) -> PartitionSet:
         """What a row came into, went from or changed in, commit by commit, as far as the change feed tells it."""
         if not any(commit.changes for commit in commits):
             return EVERYTHING
@@ -164,104 +168,106 @@ class TableParts:
         rows = self._by_key({file.key: file for file in files}, {file.key: self._part(file) for file in files}, {})
         if any(isinstance(each, OSError) for each in rows.values()):  # one was vacuumed
             return EVERYTHING
-        return PartitionSet.of_slots(cell for each in _apart(rows)[0].values() for cell in each)
+        return PartitionSet.from_slots(cell for each in _separate_unreadable(rows)[0].values() for cell in each)
 
     def _held_before(self, parts: PartitionSet, seen: int, coverage: PartitionSet) -> PartitionSet:
         """What of ``parts`` was held by version ``seen``; a file that moved may hold rows that came since."""
         if not parts or coverage:
             return parts & coverage
         try:
-            return parts - self.lost(parts, seen)
+            return parts - self.find_lost(parts, seen)
         except SourceError:  # the log, or a file, is not there any more
             return NOTHING
 
     # ------------------------------------------------------------------ the files of one version
 
     def _of_gone(
-        self, gone: Mapping[str, FileAction], commits: Sequence[Commit], seen: int
+        self, gone: Mapping[str, FileAction], commits: Sequence[LogCommit], seen: int
     ) -> dict[str, Rows | OSError]:
         """The rows that went with these files, by their keys."""
         told = {file.path: self._part(file) for commit in commits for file in commit.files if file.added}
-        parts = _completed(gone, {key: self._part(file) for key, file in gone.items()}, told)
-        if any(not parts[key].is_told and file.partition is None for key, file in gone.items()):
-            parts = _completed(gone, parts, self._before(seen))
+        parts = _complete_parts(gone, {key: self._part(file) for key, file in gone.items()}, told)
+        if any(not parts[key].is_known and file.partition is None for key, file in gone.items()):
+            parts = _complete_parts(gone, parts, self._before(seen))
         kept: Mapping[str, Array] = {}
-        if any(file.vector for file in gone.values()):
+        if any(file.has_deletion_vector for file in gone.values()):
             with suppress(SourceError):  # where the log goes back that far no more, more rows went than did
-                kept = self._kept(self._at(seen))
+                kept = self._read_kept_rows(self._at(seen))
         rows = self._by_key(gone, parts, kept)
         deleted = [key for key, each in rows.items() if isinstance(each, OSError)]
         if deleted:
             old = {key: gone[key] for key in deleted}
-            completed = _completed(old, parts, self._before(seen))
-            rows |= {key: _known(part, None) or rows[key] for key, part in completed.items()}
+            completed = _complete_parts(old, parts, self._before(seen))
+            rows |= {key: _known_rows(part, None) or rows[key] for key, part in completed.items()}
         return rows
 
     def _of_came(self, came: Mapping[str, FileAction], version: int) -> dict[str, Rows | OSError]:
-        kept = self._kept(self._at(version)) if any(file.vector for file in came.values()) else {}
+        kept = (
+            self._read_kept_rows(self._at(version)) if any(file.has_deletion_vector for file in came.values()) else {}
+        )
         return self._by_key(came, {key: self._part(file) for key, file in came.items()}, kept)
 
     def _by_key(
         self, files: Mapping[str, FileAction], parts: Mapping[str, FilePart], kept: Mapping[str, Array]
     ) -> dict[str, Rows | OSError]:
-        plain = {files[key].path: part for key, part in parts.items() if not files[key].vector}
-        cut = {files[key].path: part for key, part in parts.items() if files[key].vector}
+        plain = {files[key].path: part for key, part in parts.items() if not files[key].has_deletion_vector}
+        cut = {files[key].path: part for key, part in parts.items() if files[key].has_deletion_vector}
         rows = self._rows(plain, {})
         fewer = {
             path: each if path in kept or isinstance(each, OSError) else dict.fromkeys(each)  # some of them
             for path, each in self._rows(cut, kept).items()
         }
-        return {key: (fewer if file.vector else rows)[file.path] for key, file in files.items()}
+        return {key: (fewer if file.has_deletion_vector else rows)[file.path] for key, file in files.items()}
 
     def _rows(self, files: Mapping[str, FilePart], kept: Mapping[str, Array]) -> dict[str, Rows | OSError]:
         """The rows of files by path, each read if the log does not tell."""
         found: dict[str, Rows | OSError] = {}
         unknown: dict[str, FilePart] = {}
         for path, part in files.items():
-            known = _known(part, kept.get(path))
+            known = _known_rows(part, kept.get(path))
             if known is None:
                 unknown[path] = part
             else:
                 found[path] = known
         if unknown:
-            self.read += len(unknown)
-            found |= zip(unknown, DataFiles(self.path, self.told).read(unknown, kept=kept), strict=True)
+            self.files_read += len(unknown)
+            found |= zip(unknown, DataFiles(self.path, self.file_parts).read_rows(unknown, kept=kept), strict=True)
         return found
 
     def _readable(self, path: str, rows: Rows | OSError) -> Rows:
         if not isinstance(rows, OSError):
             return rows
         reason = str(rows.strerror or rows).partition("\n")[0]
-        what, columns = self.told.named, self.told.columns.quoted
-        them = "it" if len([*self.told.columns]) == 1 else "them"
+        what, columns = self.file_parts.dimension_names, self.file_parts.columns.quoted_names
+        them = "it" if len([*self.file_parts.columns]) == 1 else "them"
         raise SourceError(
-            f"the log of the source '{self.source}' does not tell the {what} in '{writable(path)}', and the file cannot"
-            f" be read: {reason}",
+            f"the log of the source '{self.source}' does not tell the {what} in '{escape_unwritable(path)}', "
+            f"and the file cannot be read: {reason}",
             hint=f"let its log have statistics of {columns} (delta.dataSkippingStatsColumns), "
             f"or be partitioned by {them}",
         )
 
     def _part(self, file: FileAction) -> FilePart:
-        return self.told.of_action(file.partition or {}, file.stats)
+        return self.file_parts.read_action(file.partition or {}, file.stats)
 
-    def _kept(self, table: DeltaTable) -> Mapping[str, Array]:
+    def _read_kept_rows(self, table: DeltaTable) -> Mapping[str, Array]:
         """Which rows are left of the files with a deletion vector, as far as deltalake tells it."""
         try:
             return kept_rows(table)
         except SourceError as error:
-            self.vague = error.args[0]
+            self.uncertainty_reason = error.args[0]
             return {}
 
     def _before(self, seen: int) -> dict[str, FilePart]:
         """Path and partitions of every file of the version seen before; empty when the log no longer holds it."""
         try:
-            return self.told.of_live(flat_adds(self._at(seen)))
+            return self.file_parts.read_live(flat_adds(self._at(seen)))
         except SourceError:
             return {}
 
     def _at(self, version: int) -> DeltaTable:
         if version not in self._versions:
-            self._versions[version] = self.opened(version)
+            self._versions[version] = self.open_version(version)
         return self._versions[version]
 
 
@@ -293,7 +299,7 @@ def _place(table: DeltaTable, path: str) -> str:
     return _SCHEME.sub("", path if _SCHEME.match(path) else table.table_uri + path)
 
 
-def _net(commits: Sequence[Commit]) -> tuple[dict[str, FileAction], dict[str, FileAction], bool]:
+def _net_files(commits: Sequence[LogCommit]) -> tuple[dict[str, FileAction], dict[str, FileAction], bool]:
     """By key the files that were there before and are no longer, those that are there now and were not.
 
     And whether some came and went.
@@ -309,20 +315,22 @@ def _net(commits: Sequence[Commit]) -> tuple[dict[str, FileAction], dict[str, Fi
     return gone, came, any(first[key].added and not file.added for key, file in last.items())
 
 
-def _apart(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[str]]:
+def _separate_unreadable(files: Mapping[str, Rows | OSError]) -> tuple[dict[str, Rows], list[str]]:
     """The rows of files, and the keys of those that cannot be read."""
     rows = {key: each for key, each in files.items() if not isinstance(each, OSError)}
     return rows, [key for key in files if key not in rows]
 
 
-def _completed(
+def _complete_parts(
     files: Mapping[str, FileAction], parts: Mapping[str, FilePart], others: Mapping[str, FilePart]
 ) -> dict[str, FilePart]:
     """What is told of files by their keys; of one that does not tell all itself, what the ``others`` by path do."""
-    return {key: parts[key] if parts[key].is_told else others.get(file.path, parts[key]) for key, file in files.items()}
+    return {
+        key: parts[key] if parts[key].is_known else others.get(file.path, parts[key]) for key, file in files.items()
+    }
 
 
-def _known(part: FilePart, kept: Array | None) -> Rows | None:
+def _known_rows(part: FilePart, kept: Array | None) -> Rows | None:
     """The rows of a file as far as the log tells them by partition."""
     if part.is_empty:
         return {}
@@ -339,33 +347,33 @@ def _known(part: FilePart, kept: Array | None) -> Rows | None:
     return {cell: left} if left else {}
 
 
-def _rewritten(commits: Sequence[Commit], gone: Mapping[str, Rows]) -> int:
+def _count_rewritten(commits: Sequence[LogCommit], gone: Mapping[str, Rows]) -> int:
     """How many files of several partitions went for others, in commits that tell nothing of their rows."""
     told = (commit for commit in commits if not commit.changes and commit.operation not in _ONLY_LESS)
     for_others = (commit for commit in told if len({file.added for file in commit.files}) > 1)
     return sum(len(gone.get(file.key, ())) > 1 for commit in for_others for file in commit.files if not file.added)
 
 
-def _touched(
-    commits: Sequence[Commit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]
+def _find_touched(
+    commits: Sequence[LogCommit], gone: Mapping[FileAction, Rows], came: Mapping[FileAction, Rows]
 ) -> PartitionSet:
     """The partitions some of whose rows came, went or changed."""
     rewriting = [commit for commit in commits if any(not file.added for file in commit.files)]
     operations = {commit.operation for commit in rewriting}
     rewritten = {file.key for commit in rewriting for file in commit.files}
     if operations <= _ONLY_LESS:
-        fewer = _fewer(gone.values(), (rows for file, rows in came.items() if file.key in rewritten))
+        fewer = _find_fewer(gone.values(), (rows for file, rows in came.items() if file.key in rewritten))
         added = (rows for file, rows in came.items() if file.key not in rewritten)
-        return fewer | PartitionSet.of_slots(cell for rows in added for cell in rows)
+        return fewer | PartitionSet.from_slots(cell for rows in added for cell in rows)
     before = {file.path: rows for file, rows in gone.items()}
     after = {file.path: rows for file, rows in came.items()}
     same = before.keys() & after.keys() if operations <= _VECTORS_GROW else set()
     whole = (rows for side in (before, after) for path, rows in side.items() if path not in same)
-    cut = [_fewer([before[path]], [after[path]]) for path in same]
-    return PartitionSet.union([PartitionSet.of_slots(cell for rows in whole for cell in rows), *cut])
+    cut = [_find_fewer([before[path]], [after[path]]) for path in same]
+    return PartitionSet.union([PartitionSet.from_slots(cell for rows in whole for cell in rows), *cut])
 
 
-def _fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
+def _find_fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
     """The partitions whose numbers of rows differ, or are not known."""
     rest: Counter[Cell] = Counter()
     unknown = set()
@@ -375,4 +383,4 @@ def _fewer(before: Iterable[Rows], after: Iterable[Rows]) -> PartitionSet:
                 rest[cell] += sign * (count or 0)
                 if count is None:
                     unknown.add(cell)
-    return PartitionSet.of_slots([*unknown, *(cell for cell, count in rest.items() if count)])
+    return PartitionSet.from_slots([*unknown, *(cell for cell, count in rest.items() if count)])

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, Segment
-from sparkassets.core.phrases import writable
+from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import columns_of
 from sparkassets.delta.data_files import open_file
-from sparkassets.delta.parts import Cell, FileParts
+from sparkassets.delta.file_parts import Cell, FileParts
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import FileContent
@@ -50,7 +50,7 @@ class FileValues:
     view: Partitioning
     root: str
 
-    def look(self, path: str, segment: Segment) -> FileContent:
+    def read_content(self, path: str, segment: Segment) -> FileContent:
         """The partitions of the file's rows.
 
         Args:
@@ -60,21 +60,21 @@ class FileValues:
         Raises:
             SourceError: It cannot be read, or lacks a column.
         """
-        fields = dict(zip(self.asset.layout.segment_columns, segment, strict=True))
+        fields = dict(zip(self.asset.path_partitioning.segment_columns, segment, strict=True))
         told = {column: fields[column] for column in self.view.columns if column in fields}
         try:
             with closing(self._open(path)) as stream:
                 parts, cells = self._cells(stream, told)
         except SourceError as error:
-            raise SourceError(f"{error.args[0]} (in the file '{writable(path)}')", hint=error.hint) from error
+            raise SourceError(f"{error.args[0]} (in the file '{escape_unwritable(path)}')", hint=error.hint) from error
         except (OSError, ValueError, EOFError) as error:
             reason = str(error).partition("\n")[0]
             raise SourceError(
-                f"the file '{writable(path)}' of the source '{self.asset.name}' cannot be read: {reason}",
+                f"the file '{escape_unwritable(path)}' of the source '{self.asset.name}' cannot be read: {reason}",
                 hint="take it away or write it again; 'settle' leaves alone what is still being written",
             ) from error
-        left = {column: sorted(some) for column, some in parts.ignored.items()}
-        return FileContent(PartitionSet.of_slots(cells), left)
+        left = {column: sorted(some) for column, some in parts.ignored_values.items()}
+        return FileContent(PartitionSet.from_slots(cells), left)
 
     def _open(self, path: str) -> BinaryIO:
         return open_file(self.root, quote(path))
@@ -91,17 +91,17 @@ class FileValues:
             for name, kind in ({**columns, **dict.fromkeys(told, "string")}).items()
         ]
         schema = json.dumps({"fields": fields})
-        return FileParts.of(columns_of(schema, self.view, source=self.asset.name), self.view)
+        return FileParts.from_columns(columns_of(schema, self.view, source=self.asset.name), self.view)
 
     def _cells(self, stream: BinaryIO, told: Mapping[str, str]) -> tuple[FileParts, list[Cell]]:
         from pyarrow.parquet import ParquetFile
 
-        from sparkassets.delta.rows import Wanted, rows_of
+        from sparkassets.delta.rows import RowRequest, rows_of
 
         with ParquetFile(stream, coerce_int96_timestamp_unit="us") as file:
             parts = self._parts(_types(file), told)
             same = tuple(told.get(each.name) for each in parts.columns.segments)
-            rows = rows_of(file, Wanted(parts.columns, self.view.time, None, same), parts.times)
+            rows = rows_of(file, RowRequest(parts.columns, self.view.time, None, same), parts.times)
         cells: list[Cell] = []
         for (values, span), count in rows.items():
             segment = parts.segment_of(values) if parts.segments else ()

@@ -11,17 +11,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import field
 from typing import Any
 
-from sparkassets.core.journal.entries import Viewed
+from sparkassets.core.journal.entries import ViewChanges
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, Segment
-from sparkassets.core.partitions.plain import parts_to
+from sparkassets.core.partitions.json_form import encode_partitions
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, fingerprint, is_of_file
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.view_ids import digest, view_id
+from sparkassets.core.spec.view_ids import view_digest, view_id
 from sparkassets.files import File
-from sparkassets.files.stores import local_path
+from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
-from sparkassets.ports import FileContent, TextFiles
-from sparkassets.sources.left_out import NAMED, left_out
+from sparkassets.ports import FileContent, TextFileReader
+from sparkassets.sources.ignored_values import NAMED, describe_ignored_values
 
 _THREADS = 16
 TEXTS = ("csv", "json")
@@ -32,7 +32,7 @@ Slots = Mapping[str, tuple[Segment, list[File]]]
 
 
 @frozen
-class FileViews:
+class FileViewChanges:
     """What one look found.
 
     Attributes:
@@ -43,22 +43,22 @@ class FileViews:
         unread: How many are new or changed and wait for a Spark session; nothing is told of the others either, then.
     """
 
-    views: Mapping[str, Viewed] = field(default_factory=dict)
+    views: Mapping[str, ViewChanges] = field(default_factory=dict)
     cursor: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     read: int = 0
     unread: int = 0
 
 
-def look(
+def observe_views(
     asset: AssetSpec,
     slots: Slots,
     *,
     unsettled: Collection[str],
     cursor: Mapping[str, Any],
     viewed: Mapping[str, Any],
-    texts: TextFiles,
-) -> FileViews:
+    texts: TextFileReader,
+) -> FileViewChanges:
     """What is new of the source's views.
 
     Args:
@@ -74,13 +74,13 @@ def look(
     """
     before = {key: value for key, value in cursor.items() if is_of_file(key)}
     if not asset.views:
-        return FileViews(cursor=dict.fromkeys(before))
-    known = {key: KnownFile.of(value) for key, value in before.items()}
-    return _Look(asset, slots, unsettled, known, texts).found(viewed)
+        return FileViewChanges(cursor=dict.fromkeys(before))
+    known = {key: KnownFile.decode(value) for key, value in before.items()}
+    return _ViewInspection(asset, slots, unsettled, known, texts).find_changes(viewed)
 
 
 @frozen
-class _Look:
+class _ViewInspection:
     """One look.
 
     Attributes:
@@ -91,9 +91,9 @@ class _Look:
     slots: Slots
     unsettled: Collection[str]
     before: Mapping[str, KnownFile]
-    texts: TextFiles
+    texts: TextFileReader
 
-    def found(self, viewed: Mapping[str, PartitionSet]) -> FileViews:
+    def find_changes(self, viewed: Mapping[str, PartitionSet]) -> FileViewChanges:
         """What is new, and all that is to be kept of it."""
         there = {
             file_key(file[0]): (slot, file)
@@ -102,16 +102,16 @@ class _Look:
             for file in files
         }
         gone = {key: each for key, each in self.before.items() if key not in there and each.slot not in self.unsettled}
-        specs = {uri: (view_id(uri), digest(self.asset, uri)) for uri in self.asset.views}
+        specs = {uri: (view_id(uri), view_digest(self.asset, uri)) for uri in self.asset.views}
         read = {key: found for key, found in there.items() if self._is_new(key, found[1], specs.values())}
-        now = self._read(read, specs)
+        now = self._read_files(read, specs)
         if now is None:
-            return FileViews(unread=len(read))
+            return FileViewChanges(unread=len(read))
         after = {key: each for key, each in self.before.items() if key not in gone} | now
         views = {uri: self._view(uri, now, gone, after, viewed[uri]) for uri in specs}
-        return FileViews(
+        return FileViewChanges(
             views={uri: each for uri, each in views.items() if each},
-            cursor=dict.fromkeys(gone) | {key: each.plain() for key, each in now.items()},
+            cursor=dict.fromkeys(gone) | {key: each.encode() for key, each in now.items()},
             notes=self._notes(after.values()),
             read=len(read),
         )
@@ -122,7 +122,7 @@ class _Look:
             return True
         return any(known.held.get(view, [""])[0] != spec for view, spec in specs)
 
-    def _read(
+    def _read_files(
         self, files: Mapping[str, tuple[str, File]], specs: Mapping[str, tuple[str, str]]
     ) -> dict[str, KnownFile] | None:
         """What each of the files holds, by its key, as its slot and the listing have it; None where Spark must read."""
@@ -134,8 +134,8 @@ class _Look:
             left: defaultdict[str, set[str]] = defaultdict(set)
             for uri, found in known.items():
                 view, spec = specs[uri]
-                held[view] = [spec, parts_to(found[file[0]].parts)]
-                for column, some in found[file[0]].left_out.items():
+                held[view] = [spec, encode_partitions(found[file[0]].parts)]
+                for column, some in found[file[0]].excluded_values.items():
                     left[column].update(some)
             return KnownFile(fingerprint([file]), slot, held, {column: sorted(left[column])[:NAMED] for column in left})
 
@@ -146,19 +146,19 @@ class _Look:
         """What each file holds of a view, by its path."""
         paths = {file[0]: self.slots[slot][0] for slot, file in files.values()}
         if self.asset.source is not None and self.asset.source.kind in TEXTS:
-            return self.texts.contents(self.asset, view, sorted(paths))
+            return self.texts.read_contents(self.asset, view, sorted(paths))
         from concurrent.futures import ThreadPoolExecutor
 
         from sparkassets.sources.file_values import FileValues
 
         values = FileValues(self.asset, view, self._root(files))
         with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
-            return dict(zip(paths, pool.map(values.look, paths, paths.values()), strict=True))
+            return dict(zip(paths, pool.map(values.read_content, paths, paths.values()), strict=True))
 
     def _root(self, files: Mapping[str, tuple[str, File]]) -> str:
         """The folder or the prefix that the files' paths are relative to."""
         path = self.asset.storage.path if self.asset.storage is not None else ""
-        pattern = PathPattern.parse(path, self.asset.layout.segment_columns)
+        pattern = PathPattern.parse(path, self.asset.path_partitioning.segment_columns)
         root = local_path(pattern.root) or pattern.root
         alone = not pattern.is_pattern and all(root.endswith(f"/{file[0]}") for _, file in files.values())
         return root.rpartition("/")[0] if alone else root
@@ -170,7 +170,7 @@ class _Look:
         gone: Mapping[str, KnownFile],
         after: Mapping[str, KnownFile],
         coverage: PartitionSet,
-    ) -> Viewed:
+    ) -> ViewChanges:
         """What is new of one view.
 
         A slot that is gone takes away what nobody else holds, and so does a file of a source without partitions. What
@@ -189,15 +189,15 @@ class _Look:
                 touched.append(is_now | was)
                 lost.append(was - is_now)
         for each in gone.values():
-            is_gone = each.slot not in self.slots or not self.asset.layout.is_partitioned
+            is_gone = each.slot not in self.slots or not self.asset.path_partitioning.is_partitioned
             (aged if is_gone else lost).append(each.parts(view))
         changed, taken = PartitionSet.union([*touched, *lost]), PartitionSet.union(aged)
         first = not any(view in each.held for each in self.before.values())
-        unknown = self.asset.views[uri].admits(coverage) if first else NOTHING
+        unknown = self.asset.views[uri].admissible_partitions(coverage) if first else NOTHING
         if not taken and not unknown:
-            return Viewed(changed)
+            return ViewChanges(changed)
         present = PartitionSet.union([*lost, *(each.parts(view) for each in after.values())])
-        return Viewed(changed | (taken & present), (taken | unknown) - present)
+        return ViewChanges(changed | (taken & present), (taken | unknown) - present)
 
     def _notes(self, files: Collection[KnownFile]) -> tuple[str, ...]:
         left: defaultdict[str, set[str]] = defaultdict(set)
@@ -205,5 +205,5 @@ class _Look:
             for column, some in each.left.items():
                 left[column].update(some)
         ordered = {column: sorted(left[column]) for column in sorted(left)}
-        notes = (note for view in self.asset.views.values() for note in left_out(ordered, view))
+        notes = (note for view in self.asset.views.values() for note in describe_ignored_values(ordered, view))
         return tuple(dict.fromkeys(notes))

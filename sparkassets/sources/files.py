@@ -10,13 +10,13 @@ from typing import Any
 
 from sparkassets.core.partitions import NOTHING, YEARS, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import FileSlot, PathPattern, fingerprint, is_of_file
-from sparkassets.core.phrases import few, writable
+from sparkassets.core.phrases import escape_unwritable, few
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.errors import SourceError
-from sparkassets.files import File, Skipped, list_files, rowless
+from sparkassets.files import File, SkippedFiles, is_rowless, list_files
 from sparkassets.frozen import frozen
-from sparkassets.ports import Observation, TextFiles
-from sparkassets.sources.file_views import look
+from sparkassets.ports import Observation, TextFileReader
+from sparkassets.sources.file_views import observe_views
 
 _NAMED = 5
 """How many files are listed by name."""
@@ -25,7 +25,7 @@ _AHEAD = 24 * 3600
 
 
 @frozen
-class _Files:
+class _SlotFiles:
     """The files of one slot; ``time`` is Unix seconds, half-open, empty for a source without partitions."""
 
     segment: Segment
@@ -34,7 +34,7 @@ class _Files:
 
 
 @frozen
-class _Ignored:
+class _IgnoredFiles:
     """The paths of files that are left out.
 
     Attributes:
@@ -47,8 +47,8 @@ class _Ignored:
     """
 
     unnamed: list[str] = field(default_factory=list)
-    beyond: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    out_of_range: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     undecodable: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class _Ignored:
     @property
     def kinds(self) -> tuple[list[str], ...]:
         """All of them, each for its own reason."""
-        return self.unnamed, self.beyond, self.others, self.excluded, self.undecodable, self.outside
+        return self.unnamed, self.out_of_range, self.unlisted, self.excluded, self.undecodable, self.outside
 
 
 class FileObserver:
@@ -72,7 +72,7 @@ class FileObserver:
         texts: Reads CSV and JSON files where their values are asked for.
     """
 
-    def __init__(self, texts: TextFiles) -> None:
+    def __init__(self, texts: TextFileReader) -> None:
         self._texts = texts
 
     def observe(
@@ -97,7 +97,7 @@ class FileObserver:
         del table_id, version, coverage  # the cursor knows every slot
         if asset.storage is None or asset.source is None:
             raise SourceError(f"the source '{asset.name}' has no path")
-        partitioning, skipped = asset.partitioning, Skipped()
+        partitioning, skipped = asset.partitioning, SkippedFiles()
         pattern = PathPattern.parse(asset.storage.path, partitioning.segment_columns)
         files = list_files(pattern, skipped=skipped)
         if files is None:
@@ -106,15 +106,15 @@ class FileObserver:
         slots, ignored = _group(pattern, partitioning, files)
         ignored.undecodable.extend(sorted(filter(pattern.resembles, skipped.undecodable)))
         ignored.outside.extend(sorted(skipped.outside))
-        unsettled = _unsettled(asset, slots, now)
+        unsettled = _find_unsettled(asset, slots, now)
         empty = _without_empty(asset, slots, unsettled)
         seen = {key: fingerprint(slot.files) for key, slot in slots.items() if key not in unsettled}
         news = {key: value for key, value in seen.items() if own.get(key) != value}
-        others = unlisted(partitioning, [key for key in own if key not in slots])
+        others = find_unlisted(partitioning, [key for key in own if key not in slots])
         left = {key: "" for key in others if own[key]}
         gone = [key for key in own if key not in slots and key not in others]
         of_slots = {key: (slot.segment, slot.files) for key, slot in slots.items()}
-        values = look(asset, of_slots, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
+        values = observe_views(asset, of_slots, unsettled=unsettled, cursor=cursor, viewed=viewed, texts=self._texts)
         counts = {"files_read": values.read, "unsettled": len(unsettled)}
         files_seen = {"files": sum(len(slots[key].files) for key in news)}
         unseen = f"{_count(values.unread, 'new file')} not read yet" if values.unread else ""
@@ -122,32 +122,34 @@ class FileObserver:
         notes += (f"{unseen}: Spark alone reads {asset.source.kind} (`plan --spark` starts it)",) if unseen else ()
         if not (news or gone or left or notes or values.views or values.cursor):
             return None
-        present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
+        present = PartitionSet.from_slots((slot.segment, slot.time) for slot in slots.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone if partitioning.is_partitioned)
         were = PartitionSet.union(slot.parts(pattern, partitioning) for slot in slots_gone if slot is not None)
         return Observation(
             asset=asset.name,
-            changed=PartitionSet.of_slots((slots[key].segment, slots[key].time) for key in news),
-            removed=partitioning.admits(were) - present,
+            changed=PartitionSet.from_slots((slots[key].segment, slots[key].time) for key in news),
+            removed=partitioning.admissible_partitions(were) - present,
             whole=not partitioning.is_partitioned and bool(news or gone),
             cursor={**news, **left, **dict.fromkeys(gone), **values.cursor},
-            extra={**files_seen, **{key: count for key, count in counts.items() if count}, **_skipped(ignored)},
+            extra={**files_seen, **{key: count for key, count in counts.items() if count}, **_list_ignored(ignored)},
             notes=notes,
             views=values.views,
-            unseen=unseen,
+            session_needed_reason=unseen,
         )
 
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
     """What is noted of a source whose folder is not there; ``seen`` where it was."""
-    from sparkassets.sources.missing import missing_root
+    from sparkassets.sources.missing_places import missing_root
 
     return Observation(asset=asset.name, changed=NOTHING, notes=(missing_root(asset.name, pattern, seen=seen),))
 
 
-def _skipped(ignored: _Ignored) -> dict[str, Any]:
+def _list_ignored(ignored: _IgnoredFiles) -> dict[str, Any]:
     paths = sorted(chain.from_iterable(ignored.kinds))
-    return {"ignored": [writable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
+    return (
+        {"ignored": [escape_unwritable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
+    )
 
 
 def slots_of(
@@ -155,17 +157,17 @@ def slots_of(
 ) -> dict[str, tuple[PartitionSet, list[File]]]:
     """The partitions and the files of each slot, by its key in the cursor."""
     slots, _ = _group(pattern, partitioning, files)
-    return {key: (PartitionSet.of_slots([(slot.segment, slot.time)]), slot.files) for key, slot in slots.items()}
+    return {key: (PartitionSet.from_slots([(slot.segment, slot.time)]), slot.files) for key, slot in slots.items()}
 
 
-def unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
+def find_unlisted(partitioning: Partitioning, keys: Iterable[str]) -> set[str]:
     """Those of the keys of slots whose segments are not known, or not any more."""
     found = {key: FileSlot.of_key(key, partitioning) for key in keys} if partitioning.segments else {}
-    lists = partitioning.lists()
+    lists = partitioning.listed_segment_test()
     return {key for key, slot in found.items() if slot is not None and not lists(slot.segment)}
 
 
-def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettled: int) -> tuple[str, ...]:
+def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _IgnoredFiles, unsettled: int) -> tuple[str, ...]:
     """What is left out, and why."""
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
@@ -174,12 +176,12 @@ def _notes(asset: AssetSpec, *, empty: Sequence[str], ignored: _Ignored, unsettl
         notes.append(f"{_count(len(empty), 'empty file')} without rows left out: {_some(empty)}")
     if names := ignored.unnamed:
         notes.append(f"{_count(len(names), 'file')} whose name tells no {by} left out: {_some(names)}")
-    if names := ignored.beyond:
+    if names := ignored.out_of_range:
         years = f"of the years {YEARS[0]} to {YEARS[-1]}"
         notes.append(f"{_count(len(names), 'file')} of no {by} {years} left out: {_some(names)}")
     if names := ignored.excluded:
         notes.append(f"{_count(len(names), 'file')} of an excluded {by} left out: {_some(names)}")
-    if names := ignored.others:
+    if names := ignored.unlisted:
         notes.append(f"{_count(len(names), 'file')} of no segment of {columns} left out: {_some(names)}")
     if names := ignored.undecodable:
         are = "is" if len(names) == 1 else "are"
@@ -197,10 +199,10 @@ def _count(number: int, thing: str) -> str:
 
 
 def _some(paths: Sequence[str]) -> str:
-    return few([writable(path) for path in paths], most=_NAMED)
+    return few([escape_unwritable(path) for path in paths], most=_NAMED)
 
 
-def _unsettled(asset: AssetSpec, slots: Mapping[str, _Files], now: datetime) -> set[str]:
+def _find_unsettled(asset: AssetSpec, slots: Mapping[str, _SlotFiles], now: datetime) -> set[str]:
     """The keys of the slots that still change.
 
     Raises:
@@ -215,14 +217,14 @@ def _unsettled(asset: AssetSpec, slots: Mapping[str, _Files], now: datetime) -> 
         for path, _, changed in slot.files:
             if changed > ahead:
                 raise SourceError(
-                    f"the file '{writable(path)}' of the source '{asset.name}' was changed in the future, so 'settle'"
-                    " never ends for it",
+                    f"the file '{escape_unwritable(path)}' of the source '{asset.name}' was changed in the future, "
+                    "so 'settle' never ends for it",
                     hint="set its time (touch it), and the clock of who wrote it",
                 )
     return {key for key, slot in slots.items() if any(changed > quiet for _, _, changed in slot.files)}
 
 
-def _without_empty(asset: AssetSpec, slots: dict[str, _Files], unsettled: Collection[str]) -> list[str]:
+def _without_empty(asset: AssetSpec, slots: dict[str, _SlotFiles], unsettled: Collection[str]) -> list[str]:
     """Takes the files that hold no rows out of ``slots``, and what is left without any; returns their paths, sorted.
 
     Raises:
@@ -234,10 +236,10 @@ def _without_empty(asset: AssetSpec, slots: dict[str, _Files], unsettled: Collec
         if key in unsettled:
             continue
         _check_readable(asset.name, source.kind, slot.files)
-        without = [path for path, size, _ in slot.files if rowless(source.kind, size)]
+        without = [path for path, size, _ in slot.files if is_rowless(source.kind, size)]
         if without:
             empty += without
-            slot.files[:] = [file for file in slot.files if not rowless(source.kind, file[1])]
+            slot.files[:] = [file for file in slot.files if not is_rowless(source.kind, file[1])]
         if not slot.files:
             del slots[key]
     return sorted(empty)
@@ -247,37 +249,40 @@ def _check_readable(name: str, kind: str, files: Sequence[File]) -> None:
     for path, size, _ in files:
         if size == 0 and kind == "parquet":
             raise SourceError(
-                f"the file '{writable(path)}' of the source '{name}' is empty (0 bytes), which is no Parquet file",
+                f"the file '{escape_unwritable(path)}' of the source '{name}' is empty (0 bytes), "
+                "which is no Parquet file",
                 hint="write it again or take it away; 'settle' leaves alone what is still being written",
             )
 
 
 def _group(
     pattern: PathPattern, partitioning: Partitioning, files: Sequence[File]
-) -> tuple[dict[str, _Files], _Ignored]:
+) -> tuple[dict[str, _SlotFiles], _IgnoredFiles]:
     """The files by the key of their slot, and those that are in none, sorted."""
-    slots: dict[str, _Files] = {}
-    ignored = _Ignored()
+    slots: dict[str, _SlotFiles] = {}
+    ignored = _IgnoredFiles()
     by_text: dict[tuple[Segment | None, str], list[File]] = {}
-    lists = partitioning.lists()
+    lists = partitioning.listed_segment_test()
     for file in files:
         text = pattern.match(file[0])
         if text is not None:
-            segment = pattern.segment(file[0]) if partitioning.segments else ()
+            segment = pattern.segments_of_path(file[0]) if partitioning.segments else ()
             by_text.setdefault((segment, text), []).append(file)
         elif pattern.resembles(file[0]):
             ignored.unnamed.append(file[0])
     for (segment, text), members in by_text.items():
-        found = pattern.time(text, partitioning)
+        found = pattern.time_of_text(text, partitioning)
         if segment is None or not lists(segment):
-            ignored.others.extend(path for path, _, _ in members)
+            ignored.unlisted.extend(path for path, _, _ in members)
         elif found is None:
-            left = ignored.beyond if pattern.is_beyond(text) else ignored.unnamed
-            left = ignored.excluded if pattern.time(text, partitioning.including) is not None else left
+            left = ignored.out_of_range if pattern.is_outside_calendar(text) else ignored.unnamed
+            left = (
+                ignored.excluded if pattern.time_of_text(text, partitioning.with_excluded_slots) is not None else left
+            )
             left.extend(path for path, _, _ in members)
         else:
             key = FileSlot(segment, None if partitioning.time is None else found[0]).key
-            slots.setdefault(key, _Files(segment, found)).files.extend(members)
+            slots.setdefault(key, _SlotFiles(segment, found)).files.extend(members)
     for paths in ignored.kinds:
         paths.sort()
     return slots, ignored

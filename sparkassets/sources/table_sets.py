@@ -9,16 +9,16 @@ from typing import Any, Final, Protocol
 
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, PartitionSet, Segment
 from sparkassets.core.patterns import FileSlot, PathPattern
-from sparkassets.core.phrases import few, writable
+from sparkassets.core.phrases import escape_unwritable, few
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.core.spec.table_sets import TableSet
 from sparkassets.errors import NoTableError
-from sparkassets.files import Skipped
-from sparkassets.files.tables import list_folders
+from sparkassets.files import SkippedFiles
+from sparkassets.files.table_folders import list_folders
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, SourceObserver
-from sparkassets.sources.files import unlisted
-from sparkassets.sources.missing import missing_root
+from sparkassets.sources.files import find_unlisted
+from sparkassets.sources.missing_places import missing_root
 
 _NAMED = 5
 """How many tables are listed by name."""
@@ -27,7 +27,7 @@ _ALONE: Final = SourceSpec("delta")
 
 
 @frozen
-class _Slot:
+class _SlotTables:
     """The tables of one slot; ``time`` is as of `PathPattern.time`, a table is named as `TableSet.place` takes it."""
 
     segment: Segment
@@ -36,12 +36,12 @@ class _Slot:
 
 
 @frozen
-class _LeftOut:
+class _IgnoredFolders:
     """What is left out: what is no Delta table, has no partition, or is of a segment that is not listed."""
 
-    bare: list[str] = field(default_factory=list)
+    without_table: list[str] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)
 
 
 @frozen
@@ -66,7 +66,9 @@ class TableListing(Protocol):
     def nouns(self) -> tuple[str, str]:
         """What is listed, and what is said of one that is no Delta table."""
 
-    def listed(self, asset: AssetSpec, tables: TableSet, skipped: Skipped, *, seen: bool) -> list[str] | Observation:
+    def listed(
+        self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
+    ) -> list[str] | Observation:
         """Whatever may be one of them, as `TableSet.place` takes it; what is observed where nothing can be listed.
 
         Args:
@@ -85,7 +87,9 @@ class ListedFolders:
 
     nouns = ("folder", "without a Delta table")
 
-    def listed(self, asset: AssetSpec, tables: TableSet, skipped: Skipped, *, seen: bool) -> list[str] | Observation:
+    def listed(
+        self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
+    ) -> list[str] | Observation:
         """As `TableListing` has it."""
         folders = list_folders(tables.pattern, skipped=skipped)
         if folders is not None:
@@ -128,18 +132,18 @@ class TableSetObserver:
             SourceError: What holds the tables is not there or cannot be listed, or a table cannot be read.
         """
         del table_id, version, coverage, viewed  # the cursor knows every table
-        tables, partitioning, skipped = TableSet.of(asset), asset.partitioning, Skipped()
+        tables, partitioning, skipped = TableSet.of(asset), asset.partitioning, SkippedFiles()
         found = self._listing.listed(asset, tables, skipped, seen=bool(cursor))
         if isinstance(found, Observation):
             return found
         slots, left_out = _group(tables.pattern, partitioning, found)
         news: dict[str, Any] = {}
-        changed: list[_Slot] = []
+        changed: list[_SlotTables] = []
         unseen: dict[str, str] = {}
         for key, slot in list(slots.items()):
             known = cursor.get(key) or {}
             seen = {each: self._look(asset, tables.place(each), known.get(each), now) for each in slot.tables}
-            left_out.bare.extend(each for each, one in seen.items() if one is None)
+            left_out.without_table.extend(each for each, one in seen.items() if one is None)
             there = {each: one for each, one in seen.items() if one is not None}
             if not there:
                 del slots[key]
@@ -150,23 +154,23 @@ class TableSetObserver:
                 news[key] = positions
             if positions.keys() != known.keys() or any(one.changed for one in there.values()):
                 changed.append(slot)
-        others = unlisted(partitioning, [key for key in cursor if key not in slots])
+        others = find_unlisted(partitioning, [key for key in cursor if key not in slots])
         forgotten = {key: "" for key in others if cursor[key]}
         gone = [key for key in cursor if key not in slots and key not in others]
         notes = _notes(asset, left_out, skipped, self._listing.nouns) + _notes_unseen(unseen)
         if not (news or gone or forgotten or notes):
             return None
-        present = PartitionSet.of_slots((slot.segment, slot.time) for slot in slots.values())
+        present = PartitionSet.from_slots((slot.segment, slot.time) for slot in slots.values())
         slots_gone = (FileSlot.of_key(key, partitioning) for key in gone)
         were = PartitionSet.union(slot.parts(tables.pattern, partitioning) for slot in slots_gone if slot is not None)
         return Observation(
             asset=asset.name,
-            changed=PartitionSet.of_slots((slot.segment, slot.time) for slot in changed),
-            removed=partitioning.admits(were) - present,
+            changed=PartitionSet.from_slots((slot.segment, slot.time) for slot in changed),
+            removed=partitioning.admissible_partitions(were) - present,
             cursor={**news, **forgotten, **dict.fromkeys(gone)},
-            extra={"tables": sum(len(slot.tables) for slot in changed), **_ignored(left_out, skipped)},
+            extra={"tables": sum(len(slot.tables) for slot in changed), **_list_ignored(left_out, skipped)},
             notes=notes,
-            unseen=next(iter(unseen.values()), ""),
+            session_needed_reason=next(iter(unseen.values()), ""),
         )
 
     def _look(
@@ -187,34 +191,38 @@ class TableSetObserver:
             )
         except NoTableError:
             return None
-        if seen is None or seen.unseen:
-            return _Seen(known, unseen="" if seen is None else f"{place.shown}: {seen.unseen}")
+        if seen is None or seen.session_needed_reason:
+            return _Seen(known, unseen="" if seen is None else f"{place.display_text}: {seen.session_needed_reason}")
         if seen.version is None:
             return None if not known else _Seen(known)
         position = {**known, **seen.cursor, "table_id": seen.table_id, "version": seen.version}
         return _Seen({key: value for key, value in position.items() if value is not None}, seen.whole)
 
 
-def _group(pattern: PathPattern, partitioning: Partitioning, found: Sequence[str]) -> tuple[dict[str, _Slot], _LeftOut]:
+def _group(
+    pattern: PathPattern, partitioning: Partitioning, found: Sequence[str]
+) -> tuple[dict[str, _SlotTables], _IgnoredFolders]:
     """What may be tables by the key of their slot, and what is left out."""
-    slots: dict[str, _Slot] = {}
-    left_out, lists = _LeftOut(), partitioning.lists()
+    slots: dict[str, _SlotTables] = {}
+    left_out, lists = _IgnoredFolders(), partitioning.listed_segment_test()
     for each in found:
-        segment, time = pattern.segment(each), pattern.time(pattern.match(each) or "", partitioning)
+        segment, time = pattern.segments_of_path(each), pattern.time_of_text(pattern.match(each) or "", partitioning)
         if segment is None or not lists(segment):
-            left_out.others.append(each)
+            left_out.unlisted.append(each)
         elif time is None:
             left_out.unnamed.append(each)
         else:
             key = FileSlot(segment, None if partitioning.time is None else time[0]).key
-            slots.setdefault(key, _Slot(segment, time)).tables.append(each)
+            slots.setdefault(key, _SlotTables(segment, time)).tables.append(each)
     return slots, left_out
 
 
-def _ignored(left_out: _LeftOut, skipped: Skipped) -> dict[str, Any]:
-    kinds = (left_out.bare, left_out.unnamed, left_out.others, skipped.outside, skipped.undecodable)
+def _list_ignored(left_out: _IgnoredFolders, skipped: SkippedFiles) -> dict[str, Any]:
+    kinds = (left_out.without_table, left_out.unnamed, left_out.unlisted, skipped.outside, skipped.undecodable)
     paths = sorted(folder for kind in kinds for folder in kind)
-    return {"ignored": [writable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
+    return (
+        {"ignored": [escape_unwritable(path) for path in paths[:_NAMED]], "ignored_count": len(paths)} if paths else {}
+    )
 
 
 def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
@@ -226,21 +234,23 @@ def _notes_unseen(unseen: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def _notes(asset: AssetSpec, left_out: _LeftOut, skipped: Skipped, nouns: tuple[str, str]) -> tuple[str, ...]:
+def _notes(
+    asset: AssetSpec, left_out: _IgnoredFolders, skipped: SkippedFiles, nouns: tuple[str, str]
+) -> tuple[str, ...]:
     """What is left out, and why."""
     noun, bare = nouns
     by = asset.partitioning.time.noun if asset.partitioning.time is not None else "partition"
     columns = " or ".join(f"'{column}'" for column in asset.partitioning.segment_columns)
     told = (
-        (left_out.bare, noun, bare),
+        (left_out.without_table, noun, bare),
         (left_out.unnamed, noun, f"whose name tells no {by}"),
-        (left_out.others, noun, f"of no segment of {columns}"),
+        (left_out.unlisted, noun, f"of no segment of {columns}"),
         (skipped.undecodable, noun, "whose name is not UTF-8"),
         (skipped.outside, "link", "out of the source's folder"),
     )
     return tuple(
         f"{len(paths):,} {what}{'' if len(paths) == 1 else 's'} {why} left out:"
-        f" {few([writable(path) for path in sorted(paths)], most=_NAMED)}"
+        f" {few([escape_unwritable(path) for path in sorted(paths)], most=_NAMED)}"
         for paths, what, why in told
         if paths
     )

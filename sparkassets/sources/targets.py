@@ -13,18 +13,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkassets.core.journal.found import Found, FoundKind
+from sparkassets.core.journal.table_findings import FindingKind, TableFinding
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
 from sparkassets.delta.errors import unreadable
-from sparkassets.delta.log import Commit, DeltaLog, transactions
-from sparkassets.delta.looks import Look, refuse_unknown, told_by
+from sparkassets.delta.log import DeltaLog, LogCommit, parse_transactions
 from sparkassets.delta.tables import load_table
 from sparkassets.errors import SessionNeededError, SourceError
-from sparkassets.files.stores import local_path
+from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
-from sparkassets.ports import Recorded
+from sparkassets.ports import RecordedTable
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -37,7 +37,7 @@ _NEWEST = 20
 class DeltaTargets:
     """Looks at Delta tables by path; implements `ports.TargetObserver`."""
 
-    def absent_folder(self, asset: AssetSpec) -> str | None:
+    def missing_folder(self, asset: AssetSpec) -> str | None:
         """The folder on a disk that the asset's table is or would be in, where that is not there; else None."""
         local = None if asset.storage is None else local_path(asset.storage.path)
         if local is None:
@@ -51,7 +51,7 @@ class DeltaTargets:
             return None
         return None
 
-    def why_spark(self, asset: AssetSpec) -> str | None:
+    def spark_commit_reason(self, asset: AssetSpec) -> str | None:
         """Why Spark commits to the asset's table as it is now; None where a driver does.
 
         Raises:
@@ -59,26 +59,26 @@ class DeltaTargets:
         """
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from sparkassets.delta.choice import why_spark, why_spark_makes
+        from sparkassets.delta.writer_choice import spark_commit_reason, spark_creation_reason
 
-        known = why_spark(asset, None)
+        known = spark_commit_reason(asset, None)
         if known is None and asset.write is not None and asset.write.by_keys:
             known = "its rows are merged by their keys"
         if known is not None or asset.storage is None:
             return known
         try:
-            return why_spark(asset, load_table(asset.storage.path))
+            return spark_commit_reason(asset, load_table(asset.storage.path))
         except TableNotFoundError:
-            return why_spark_makes(asset)
+            return spark_creation_reason(asset)
         except (DeltaError, OSError) as error:
             raise unreadable(asset.storage.path, error) from error
 
-    def unseen(self, asset: AssetSpec) -> str | None:
+    def session_needed_reason(self, asset: AssetSpec) -> str | None:
         """None: no session is asked."""
         del asset
         return None
 
-    def check(self, asset: AssetSpec) -> int | None:
+    def check_writable(self, asset: AssetSpec) -> int | None:
         """As `ports.TargetObserver` has it: what a driver cannot look into, runs do not write to.
 
         Raises:
@@ -105,7 +105,7 @@ class DeltaTargets:
                 raise SourceError(what, hint="register it in a catalog, and write to it by its name") from error
             raise found from error
 
-    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """As `ports.TargetObserver` has it.
 
         Raises:
@@ -115,12 +115,12 @@ class DeltaTargets:
         if asset.storage is None:
             return
         path = asset.storage.path
-        for info in islice(DeltaLog(path, near=version).told_back(version), _NEWEST):
-            told = told_by(info)
+        for info in islice(DeltaLog(path, near=version).iterate_commit_info(version), _NEWEST):
+            told = parse_run_metadata(info)
             if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app:
                 refuse_unknown(told, info["version"], claimed=claimed, place=f"at {path}")
 
-    def position(self, asset: AssetSpec) -> Found | None:
+    def read_position(self, asset: AssetSpec) -> TableFinding | None:
         """As `ports.TargetObserver` has it.
 
         Raises:
@@ -138,11 +138,11 @@ class DeltaTargets:
         except (DeltaError, OSError) as error:
             raise unreadable(path, error) from error
         version = table.version()
-        content = DeltaLog(path, near=version).content(version)
+        content = DeltaLog(path, near=version).read_content(version)
         mark = None if content is None else _digest(content)
-        return Found("moved", table_id=str(table.metadata().id), version=version, mark=mark)
+        return TableFinding("moved", table_id=str(table.metadata().id), version=version, mark=mark)
 
-    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+    def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
         """What is not as it was recorded; None where everything is.
 
         Raises:
@@ -152,19 +152,21 @@ class DeltaTargets:
         if asset.storage is None:
             return None
         try:
-            return _Look(asset, known, "", DeltaLog(asset.storage.path, near=known.seen)).found()
+            return _PathCommitInspector(
+                asset, known, "", DeltaLog(asset.storage.path, near=known.accounted_version)
+            ).detect_changes()
         except SourceError as error:
-            raise _torn(asset.storage.path) or error from error
+            raise _find_torn_log(asset.storage.path) or error from error
         except OSError as error:
             raise SourceError(f"cannot read the Delta table at '{asset.storage.path}': {error}") from error
 
 
-def _torn(path: str) -> SourceError | None:
+def _find_torn_log(path: str) -> SourceError | None:
     """What a power failure did to a table on a disk; None where its log ends with what is whole."""
-    from sparkassets.delta.durable import LAST_CHECKPOINT, torn
+    from sparkassets.delta.durability import LAST_CHECKPOINT, find_torn_files
 
     local = local_path(path)
-    broken = [] if local is None else torn(Path(local))
+    broken = [] if local is None else find_torn_files(Path(local))
     if not broken:
         return None
     if broken[0].name == LAST_CHECKPOINT:
@@ -176,7 +178,7 @@ def _torn(path: str) -> SourceError | None:
 
 
 @frozen
-class _Look(Look):
+class _PathCommitInspector(CommitInspector):
     """One look at the table at a path."""
 
     log: DeltaLog
@@ -196,34 +198,34 @@ class _Look(Look):
         """Where it is."""
         return f"at {self.path}"
 
-    def after(self, version: int) -> Sequence[Commit]:
+    def commits_after(self, version: int) -> Sequence[LogCommit]:
         """The commits after a version, as far as the log goes."""
-        return self.log.after(version)
+        return self.log.read_after(version)
 
-    def commit(self, version: int) -> Commit | None:
+    def find_commit(self, version: int) -> LogCommit | None:
         """The commit of a version; None where the log does not hold it."""
-        content = self.log.content(version)
-        return None if content is None else self.log.parsed(version, content)
+        content = self.log.read_content(version)
+        return None if content is None else self.log.parse_commit(version, content)
 
-    def found(self) -> Found | None:
-        seen = self.known.seen
-        content = self.log.content(seen)
-        by = None if content is None else self._seen_by(content)
-        if by is not None and by not in ("", self.known.app, self.former):
-            return replace(self, former=by).found()
+    def detect_changes(self) -> TableFinding | None:
+        seen = self.known.accounted_version
+        content = self.log.read_content(seen)
+        by = None if content is None else self._find_writer(content)
+        if by is not None and by not in ("", self.known.app_id, self.former_app_id):
+            return replace(self, former_app_id=by).detect_changes()
         known = by is not None
         if known:
-            commits = self.log.after(seen)
+            commits = self.log.read_after(seen)
             if commits or self.log.checkpoint() <= seen:
-                return self.judge(commits)
-        return self._opened(rewritten=content is not None and not known)
+                return self.judge_commits(commits)
+        return self._inspect_opened(rewritten=content is not None and not known)
 
-    def _opened(self, *, rewritten: bool) -> Found | None:
+    def _inspect_opened(self, *, rewritten: bool) -> TableFinding | None:
         """The same with the table opened; ``rewritten`` where the version that was seen is there, but another one."""
         table = self._table()
         if table is None:
-            return Found("gone", f"its table at {self.path} is gone", EVERYTHING)
-        found, seen = table.version(), self.known.seen
+            return TableFinding("gone", f"its table at {self.path} is gone", EVERYTHING)
+        found, seen = table.version(), self.known.accounted_version
         if str(table.metadata().id) != self.known.table_id:
             return self._all_lost("replaced", f"another table stands at {self.path} now", table)
         if found < self.known.version:
@@ -231,30 +233,30 @@ class _Look(Look):
             return self._all_lost("restored", reason, table)
         if rewritten:
             return self._all_lost("restored", f"the log of its table at {self.path} was written anew", table)
-        commits = self.log.after(seen)
+        commits = self.log.read_after(seen)
         if len(commits) >= found - seen:
-            return self.judge(commits) if commits else None
+            return self.judge_commits(commits) if commits else None
         return self.judge_gap(found)
 
-    def _all_lost(self, kind: FoundKind, reason: str, table: DeltaTable) -> Found:
+    def _all_lost(self, kind: FindingKind, reason: str, table: DeltaTable) -> TableFinding:
         version = table.version()
-        return Found(kind, reason, EVERYTHING, str(table.metadata().id), version, self.marked(version))
+        return TableFinding(kind, reason, EVERYTHING, str(table.metadata().id), version, self.read_mark(version))
 
-    def held(self, commit: Commit) -> PartitionSet | None:
+    def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
         """What the files of a commit may hold of what was computed; None where that is not told."""
-        from sparkassets.delta.columns import told_by
-        from sparkassets.delta.parts import FileParts
+        from sparkassets.delta.columns import find_columns
+        from sparkassets.delta.file_parts import FileParts
 
         table = self._table(commit.version)
-        columns = None if table is None else told_by(table.schema().to_json(), self.asset.partitioning)
+        columns = None if table is None else find_columns(table.schema().to_json(), self.asset.partitioning)
         if columns is None:
             return None
-        told = FileParts.of(columns, self.asset.partitioning)
-        found = {file.path: told.of_action(file.partition or {}, file.stats) for file in commit.files}
-        if not all(part.is_told for part in found.values()):
+        told = FileParts.from_columns(columns, self.asset.partitioning)
+        found = {file.path: told.read_action(file.partition or {}, file.stats) for file in commit.files}
+        if not all(part.is_known for part in found.values()):
             before = self._table(commit.version - 1)
-            adds = {} if before is None else told.of_live(before.get_add_actions(flatten=True))
-            found = {path: part if part.is_told else adds.get(path, part) for path, part in found.items()}
+            adds = {} if before is None else told.read_live(before.get_add_actions(flatten=True))
+            found = {path: part if part.is_known else adds.get(path, part) for path, part in found.items()}
         return PartitionSet.union([told.within(part, self.known.coverage) for part in found.values()])
 
     # ------------------------------------------------------------------ reading
@@ -272,12 +274,12 @@ class _Look(Look):
                 return None
             raise unreadable(self.path, error) from error
 
-    def marked(self, version: int) -> str | None:
+    def read_mark(self, version: int) -> str | None:
         """The mark of a version that is accounted for now."""
-        content = self.log.content(version)
+        content = self.log.read_content(version)
         return None if content is None else _digest(content)
 
-    def _seen_by(self, content: bytes) -> str | None:
+    def _find_writer(self, content: bytes) -> str | None:
         """Whose run made the commit, by its application id, if it is the one that was seen; None where it is not.
 
         Where it is known by its content nobody is told. Tokens are numbers of the journal, so that no two are alike,
@@ -285,8 +287,8 @@ class _Look(Look):
         """
         mark = self.known.mark
         if mark.startswith("epoch:"):
-            project = self.known.app.rpartition("/")[0] + "/"
-            ours = {app: version for app, version in transactions(content).items() if app.startswith(project)}
+            project = self.known.app_id.rpartition("/")[0] + "/"
+            ours = {app: version for app, version in parse_transactions(content).items() if app.startswith(project)}
             return next((asset_app(app) for app, version in ours.items() if mark == f"epoch:{version // 2}"), None)
         return "" if mark == _digest(content) else None
 

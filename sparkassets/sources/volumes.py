@@ -11,36 +11,36 @@ from collections.abc import Iterable
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
-from sparkassets.core.runs import Pin, Position, Volume
+from sparkassets.core.runs import InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
 from sparkassets.core.spec.table_sets import TableSet
 from sparkassets.core.spec.view_ids import view_id
+from sparkassets.delta.change_feed import table_changes
 from sparkassets.delta.errors import reason
-from sparkassets.delta.feed import table_changes
-from sparkassets.delta.slices import TableFiles
+from sparkassets.delta.file_split import TableFiles
 from sparkassets.delta.tables import is_table, load_table
 from sparkassets.errors import SourceError
-from sparkassets.files import list_files, rowless
+from sparkassets.files import is_rowless, list_files
 from sparkassets.sources.files import slots_of
 
 _Slot = tuple[str, PartitionSet, int, int]
 """Its key in the source's cursor, its partitions, and how many bytes in how many files it has; or of a single file."""
 
 
-class ReadVolumes:
+class LogVolumeEstimator:
     """Opens every version of a table once, and lists every source once."""
 
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str | None, int], TableFiles | str] = {}
         self._slots: dict[tuple[str, int, bool], list[_Slot] | str] = {}
-        self._known: dict[tuple[str, Pin], Volume] = {}
+        self._known: dict[tuple[str, InletPin], InletVolume] = {}
 
-    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """As `sparkassets.ports.Volumes` has it."""
         source, key = asset.source, (asset.name, pin)
         if key not in self._known:
             if asset.storage is None or (source is not None and source.kind == "events"):
-                self._known[key] = Volume()
+                self._known[key] = InletVolume()
             elif source is not None and source.kind == "tables":
                 self._known[key] = self._of_tables(asset, pin, known)
             elif source is not None and source.kind != "delta":
@@ -49,10 +49,10 @@ class ReadVolumes:
                 self._known[key] = self._of_table(asset, asset.storage.path, pin)
         return self._known[key]
 
-    def _of_table(self, asset: AssetSpec, path: str, pin: Pin) -> Volume:
+    def _of_table(self, asset: AssetSpec, path: str, pin: InletPin) -> InletVolume:
         if pin.version is None:
-            return Volume()  # it was never written: a run reads a table without rows
-        if pin.low is not None and (since := Position.parse(pin.low)) is not None:
+            return InletVolume()  # it was never written: a run reads a table without rows
+        if pin.low is not None and (since := TablePosition.parse(pin.low)) is not None:
             return _of_changes(path, since, pin.version)
         return self._of_version(path, pin.table_id, pin.version, parts=pin.parts, partitioning=asset.partitioning)
 
@@ -64,17 +64,17 @@ class ReadVolumes:
         *,
         parts: PartitionSet = EVERYTHING,
         partitioning: Partitioning = UNPARTITIONED,
-    ) -> Volume:
+    ) -> InletVolume:
         key = path, table_id, version
         if key not in self._tables:
             self._tables[key] = _files_of(*key)
         files = self._tables[key]
         if isinstance(files, str):
-            return Volume(None, None, files)
-        read = files.holding(parts, partitioning=partitioning)
-        return Volume(sum(file.size for file in read), len(read))
+            return InletVolume(None, None, files)
+        read = files.find_holding(parts, partitioning=partitioning)
+        return InletVolume(sum(file.size for file in read), len(read))
 
-    def _of_tables(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+    def _of_tables(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         """The files of each pinned table of a source that stands for several."""
         partitioning, tables = asset.partitioning, TableSet.of(asset)
         size = count = 0
@@ -85,33 +85,33 @@ class ReadVolumes:
             if read.bytes is None:
                 return read
             size, count = size + read.bytes, count + (read.files or 0)
-        return Volume(size, count)
+        return InletVolume(size, count)
 
-    def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: Pin, known: AssetState) -> Volume:
+    def _of_files(self, asset: AssetSpec, source: SourceSpec, pin: InletPin, known: AssetState) -> InletVolume:
         key = asset.name, pin.seq, asset.in_paths is None  # whoever looked since has seen another list
         if key not in self._slots:
             self._slots[key] = _slots_of(asset, source.kind)
         slots = self._slots[key]
         if isinstance(slots, str):
-            return Volume(None, None, slots)
+            return InletVolume(None, None, slots)
         seen = (each for each in slots if known.position.get(each[0]))
         if asset.in_paths is not None:
             view = view_id(*asset.views)
-            held = ((each, KnownFile.of(known.position[each[0]]).parts(view)) for each in seen)
+            held = ((each, KnownFile.decode(known.position[each[0]]).parts(view)) for each in seen)
             return _sum(each for each, parts in held if pin.parts.is_everything or parts.overlaps(pin.parts))
         partitioned = asset.partitioning.is_partitioned
         return _sum(each for each in seen if not partitioned or pin.parts.overlaps(each[1]))
 
 
-def _of_changes(path: str, since: Position, version: int) -> Volume:
+def _of_changes(path: str, since: TablePosition, version: int) -> InletVolume:
     """The files that tell what changed after a position."""
     try:
         changes = table_changes(path, since, version)
     except (SourceError, OSError) as error:
-        return Volume(None, None, str(error.args[0]) if isinstance(error, SourceError) else str(error))
-    if changes.told.kind != "told":
-        return Volume(None, None, changes.told.reason)
-    return Volume(sum(file.size for file in changes.files), len(changes.files))
+        return InletVolume(None, None, str(error.args[0]) if isinstance(error, SourceError) else str(error))
+    if changes.availability.kind != "told":
+        return InletVolume(None, None, changes.availability.reason)
+    return InletVolume(sum(file.size for file in changes.files), len(changes.files))
 
 
 def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str:
@@ -122,7 +122,7 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
         table = load_table(path, version=version)
         if table_id is not None and str(table.metadata().id) != table_id:
             return "the table was made anew since"
-        return TableFiles.of(table)
+        return TableFiles.load_files(table)
     except TableNotFoundError:
         there = is_table(path)
         return f"its log has no version {version} any more" if there else f"there is no Delta table at '{path}'"
@@ -135,22 +135,22 @@ def _files_of(path: str, table_id: str | None, version: int) -> TableFiles | str
 def _slots_of(asset: AssetSpec, kind: str) -> list[_Slot] | str:
     """What is there of a source by its slots; why it cannot be told."""
     path = asset.storage.path if asset.storage is not None else ""
-    pattern = PathPattern.parse(path, asset.layout.segment_columns)
+    pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
     try:
         files = list_files(pattern)
     except SourceError as error:
         return str(error.args[0])
     if files is None:
         return f"'{pattern.root}' is not there"
-    held = [file for file in files if not rowless(kind, file[1])]
-    slots = slots_of(pattern, asset.layout, held)
+    held = [file for file in files if not is_rowless(kind, file[1])]
+    slots = slots_of(pattern, asset.path_partitioning, held)
     if asset.in_paths is not None:
         return [(file_key(file[0]), parts, file[1], 1) for parts, each in slots.values() for file in each]
     return [(key, parts, sum(file[1] for file in each), len(each)) for key, (parts, each) in slots.items()]
 
 
-def _sum(slots: Iterable[_Slot]) -> Volume:
+def _sum(slots: Iterable[_Slot]) -> InletVolume:
     size = count = 0
     for _, _, more, files in slots:
         size, count = size + more, count + files
-    return Volume(size, count)
+    return InletVolume(size, count)

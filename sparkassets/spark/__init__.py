@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from sparkassets.spark.engine import SparkEngine
-from sparkassets.spark.targets import SparkOutlets
+from sparkassets.spark.targets import SparkTargetFactory
 
-__all__ = ["SparkEngine", "SparkOutlets"]
+__all__ = ["SparkEngine", "SparkTargetFactory"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sparkassets.spark.settings import delta_jars
+from sparkassets.spark.session_settings import delta_jars
 
 if __name__ == "__main__":
     sys.stdout.writelines(f"{jar}\n" for jar in delta_jars())

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from sparkassets.core.definitions.normal import normal_form
-from sparkassets.core.runs import Pin, Position
+from sparkassets.core.definitions.normal_form import normal_form
+from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import CHANGE_COLUMNS, CHANGE_TYPE, AssetSpec, PythonBody, SqlBody
-from sparkassets.delta.feed import Fed, TableChanges, table_changes
-from sparkassets.delta.log import Commit, DeltaLog
+from sparkassets.delta.change_feed import FeedRange, TableChanges, table_changes
+from sparkassets.delta.log import DeltaLog, LogCommit
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
@@ -39,13 +39,13 @@ class InletChanges:
     """
 
     frame: DataFrame
-    position: Position
+    position: TablePosition
     after: int | None
     only_inserts: bool
 
 
 def read_changes(
-    session: SparkSession, table: DeltaTable, pin: Pin, *, path: str, name: str, by_keys: bool
+    session: SparkSession, table: DeltaTable, pin: InletPin, *, path: str, name: str, by_keys: bool
 ) -> InletChanges:
     """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
 
@@ -61,20 +61,20 @@ def read_changes(
         SourceChangedError: It cannot be told any more.
     """
     version, owner = pin.version or 0, f"the inlet {name!r}"
-    position = Position(pin.table_id or str(table.metadata().id), version)
+    position = TablePosition(pin.table_id or str(table.metadata().id), version)
     if pin.low is None:
         frame, _ = read_version(session, table, version, path=path)
         refuse_taken(frame.columns, owner)
-        rows = as_inserted(frame, version, _timestamp(path, version))
+        rows = mark_inserted(frame, version, _timestamp(path, version))
         return InletChanges(rows, position, after=None, only_inserts=True)
-    since = Position.parse(pin.low)
+    since = TablePosition.parse(pin.low)
     if since is None or since.table_id != position.table_id or since.version > version:
         raise SourceChangedError(
             f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
         )
     changes = table_changes(path, since, version)
-    if changes.told.kind != "told":
-        raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.told.reason}", source=name)
+    if changes.availability.kind != "told":
+        raise SourceChangedError(f"the changes of {owner} cannot be told: {changes.availability.reason}", source=name)
     frame = _frame(session, table, changes, path=path, version=version, name=name, by_keys=by_keys)
     return InletChanges(frame, position, since.version, changes.only_inserts)
 
@@ -138,8 +138,8 @@ def _frame(
     table.load_as_version(version)
     schema = spark_schema(table.schema().to_json())
     refuse_taken(schema.names, f"the inlet {name!r}")
-    frames = [_fed(session, fed, schema, path=path, name=name, by_keys=by_keys) for fed in changes.fed]
-    frames += _appended(session, table, changes.appended, path=path)
+    frames = [_read_feed(session, fed, schema, path=path, name=name, by_keys=by_keys) for fed in changes.feed_ranges]
+    frames += _read_appended(session, table, changes.appended_commits, path=path)
     if not frames:
         return without_changes(session.createDataFrame([], schema))
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
@@ -162,17 +162,19 @@ def refuse_taken(columns: Sequence[str], owner: str) -> None:
 # --------------------------------------------------------------------------- by the feed
 
 
-def _fed(session: SparkSession, fed: Fed, schema: StructType, *, path: str, name: str, by_keys: bool) -> DataFrame:
+def _read_feed(
+    session: SparkSession, fed: FeedRange, schema: StructType, *, path: str, name: str, by_keys: bool
+) -> DataFrame:
     reader = session.read.format("delta").option("readChangeFeed", "true")
     rows = reader.option("startingVersion", fed.first).option("endingVersion", fed.last).load(path)
     there = {column.lower() for column in rows.columns}
     if missing := [column for column in schema.names if column.lower() not in there]:
         raise SourceChangedError(f"the inlet {name!r} has no column {missing[0]!r} any more", source=name)
     rows = rows.select(*(sqltext.name(column) for column in [*schema.names, *CHANGE_COLUMNS]))
-    return net(rows, by_keys=by_keys) if fed.replaced and is_comparable(schema) else rows
+    return drop_equal_pairs(rows, by_keys=by_keys) if fed.replaced and is_comparable(schema) else rows
 
 
-def net(rows: DataFrame, *, by_keys: bool) -> DataFrame:
+def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
     """Without the rows that a version has deleted and inserted alike, as often as it has both.
 
     Args:
@@ -210,14 +212,16 @@ def _compares(kind: DataType) -> bool:
 # --------------------------------------------------------------------------- by the files that came
 
 
-def _appended(session: SparkSession, table: DeltaTable, commits: Sequence[Commit], *, path: str) -> list[DataFrame]:
+def _read_appended(
+    session: SparkSession, table: DeltaTable, commits: Sequence[LogCommit], *, path: str
+) -> list[DataFrame]:
     """The rows of files that came while there was no feed."""
     return [
-        as_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits
+        mark_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits
     ]
 
 
-def as_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
+def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
     """The rows as those that a version, committed at so many milliseconds since 1970, has inserted."""
     at = "NULL" if timestamp is None else f"timestamp_millis({timestamp})"
     values = {CHANGE_TYPE: "'insert'", "_commit_version": str(version), "_commit_timestamp": at}
@@ -229,8 +233,8 @@ def as_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFr
 def _timestamp(path: str, version: int) -> int | None:
     """When a version was committed, milliseconds since 1970; None where the log does not hold it any more."""
     log = DeltaLog(path)
-    content = log.content(version)
-    return None if content is None else log.parsed(version, content).timestamp
+    content = log.read_content(version)
+    return None if content is None else log.parse_commit(version, content).timestamp
 
 
 def _sql(text: str) -> Column:

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.files.stores import local_path
+from sparkassets.files.object_stores import local_path
 from sparkassets.spark import gateway
 from sparkassets.spark.jars import LOCAL_FILES
 from sparkassets.spark.own_session import context_of, is_remote, setting
-from sparkassets.spark.settings import is_local
+from sparkassets.spark.session_settings import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,13 +40,13 @@ _FORKING_NOTHING: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.ca
 """For this write alone: what is read goes by Hadoop's own, which also follows links to folders."""
 
 
-def prepare(session: SparkSession) -> None:
+def prepare_committer(session: SparkSession) -> None:
     """Lets the stores choose the committer, where Spark has what it takes: in a session of the runs' own."""
     if not is_remote(session) and setting(session, _PROTOCOL) == _RENAMES and _has_magic():
         session.conf.set(_PROTOCOL, _BY_STORE)
 
 
-def why_none(session: SparkSession, path: str) -> str | None:
+def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
     """Why no file may be staged at ``path``, as the end of a sentence; None where `options` tells how."""
     protocol, scheme = setting(session, _PROTOCOL), _scheme(path)
     if protocol is None:
@@ -64,7 +64,7 @@ def why_none(session: SparkSession, path: str) -> str | None:
     return None
 
 
-def options(session: SparkSession, path: str) -> Mapping[str, str]:
+def staging_options(session: SparkSession, path: str) -> Mapping[str, str]:
     """Of a write of Parquet files to ``path`` that publishes those of its successful tasks alone."""
     scheme = _scheme(path)
     quick = _FORKING_NOTHING if _takes_local_files(session, path) else {}

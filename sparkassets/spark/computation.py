@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.partitions.plain import parts_to
+from sparkassets.core.partitions.json_form import encode_partitions
 from sparkassets.core.validations import verdicts_to
-from sparkassets.ports import Computation, RunOrder
+from sparkassets.ports import RunComputation, RunOrder
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.reader import ReadInlets
-from sparkassets.spark.sharing import hold_common
-from sparkassets.spark.table import TargetTable
-from sparkassets.spark.upserts.staged import Kept
+from sparkassets.spark.inlet_reader import ReadInlets
+from sparkassets.spark.shared_plans import hold_common
+from sparkassets.spark.target_table import TargetTable
+from sparkassets.spark.upserts.staged_rows import KeptRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +43,7 @@ class SparkComputation:
     inlets: ReadInlets = field(repr=False)
     read_version: int | None = None
     writes_files: bool = False
-    kept: Kept | None = None
+    kept_rows: KeptRows | None = None
 
     def release(self) -> None:
         """Nothing is held but while it is written."""
@@ -51,11 +51,11 @@ class SparkComputation:
     @property
     def measures(self) -> Mapping[str, Any]:
         """What was told of it, and whether its function wrote files."""
-        told = told_by(self.order, self.context, self.inlets)
+        told = collect_measures(self.order, self.context, self.inlets)
         return {**told, "writes": "files"} if self.writes_files else told
 
 
-def told_by(order: RunOrder, context: Context, inlets: ReadInlets) -> dict[str, Any]:
+def collect_measures(order: RunOrder, context: Context, inlets: ReadInlets) -> dict[str, Any]:
     """Watermarks by inlet, the extras and events that a function told, and what rules of inlets found."""
     highs = {name: mark.high for name, mark in inlets.watermarks.items() if mark.high is not None}
     highs |= {name: str(changes.position) for name, changes in inlets.changes.items()}
@@ -64,19 +64,19 @@ def told_by(order: RunOrder, context: Context, inlets: ReadInlets) -> dict[str, 
         told["watermarks"] = highs
     if context.extra:
         told["extra"] = dict(context.extra)
-    if context.emitted:
-        told["events"] = list(context.emitted)
-    if context.added:
-        told["keys"] = {column: list(keys) for column, keys in context.added.items()}
-    if order.found:
-        told["found"] = parts_to(order.found)
+    if context.announced_events:
+        told["events"] = list(context.announced_events)
+    if context.added_segments:
+        told["keys"] = {column: list(keys) for column, keys in context.added_segments.items()}
+    if order.discovered_partitions:
+        told["found"] = encode_partitions(order.discovered_partitions)
     if inlets.verdicts:
         told["inlets"] = verdicts_to(inlets.verdicts)
     return told
 
 
 @dataclass(frozen=True)
-class SparkComputations:
+class OutletComputations:
     """What a run of a multi-asset writes: the rows of each outlet, of one context and the same inlets.
 
     Attributes:
@@ -110,9 +110,9 @@ class SparkComputations:
         return told
 
 
-def own(computation: Computation, outlet: str) -> SparkComputation:
+def computation_for(computation: RunComputation, outlet: str) -> SparkComputation:
     """The computation as Spark's engine made it, of that table alone."""
-    if isinstance(computation, SparkComputations):
+    if isinstance(computation, OutletComputations):
         return computation.parts[outlet]
     if not isinstance(computation, SparkComputation):
         raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
@@ -120,7 +120,7 @@ def own(computation: Computation, outlet: str) -> SparkComputation:
 
 
 @contextlib.contextmanager
-def held(made: SparkComputation, *, always: bool = False) -> Iterator[None]:
+def hold_rows(made: SparkComputation, *, always: bool = False) -> Iterator[None]:
     """Where rows come from files they are computed once and held while this lasts, in whatever frame is made of them.
 
     So the files can be checked after they were read and before anything is committed. With ``always`` so are any rows.

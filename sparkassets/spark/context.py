@@ -8,24 +8,24 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sparkassets.core.events import Event, wrong_in_context
-from sparkassets.core.instants import instant, zone
+from sparkassets.core.event_objects import Event, wrong_in_context
+from sparkassets.core.instants import find_zone, from_unix
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import RunSkipped
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
-from sparkassets.spark.emitting import Outbox
-from sparkassets.spark.times import for_author
-from sparkassets.spark.triggering import TriggeringEvents, local_events
+from sparkassets.spark.author_times import for_author
+from sparkassets.spark.run_outbox import RunOutbox
+from sparkassets.spark.triggering_events import TriggeringEvents, local_events
 
 if TYPE_CHECKING:
     from pendulum import DateTime
 
 
 @frozen
-class Block:
+class RunPartition:
     """One partition of the run.
 
     Attributes:
@@ -40,7 +40,7 @@ class Block:
 
 
 @frozen
-class Watermark:
+class WatermarkBounds:
     """The bounds of ``read: {after: column}``, as text that Spark casts to the column's type.
 
     Attributes:
@@ -53,7 +53,7 @@ class Watermark:
 
 
 @dataclass(frozen=True)
-class Outlet:
+class RunOutlet:
     """One table that the run writes.
 
     Attributes:
@@ -67,7 +67,7 @@ class Outlet:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-class Partitions(tuple[Block, ...]):  # noqa: SLOT001  with attributes of its own
+class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes of its own
     """The partitions of the run, oldest first, with what they belong to; attributes are items, too.
 
     Attributes:
@@ -75,23 +75,25 @@ class Partitions(tuple[Block, ...]):  # noqa: SLOT001  with attributes of its ow
     """
 
     definition: str
-    _past: Callable[[], tuple[Block, ...]]
+    _past: Callable[[], tuple[RunPartition, ...]]
 
     @classmethod
-    def of(cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo) -> Partitions:
+    def from_run(
+        cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo
+    ) -> RunPartitions:
         """Those of a run, with times in a zone; ``past`` were computed before it."""
         found = cls(_blocks(partitioning, current, local))
-        found.definition = partitioning.described if partitioning.is_partitioned else ""
+        found.definition = partitioning.description if partitioning.is_partitioned else ""
         found._past = lambda: tuple(_blocks(partitioning, past, local))
         return found
 
     @property
-    def current(self) -> tuple[Block, ...]:
+    def current(self) -> tuple[RunPartition, ...]:
         """Those of the run."""
         return tuple(self)
 
     @property
-    def past(self) -> tuple[Block, ...]:
+    def past(self) -> tuple[RunPartition, ...]:
         """Those that earlier runs have computed, oldest first."""
         return self._past()
 
@@ -101,10 +103,10 @@ class Partitions(tuple[Block, ...]):  # noqa: SLOT001  with attributes of its ow
         return super().__getitem__(index)
 
 
-class Outlets(dict[str, Outlet]):
+class RunOutlets(dict[str, RunOutlet]):
     """The tables that a run writes, by name: ``outlets.train`` is ``outlets["train"]``."""
 
-    def __getattr__(self, name: str) -> Outlet:
+    def __getattr__(self, name: str) -> RunOutlet:
         if name in self:
             return self[name]
         raise AttributeError(f"the run writes no {name!r}; it writes {', '.join(self)}")
@@ -141,13 +143,13 @@ class Context:
     ts: str | None = None
     ts_nodash: str | None = None
     ts_nodash_with_tz: str | None = None
-    partitions: Sequence[Block] = ()
+    partitions: Sequence[RunPartition] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
-    watermark: Watermark | None = None
+    watermark: WatermarkBounds | None = None
     triggering_events: TriggeringEvents = field(default_factory=TriggeringEvents)
     extra: dict[str, Any] = field(default_factory=dict)
-    _outbox: Outbox = field(kw_only=True, repr=False)
-    _outlets: Outlets = field(default_factory=Outlets, kw_only=True, repr=False)
+    _outbox: RunOutbox = field(kw_only=True, repr=False)
+    _outlets: RunOutlets = field(default_factory=RunOutlets, kw_only=True, repr=False)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  only of what is not there
         _, message, hint = wrong_in_context(["context", name]) or (0, f"no {name!r}", None)
@@ -202,17 +204,17 @@ class Context:
         raise RunSkipped(reason)
 
     @property
-    def outlets(self) -> Outlets:
+    def outlets(self) -> RunOutlets:
         """What the run writes, by name: ``context.outlets.train.path`` and ``.extra``."""
         return self._outlets
 
     @property
-    def added(self) -> Mapping[str, Sequence[str]]:
+    def added_segments(self) -> Mapping[str, Sequence[str]]:
         """The segments that were added so far, by column."""
         return {column: tuple(keys) for column, keys in self._outbox.keys.items()}
 
     @property
-    def emitted(self) -> Sequence[Mapping[str, Any]]:
+    def announced_events(self) -> Sequence[Mapping[str, Any]]:
         """What was announced so far, as the run's commit carries it."""
         return tuple(self._outbox.events)
 
@@ -238,12 +240,16 @@ class Context:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def context_of(
-    order: RunOrder, *, watermark: Watermark | None, project: ProjectSpec, folders: Mapping[str, str] | None = None
+def make_context(
+    order: RunOrder,
+    *,
+    watermark: WatermarkBounds | None,
+    project: ProjectSpec,
+    folders: Mapping[str, str] | None = None,
 ) -> Context:
     """The context of one attempt of a run; in the ``folders`` of what it writes its function may write files."""
     asset = order.asset
-    local = zone(asset.local_zone)
+    local = find_zone(asset.local_zone)
     extra: dict[str, Any] = {}
     start, end = _in_zone(order.interval, local)
     before, until = _in_zone(order.previous_interval, local)
@@ -261,38 +267,38 @@ def context_of(
         ts=start.isoformat() if start else None,
         ts_nodash=_text(start, "%Y%m%dT%H%M%S"),
         ts_nodash_with_tz=_text(start, "%Y%m%dT%H%M%S%z"),
-        partitions=Partitions.of(asset.partitioning, order.blocks, order.computed, local),
+        partitions=RunPartitions.from_run(asset.partitioning, order.blocks, order.computed_partitions, local),
         params=for_author(asset.params_of(order.blocks), local),
         watermark=watermark,
         triggering_events=local_events(order.events, local),
         extra=extra,
-        _outbox=Outbox(project, asset),
+        _outbox=RunOutbox(project, asset),
         _outlets=_outlets(order, extra, folders or {}),
     )
 
 
-def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> Outlets:
+def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> RunOutlets:
     """What the run writes; of an asset that is written itself the extra is that of the run."""
-    places = ((each.asset.name, each.asset.storage) for each in order.written)
+    places = ((each.asset.name, each.asset.storage) for each in order.table_orders)
     own = {} if order.outlets else {"extra": extra}
-    found = ((name, folders.get(name) or (place.shown if place is not None else "")) for name, place in places)
-    return Outlets({name: Outlet(name, path, **own) for name, path in found})
+    found = ((name, folders.get(name) or (place.display_text if place is not None else "")) for name, place in places)
+    return RunOutlets({name: RunOutlet(name, path, **own) for name, path in found})
 
 
-def blocks_of_parts(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[Block, ...]:
+def list_run_partitions(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[RunPartition, ...]:
     """Each of the partitions, oldest first, with times in a zone; of an asset without partitions none."""
     return tuple(_blocks(partitioning, parts, local))
 
 
-def _blocks(partitioning: Partitioning, blocks: PartitionSet, local: tzinfo) -> Iterator[Block]:
+def _blocks(partitioning: Partitioning, blocks: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
     """Each of the run's; of an asset without partitions none."""
     if not partitioning.is_partitioned:
         return
     columns = [each.column for each in partitioning.segments]
     for key, (start, _, segment) in zip(partitioning.keys(blocks), partitioning.slots(blocks), strict=True):
         time = partitioning.time
-        first, after = _in_zone(None if time is None else (instant(start), instant(time.stop(start))), local)
-        yield Block(
+        first, after = _in_zone(None if time is None else (from_unix(start), from_unix(time.stop(start))), local)
+        yield RunPartition(
             key, first, after, {name: text for name, text in zip(columns, segment, strict=True) if text != WHOLE}
         )
 

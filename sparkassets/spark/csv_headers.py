@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sparkassets.core.suggestions import meant_by
+from sparkassets.core.suggestions import suggest_close
 from sparkassets.errors import RunError
 
 _SEPARATORS = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
@@ -15,7 +15,7 @@ _MOST_FILES = 20
 """So many headers are read to find the file; each is a job."""
 
 
-def no_column(
+def missing_column_error(
     missing: Sequence[str], paths: Sequence[str], *, asset: str, header: Callable[[str], Sequence[str]]
 ) -> RunError:
     """The refusal of files that lack declared columns.
@@ -37,7 +37,7 @@ def no_column(
         f"{len(columns)} column{'' if len(columns) == 1 else 's'}",
         hint=_hint(lost[0], columns),
     )
-    made.of_data = True
+    made.is_data_error = True
     made.files = (lacking,)
     return made
 
@@ -48,4 +48,4 @@ def _hint(name: str, columns: Sequence[str]) -> str | None:
         if held:
             mark = max(held, key=lambda each: held[each])
             return f"its separator is probably {_SEPARATORS[mark]}: options: {{sep: {_SEPARATORS[mark]}}}"
-    return meant_by(name, columns)
+    return suggest_close(name, columns)

@@ -13,16 +13,16 @@ from urllib.parse import unquote
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.delta.features import is_plain_type, maps_columns
-from sparkassets.delta.live import LiveFile, PartitionValue, log_text
-from sparkassets.delta.log import Commit, FileAction
-from sparkassets.delta.newer import Newer
-from sparkassets.delta.slices import TableFiles
+from sparkassets.delta.file_split import TableFiles
+from sparkassets.delta.live_files import LiveFile, PartitionValue, log_text
+from sparkassets.delta.log import FileAction, LogCommit
+from sparkassets.delta.newer_rows import NewerRows
 from sparkassets.errors import SourceError
-from sparkassets.files.stores import local_path
+from sparkassets.files.object_stores import local_path
 from sparkassets.spark import sqltext
 from sparkassets.spark.own_session import setting
 from sparkassets.spark.schemas import GENERATED, IDENTITY
-from sparkassets.spark.settings import MOST_LISTED
+from sparkassets.spark.session_settings import MOST_LISTED
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -50,7 +50,7 @@ def read_version(
     path: str,
     parts: PartitionSet = EVERYTHING,
     partitioning: Partitioning = UNPARTITIONED,
-    newer: Newer | None = None,
+    newer: NewerRows | None = None,
 ) -> tuple[DataFrame, bool]:
     """The rows of ``parts``, and maybe others, of a version of ``table``; and whether no others.
 
@@ -70,14 +70,14 @@ def read_version(
     try:
         if table.version() != version:
             table.load_as_version(version)
-        files = TableFiles.of(table)
-        slices = files.sliced(parts, partitioning=partitioning)
+        files = TableFiles.load_files(table)
+        slices = files.split_files(parts, partitioning=partitioning)
     except (DeltaError, SourceError):  # Delta reads more, and tells what it cannot
         slices = None
     if slices is not None:
         wanted = [*slices.inside, *slices.mixed]
         if newer is not None:
-            kept = {file.path for file in newer.of(files)}
+            kept = {file.path for file in newer.find_files(files)}
             wanted = [file for file in wanted if file.path in kept]
         frame = read_files(session, table, wanted, path=path)
         if frame is not None:
@@ -101,7 +101,7 @@ def read_files(
     return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table, most=most)
 
 
-def read_appended(session: SparkSession, table: DeltaTable, commit: Commit, *, path: str) -> DataFrame:
+def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *, path: str) -> DataFrame:
     """The rows that a commit which only added files brought, with the columns of the version that is loaded.
 
     From the files where these hold just such rows; else Delta reads them, which lists the table's files.
@@ -109,7 +109,7 @@ def read_appended(session: SparkSession, table: DeltaTable, commit: Commit, *, p
     schema, names = _readable(table), table.metadata().partition_columns
     files = [LiveFile(file.path, 0, None, _partition(file, names)) for file in commit.files]
     frame = None
-    if schema is not None and not any(file.vector for file in commit.files):
+    if schema is not None and not any(file.has_deletion_vector for file in commit.files):
         frame = _of_files(session, files, path=path, schema=schema, table=table, most=len(files))
     if frame is not None:
         return frame
@@ -135,7 +135,7 @@ def _readable(table: DeltaTable) -> StructType | None:
     if not _FEATURES.issuperset(features) or maps_columns(metadata.configuration):
         return None
     fields = json.loads(table.schema().to_json())["fields"]
-    fields = [each | {"metadata": _shown(each["metadata"])} for each in fields]
+    fields = [each | {"metadata": _public_metadata(each["metadata"])} for each in fields]
     if not all(map(_is_plain, fields)) or any(each["name"].lower() == "_metadata" for each in fields):
         return None
     if any(each["type"] == "binary" for each in fields if each["name"] in metadata.partition_columns):
@@ -143,7 +143,7 @@ def _readable(table: DeltaTable) -> StructType | None:
     return StructType.fromJson({"type": "struct", "fields": fields})
 
 
-def _shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _public_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata of a column without what Delta keeps to itself."""
     return {key: value for key, value in metadata.items() if key != GENERATED and not key.startswith(IDENTITY)}
 
@@ -166,7 +166,7 @@ def _is_plain_type(kind: str | Mapping[str, Any]) -> bool:
             return False
 
 
-def _few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool:
+def _are_few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool:
     """Whether Spark itself lists the files one after the other, and soon."""
     if sum(file.size for file in files) > _MOST_BYTES:
         return False
@@ -194,7 +194,7 @@ def _of_files(
         return session.createDataFrame([], schema).filter("false")
     foreign = any("://" in file.path or file.path.startswith(("/", "file:")) for file in files)
     places = [f"{path.rstrip('/')}/{file.place}" for file in files]
-    few = _few(session, files, path=path) if most is None else len(files) <= most
+    few = _are_few(session, files, path=path) if most is None else len(files) <= most
     if foreign or any(map(_GLOB.search, places)) or not few:
         return None
     folders = table.metadata().partition_columns

@@ -8,34 +8,40 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.runs import Promotion
+from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import RunError, SparkAssetsError
-from sparkassets.ports import Computation, RunOrder
+from sparkassets.ports import RunComputation, RunOrder
 from sparkassets.processes import Process
-from sparkassets.spark.blocks import without_removed
 from sparkassets.spark.changes import refuse_unnamed
 from sparkassets.spark.collations import with_plain_strings
-from sparkassets.spark.computation import SparkComputation, SparkComputations
-from sparkassets.spark.context import Context, context_of
+from sparkassets.spark.computation import OutletComputations, SparkComputation
+from sparkassets.spark.context import Context, make_context
+from sparkassets.spark.current_table import open_relation, table_of
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.functions import run_function
+from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
 from sparkassets.spark.interrupts import InterruptibleWork
-from sparkassets.spark.iterations import Iteration, OwnFolder, own_folders, restoring, told_of
-from sparkassets.spark.libraries import as_spark, is_frame
-from sparkassets.spark.opened import opened, table_of
-from sparkassets.spark.own_session import make_active, of_one_run, require_utc
-from sparkassets.spark.processes import jvms
-from sparkassets.spark.promoted import promoted_rows
-from sparkassets.spark.reader import ReadInlets, read_inlets
+from sparkassets.spark.iterations import (
+    AttemptFolder,
+    IterationArgument,
+    make_attempt_folders,
+    make_restore,
+    read_newest_iteration,
+)
+from sparkassets.spark.jvm_processes import find_jvms
+from sparkassets.spark.libraries import is_frame, to_spark
+from sparkassets.spark.own_session import copy_for_run, make_active, require_utc
+from sparkassets.spark.partition_guard import drop_removed_segments
+from sparkassets.spark.process_state import restore_process_state
+from sparkassets.spark.promoted_rows import read_promoted_rows
 from sparkassets.spark.relation import relation_of
-from sparkassets.spark.schemas import declared_schema, without_defaults
-from sparkassets.spark.self_writing import SelfWriting
-from sparkassets.spark.template import run_sql, run_statements
-from sparkassets.spark.undone import undo
-from sparkassets.spark.validating.inlets import check_inlets
-from sparkassets.spark.workplace import Workplace
+from sparkassets.spark.schemas import declared_schema, drop_defaults
+from sparkassets.spark.self_writing import SelfWritingComputation
+from sparkassets.spark.sql_template import run_sql, run_statements
+from sparkassets.spark.validation.inlet_checks import check_inlets
+from sparkassets.spark.workplace import SparkWorkplace
 from sparkassets.spark.writes import check_schema, mode_of
 
 if TYPE_CHECKING:
@@ -50,7 +56,7 @@ class SparkEngine:
 
     Args:
         project: Its settings are for a session that is started here; functions may come from its packages.
-        session: As of a `Workplace`.
+        session: As of a `SparkWorkplace`.
         opening: Gives the inlets of a run; by default as they are where they are written.
 
     Attributes:
@@ -63,7 +69,7 @@ class SparkEngine:
         self._project = project
         self._opening = opening or read_inlets
         name, settings = f"sparkassets-{project.name}", project.spark
-        self.workplace = Workplace(session, name=name, settings=settings, packages=project.python)
+        self.workplace = SparkWorkplace(session, name=name, settings=settings, packages=project.python)
 
     def start(self) -> None:
         """Starts or finds the session, once.
@@ -75,9 +81,9 @@ class SparkEngine:
 
     def processes(self) -> Sequence[Process]:
         """The JVM."""
-        return jvms()
+        return find_jvms()
 
-    def compute(self, order: RunOrder, *, attempt: int) -> Computation:
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
         """Opens the inlets and lets the asset's SQL or function describe its rows; looks at the target's schema only.
 
         Raises:
@@ -85,63 +91,65 @@ class SparkEngine:
             SourceError: An inlet changed or vanished.
         """
         if order.restores:
-            return restoring(order)
+            return make_restore(order)
         if order.promotes is not None:
-            return self._promoted(order, order.promotes)
-        folders = own_folders(order, attempt)
+            return self._compute_promoted(order, order.promotes)
+        folders = make_attempt_folders(order, attempt)
         with self.workplace.work(order) as (shared, work), ExitStack() as kept:
             for folder in folders.values():
-                kept.enter_context(folder.kept_if_it_ends_well())
+                kept.enter_context(folder.keep_on_success())
             try:
                 apart = isinstance(order.asset.body, PythonBody) or order.asset.writes_itself
-                session = of_one_run(shared) if apart else shared
+                session = copy_for_run(shared) if apart else shared
                 inlets = self._opening(session, order)
                 work.check(order.run)
                 read = replace(inlets, verdicts=check_inlets(order, inlets.frames, self._project.python))
                 work.check(order.run)
-                marks = list(inlets.marks)
-                context = context_of(
+                marks = list(inlets.watermark_bounds)
+                context = make_context(
                     order,
                     watermark=marks[0] if len(marks) == 1 else None,
                     project=self._project,
                     folders={name: folder.path for name, folder in folders.items()},
                 )
                 if order.asset.writes_itself:
-                    return SelfWriting(order, context, read, partial(self._write, session, order, read, context))
+                    return SelfWritingComputation(
+                        order, context, read, partial(self._write, session, order, read, context)
+                    )
                 return self._of_outlets(session, order, read, context, folders, work)
             except SparkAssetsError:
                 raise
             except Exception as error:
                 raise run_error(error, what=order.asset.name) from error
 
-    def _promoted(self, order: RunOrder, promotion: Promotion) -> SparkComputation | SparkComputations:
+    def _compute_promoted(self, order: RunOrder, promotion: BranchPromotion) -> SparkComputation | OutletComputations:
         """What each table gets that takes over rows of a branch."""
         with self.workplace.work(order) as (session, work):
             try:
-                inlets = self._opening(session, order) if order.is_judged else ReadInlets()
+                inlets = self._opening(session, order) if order.has_rules else ReadInlets()
                 work.check(order.run)
-                context = context_of(order, watermark=None, project=self._project, folders={})
+                context = make_context(order, watermark=None, project=self._project, folders={})
                 parts = [
-                    _described(
+                    _describe_computation(
                         session,
                         each,
-                        promoted_rows(session, self._project, each, promotion),
-                        _Before(session, each.asset),
+                        read_promoted_rows(session, self._project, each, promotion),
+                        _PriorTarget(session, each.asset),
                         inlets,
                         context,
                     )
-                    for each in order.written
+                    for each in order.table_orders
                 ]
             except SparkAssetsError:
                 raise
             except Exception as error:
                 raise run_error(error, what=order.asset.name) from error
-        return SparkComputations({each.order.asset.name: each for each in parts}) if order.outlets else parts[0]
+        return OutletComputations({each.order.asset.name: each for each in parts}) if order.outlets else parts[0]
 
     def cancel(self, run: str) -> None:
         """Interrupts the Spark work that the run is doing now; returns at once."""
         self.workplace.cancel(run)
-        undo()
+        restore_process_state()
 
     def close(self) -> None:
         """Stops the session if this engine created it."""
@@ -153,24 +161,26 @@ class SparkEngine:
         order: RunOrder,
         inlets: ReadInlets,
         context: Context,
-        folders: Mapping[str, OwnFolder],
+        folders: Mapping[str, AttemptFolder],
         work: InterruptibleWork,
-    ) -> SparkComputation | SparkComputations:
+    ) -> SparkComputation | OutletComputations:
         """What each table gets that the run writes; nothing of any where another does not fit."""
         frames = list(self._frames(session, order, inlets, context, work))
         if folders and not frames:
             told = (
-                (each, folders[each.asset.name].rows(session, context), _Before(session, each.asset))
-                for each in order.written
+                (each, folders[each.asset.name].rows(session, context), _PriorTarget(session, each.asset))
+                for each in order.table_orders
             )
-            parts = [replace(_described(session, *each, inlets, context), writes_files=True) for each in told]
+            parts = [
+                replace(_describe_computation(session, *each, inlets, context), writes_files=True) for each in told
+            ]
         else:
             for folder in folders.values():
                 folder.discard_if_empty()
-            parts = [_described(session, *each, inlets, context) for each in frames]
+            parts = [_describe_computation(session, *each, inlets, context) for each in frames]
         if not order.outlets:
             return parts[0]
-        return SparkComputations({each.order.asset.name: each for each in parts})
+        return OutletComputations({each.order.asset.name: each for each in parts})
 
     def _write(self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context) -> None:
         """Has the asset's own code write its target."""
@@ -189,14 +199,14 @@ class SparkEngine:
                     writes="all",
                 )
                 return
-            for each in order.written:
+            for each in order.table_orders:
                 if not isinstance(each.asset.body, SqlBody):
                     raise RunError(f"{each.asset.name} has neither SQL nor a function")
                 run_statements(session, each, each.asset.body, inlets=inlets.frames, context=context)
 
     def _frames(
         self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, work: InterruptibleWork
-    ) -> Iterator[tuple[RunOrder, DataFrame, _Before]]:
+    ) -> Iterator[tuple[RunOrder, DataFrame, _PriorTarget]]:
         """The rows of each table, and that as it was before."""
         if isinstance(order.asset.body, PythonBody):
             frames = run_function(
@@ -207,49 +217,49 @@ class SparkEngine:
                 inlets=_arguments(order, inlets.frames),
                 context=context,
                 given_up=work.cancelled.is_set,
-                writes="files" if isinstance(order.asset.write, Publish) else "nothing",
+                writes="files" if isinstance(order.asset.write, PublishWrite) else "nothing",
             )
-            for each, rows in zip(order.written, frames, strict=bool(frames)):
-                yield each, _as_spark(session, each, rows), _Before(session, each.asset)
+            for each, rows in zip(order.table_orders, frames, strict=bool(frames)):
+                yield each, _convert_rows(session, each, rows), _PriorTarget(session, each.asset)
             return
-        for each in order.written:
-            body, before = each.asset.body, _Before(session, each.asset)
+        for each in order.table_orders:
+            body, before = each.asset.body, _PriorTarget(session, each.asset)
             if not isinstance(body, SqlBody):
                 raise RunError(f"{each.asset.name} has neither SQL nor a function")
             frame = run_sql(session, each, body, inlets=inlets.frames, outlet=before.frame, context=context)
             yield each, frame, before
 
 
-def _described(
-    session: SparkSession, order: RunOrder, frame: DataFrame, before: _Before, inlets: ReadInlets, context: Context
+def _describe_computation(
+    session: SparkSession, order: RunOrder, frame: DataFrame, before: _PriorTarget, inlets: ReadInlets, context: Context
 ) -> SparkComputation:
     """The rows of one table, which fit it; of segments that its function added, too."""
     require_utc(frame.sparkSession, asset=order.asset.name)
-    order = order.finding(context.added)
-    frame = without_removed(without_defaults(frame), order)
-    schema, there = mode_of(order.asset).stored(order.asset, frame.schema), table_of(session, order.asset)
+    order = order.with_new_segments(context.added_segments)
+    frame = drop_removed_segments(drop_defaults(frame), order)
+    schema, there = mode_of(order.asset).table_schema(order.asset, frame.schema), table_of(session, order.asset)
     refuse_unnamed(inlets.changes, order.asset, frame.schema.names)
     check_schema(session, order, schema, there)
     rows = with_plain_strings(frame, frame.schema)
     return SparkComputation(order, rows, schema, there, context, inlets, before.version)
 
 
-def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | Iteration]:
+def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | IterationArgument]:
     """The inlets as a function takes them: what is no table is given by where it is."""
-    return {name: told_of(order.inlets[name], frame) or frame for name, frame in frames.items()}
+    return {name: read_newest_iteration(order.inlets[name], frame) or frame for name, frame in frames.items()}
 
 
-def _as_spark(session: SparkSession, order: RunOrder, rows: Any) -> DataFrame:  # noqa: ANN401
+def _convert_rows(session: SparkSession, order: RunOrder, rows: Any) -> DataFrame:  # noqa: ANN401
     """The rows as Spark's, of the declared types."""
     if is_frame(rows):
         found: DataFrame = rows
         return found
     asset, there = order.asset, table_of(session, order.asset)
     declared = declared_schema(session, asset.columns) if asset.columns else None
-    return as_spark(session, rows, asset=asset.name, declared=declared, there=there and there.schema)
+    return to_spark(session, rows, asset=asset.name, declared=declared, there=there and there.schema)
 
 
-class _Before:
+class _PriorTarget:
     """The target as it is before the run.
 
     Attributes:
@@ -263,10 +273,10 @@ class _Before:
 
     def frame(self) -> DataFrame:
         """Its rows."""
-        asset, table = self._asset, opened(self._session, relation_of(self._asset))
+        asset, table = self._asset, open_relation(self._session, relation_of(self._asset))
         if table is not None:
             self.version = table.version
-            return table.rows(self._session, self.version)[0]
+            return table.read_rows(self._session, self.version)[0]
         if asset.columns:
             return self._session.createDataFrame([], declared_schema(self._session, asset.columns))
         raise RunError(

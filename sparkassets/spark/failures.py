@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from sparkassets.errors import Location, RunError
+from sparkassets.errors import FileLocation, RunError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)?)\]")
 _STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
@@ -49,11 +49,11 @@ _DATA_STATES = ("22", "23", "38", "KD")
 _CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 
 
-def condition(error: BaseException) -> str:
+def error_condition(error: BaseException) -> str:
     """The error condition such as ``DELTA_CONCURRENT_APPEND``, of the outermost cause that has one; else empty."""
     seen: BaseException | None = error
     while seen is not None:
-        found = getattr(seen, "getCondition", lambda: None)() or _named(seen)
+        found = getattr(seen, "getCondition", lambda: None)() or _find_condition(seen)
         if found:
             return str(found)
         seen = getattr(seen, "_cause", None) or seen.__cause__
@@ -62,10 +62,10 @@ def condition(error: BaseException) -> str:
 
 def is_conflict(error: BaseException) -> bool:
     """Whether somebody else committed to the same table meanwhile."""
-    return condition(error).startswith(_CONFLICTS)
+    return error_condition(error).startswith(_CONFLICTS)
 
 
-def run_error(error: Exception, *, what: str = "", place: Location | None = None) -> RunError:
+def run_error(error: Exception, *, what: str = "", place: FileLocation | None = None) -> RunError:
     """The failure of a run because of an error that Spark raised.
 
     Args:
@@ -77,7 +77,7 @@ def run_error(error: Exception, *, what: str = "", place: Location | None = None
     where = _where(message, place) if place is not None else what
     made = RunError(f"{where}: {first_line(error)}", hint=_hint(message))
     made.retryable = not is_final(error)
-    made.of_data = is_of_data(error)
+    made.is_data_error = is_of_data(error)
     made.files = files_in(message)
     made.__cause__ = error
     return made
@@ -146,7 +146,7 @@ def _of_worker(message: str) -> str:
     return f"{where}{(said or lines)[-1].strip()}"
 
 
-def tells(error: BaseException, mark: str) -> bool:
+def error_mentions(error: BaseException, mark: str) -> bool:
     """Whether the error or one of its causes holds a text."""
     return mark in whole_message(error)
 
@@ -173,7 +173,7 @@ def _causes_by_server(error: BaseException) -> Iterator[str]:
         yield _STEPS.sub("", cause).strip()
 
 
-def _named(error: BaseException) -> str | None:
+def _find_condition(error: BaseException) -> str | None:
     found = _CONDITION.search(_own(error)[:400])
     return found[1] if found else None
 
@@ -192,7 +192,7 @@ def is_of_data(error: BaseException) -> bool:
     return _OF_A_WORKER in message or any(state.startswith(_DATA_STATES) for state in _STATE.findall(message))
 
 
-def _where(message: str, place: Location) -> str:
+def _where(message: str, place: FileLocation) -> str:
     """``file:line``; the query is wrapped in one more line before Spark sees it."""
     found = _PLACE.search(message)
     if found is None:

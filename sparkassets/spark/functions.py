@@ -12,20 +12,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkassets.authoring import current, function_of
+from sparkassets.authoring import find_function, set_current_context
 from sparkassets.authoring.packages import import_from
-from sparkassets.core.extras import check_extra
-from sparkassets.core.phrases import kind_of, listing, shown
+from sparkassets.core.event_extras import check_extra
+from sparkassets.core.phrases import kind_of, listing, show_value
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.core.suggestions import lacks_module, meant_by
-from sparkassets.errors import InputError, RunError, SparkAssetsError, said
+from sparkassets.core.suggestions import missing_module_hint, suggest_close
+from sparkassets.errors import InputError, RunError, SparkAssetsError, describe_error
+from sparkassets.spark.author_times import accept_in_rows
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import first_line, is_final, is_of_data
-from sparkassets.spark.iterations import Iteration
-from sparkassets.spark.libraries import as_asked, is_rows
-from sparkassets.spark.shipping import ship
-from sparkassets.spark.times import accept_in_rows
-from sparkassets.spark.undone import undone
+from sparkassets.spark.iterations import IterationArgument
+from sparkassets.spark.libraries import is_rows, to_library
+from sparkassets.spark.package_shipping import ship_package
+from sparkassets.spark.process_state import preserve_process_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +51,7 @@ def run_function(
     body: PythonBody,
     *,
     allowed: Collection[str],
-    inlets: Mapping[str, DataFrame | Iteration],
+    inlets: Mapping[str, DataFrame | IterationArgument],
     context: Context,
     given_up: Callable[[], bool],
     outlets: Sequence[str] = (),
@@ -70,14 +70,14 @@ def run_function(
         RunError: It is not there or not allowed, it raised, or it returned something else than rows.
     """
     asset = context.asset
-    function = load(body, allowed, asset)
-    ship(session, body.module.partition(".")[0], folder=body.search_path)
+    function = load_function(body, allowed, asset)
+    ship_package(session, body.module.partition(".")[0], folder=body.search_path)
     accept_in_rows()
     given: dict[str, Any] = {**inlets, "context": context, "spark": session}
-    arguments = {name: as_asked(given[name], body.takes.get(name)) for name in body.arguments if name in given}
+    arguments = {name: to_library(given[name], body.takes.get(name)) for name in body.arguments if name in given}
     try:
         place = f"{body.location}: {body.module}:{body.function}"
-        with undone(given_up), current(context):
+        with preserve_process_state(given_up), set_current_context(context):
             result = function(**arguments)
             if inspect.isgenerator(result):
                 result = _last_rows(result, context, place=place, outlets=outlets)
@@ -93,8 +93,8 @@ def run_function(
         if not is_rows(frame):
             which = f" for outlet {name!r}" if name else ""
             raise RunError(
-                f"{place} returned {_told(frame)}{which}, but a table needs rows: a DataFrame of Spark, pandas or "
-                "Polars, or a table of Arrow",
+                f"{place} returned {_describe_result(frame)}{which}, but a table needs rows: "
+                "a DataFrame of Spark, pandas or Polars, or a table of Arrow",
                 hint=_AS_ROWS if isinstance(frame, list) else None,
             )
     _refuse_all_unrecordable(context, body, outlets)
@@ -109,17 +109,19 @@ def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping
     """
     expected = f"a dict with the rows of {listing([repr(name) for name in outlets], last='and')}"
     if not isinstance(result, Mapping):
-        raise RunError(f"{place} returned {_told(result)}; expected {expected}")
+        raise RunError(f"{place} returned {_describe_result(result)}; expected {expected}")
     lacking, unknown = [name for name in outlets if name not in result], [key for key in result if key not in outlets]
     if lacking or unknown:
         found = [f"lacks {listing([repr(name) for name in lacking], last='and')}"] if lacking else []
-        found += [f"has {listing([shown(key) for key in unknown], last='and')}, which is no outlet"] if unknown else []
-        hint = meant_by(str(unknown[0]), lacking) if unknown else None
+        found += (
+            [f"has {listing([show_value(key) for key in unknown], last='and')}, which is no outlet"] if unknown else []
+        )
+        hint = suggest_close(str(unknown[0]), lacking) if unknown else None
         raise RunError(f"{place} returned a dict that {' and '.join(found)}; expected {expected}", hint=hint)
     return {name: result[name] for name in outlets}
 
 
-def _told(value: object) -> str:
+def _describe_result(value: object) -> str:
     """What a function returned, by the library that it is of where that is not Python itself."""
     if value is None:
         return "nothing"
@@ -167,7 +169,7 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, *, of: str 
         raise RunError(f"{body.location}: {of}: {error.args[0]}", hint=error.hint) from None
 
 
-def load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., Any]:
+def load_function(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., Any]:
     """The function, of a module in one of the packages ``allowed``.
 
     Raises:
@@ -180,7 +182,7 @@ def load(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[...
             hint=f"the project allows {', '.join(allowed) or 'none'}; see 'python' in project.yml",
         )
     module = _import(body, package)
-    function = function_of(body.module, asset) or getattr(module, body.function, None)
+    function = find_function(body.module, asset) or getattr(module, body.function, None)
     if not callable(function):
         raise RunError(f"{body.location}: {body.module} has no function {body.function!r}")
     found: Callable[..., Any] = function
@@ -194,7 +196,7 @@ def _import(body: PythonBody, package: str) -> ModuleType:
             module = import_from(body.module, body.search_path)
         except BaseException as error:
             made = raised_by(error, body, what=f"{body.module} cannot be imported")
-            made.retryable = made.of_data = False
+            made.retryable = made.is_data_error = False
             raise made from error
         _pickle_by_value(sys.modules[package])
         return module
@@ -225,16 +227,18 @@ def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunE
     kind = type(error)
     try:
         spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)
-        text = f"{kind.__name__}: {first_line(error)}" if spark else said(error)
+        text = f"{kind.__name__}: {first_line(error)}" if spark else describe_error(error)
         place, again = _place(error, body), not is_final(error)
         of_data = is_of_data(error) if spark else not issubclass(kind, _OF_THE_MACHINE)
     except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
-        text, place, again, of_data = said(error), str(body.location), True, False
+        text, place, again, of_data = describe_error(error), str(body.location), True, False
     ordinary = issubclass(kind, Exception)
-    hint = lacks_module(error.name, body.module) if isinstance(error, ModuleNotFoundError) and error.name else None
+    hint = (
+        missing_module_hint(error.name, body.module) if isinstance(error, ModuleNotFoundError) and error.name else None
+    )
     if not ordinary:
         hint = "return, or raise an Exception that says what is wrong: other runs share the process"
     made = RunError(": ".join(filter(None, [place, what, text])), hint=hint)
     made.retryable = ordinary and again
-    made.of_data = ordinary and of_data
+    made.is_data_error = ordinary and of_data
     return made

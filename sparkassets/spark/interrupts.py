@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import RunError
-from sparkassets.spark.own_session import context_of, together
-from sparkassets.spark.refusing import lacked
+from sparkassets.spark.missing_features import ignore_lacking
+from sparkassets.spark.own_session import context_of, list_interruptible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ class InterruptibleWork:
             raise RunError(f"{run} was cancelled")
 
 
-class Interrupts:
+class RunInterrupts:
     """The work that is going on, by run; a later attempt of a cancelled run is not cancelled."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ def _add_tag(session: SparkSession, tag: str) -> None:
     if context is not None:
         context.addJobTag(tag)
         return
-    with lacked():
+    with ignore_lacking():
         session.addTag(tag)
 
 
@@ -108,7 +108,7 @@ def _remove_tag(session: SparkSession, tag: str) -> None:
     if context is not None:
         context.removeJobTag(tag)
         return
-    with lacked():
+    with ignore_lacking():
         session.removeTag(tag)
 
 
@@ -117,5 +117,5 @@ def _interrupt_tag(session: SparkSession, tag: str) -> None:
     if context is not None:
         context.cancelJobsWithTag(tag)
         return
-    for each in together(session):
+    for each in list_interruptible(session):
         each.interruptTag(tag)

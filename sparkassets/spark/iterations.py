@@ -15,21 +15,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sparkassets.core.events import record
-from sparkassets.core.instants import zone
+from sparkassets.core.event_objects import to_record
+from sparkassets.core.instants import find_zone
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import FILES, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, PythonBody
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.iterations import iteration_rows
-from sparkassets.delta.staged import Attempt, discard, opened
+from sparkassets.delta.staging import StagingAttempt, discard, open_folder
 from sparkassets.errors import RunError
-from sparkassets.files.stores import local_path
+from sparkassets.files.object_stores import local_path
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
-from sparkassets.spark.context import Block, Context, blocks_of_parts
-from sparkassets.spark.table import path_of
-from sparkassets.spark.times import for_author
+from sparkassets.spark.author_times import for_author
+from sparkassets.spark.context import Context, RunPartition, list_run_partitions
+from sparkassets.spark.target_table import path_of
 
 if TYPE_CHECKING:
     from pendulum import DateTime
@@ -43,7 +43,7 @@ _TOLD_OF_EACH: Final = ("run", "key", "path", "folder", "extra")
 
 
 @dataclass(frozen=True)
-class Iteration:
+class IterationArgument:
     """What a run published in a folder, as an argument of a function.
 
     Attributes:
@@ -59,48 +59,48 @@ class Iteration:
     extra: Mapping[str, Any]
     run: str
     published_at: DateTime
-    iterations: Sequence[Iteration] = field(default=(), repr=False)
+    iterations: Sequence[IterationArgument] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
-class Restoring:
+class RestoreComputation:
     """A run that makes an older iteration the newest again, and computes nothing."""
 
     order: RunOrder
     measures: Mapping[str, Any]
 
-    def of(self, outlet: str) -> RunOrder:
+    def order_for(self, outlet: str) -> RunOrder:
         """What it does to one of the tables."""
-        return next(each for each in self.order.written if each.asset.name == outlet)
+        return next(each for each in self.order.table_orders if each.asset.name == outlet)
 
     def release(self) -> None:
         """Nothing is held."""
 
 
-def restoring(order: RunOrder) -> Restoring:
+def make_restore(order: RunOrder) -> RestoreComputation:
     """The computation of a rollback.
 
     Raises:
         RunError: The iteration is not there any more.
     """
     told: Mapping[str, Any] = {}
-    for each in order.written:
+    for each in order.table_orders:
         path = path_of(each.asset)
         rows = iteration_rows(path, each.restores)
         if rows is None:
             folder = f"{path}/{iteration_folder(each.restores)}"
             raise RunError(f"{each.asset.name}: the iteration is gone: there is nothing at {folder}")
-        told = told or rows.told.get("measures", {})
-    return Restoring(order, {key: told[key] for key in ("extra", "outlets", "writes") if key in told})
+        told = told or rows.run_metadata.get("measures", {})
+    return RestoreComputation(order, {key: told[key] for key in ("extra", "outlets", "writes") if key in told})
 
 
-class OwnFolder:
+class AttemptFolder:
     """The folder of one attempt of a run's own, for what its function writes."""
 
     def __init__(self, order: RunOrder, attempt: int) -> None:
         self._order = order
         self._root = path_of(order.asset).rstrip("/")
-        self._attempt = Attempt(order.run, order.token, attempt, publishes=True)
+        self._attempt = StagingAttempt(order.run, order.token, attempt, publishes=True)
         self._folder = iteration_folder(self._attempt.name, FILES)
         self.path = f"{self._root}/{self._folder}"
 
@@ -109,7 +109,7 @@ class OwnFolder:
         discard(self._root, self._attempt)
 
     @contextlib.contextmanager
-    def kept_if_it_ends_well(self) -> Iterator[None]:
+    def keep_on_success(self) -> Iterator[None]:
         """Makes it, empty; whatever is raised meanwhile, nothing of it is left behind."""
         self.discard()
         if (local := local_path(self.path)) is not None:
@@ -144,18 +144,18 @@ class OwnFolder:
         frame = session.createDataFrame(said, schema).selectExpr("*", "current_timestamp() AS published_at")
         return frame.withMetadata("folder", {"comment": _TOLD})
 
-    def _blocks(self, context: Context) -> Sequence[Block]:
+    def _blocks(self, context: Context) -> Sequence[RunPartition]:
         """The partitions that the files are of: those of the run, and what its function added.
 
         Raises:
             RunError: No segment was known, and none was added.
         """
-        order = self._order.finding(context.added)
-        if not context.added or (order.found == NOTHING and not order.finds_segments):
+        order = self._order.with_new_segments(context.added_segments)
+        if not context.added_segments or (order.discovered_partitions == NOTHING and not order.discovers_segments):
             found = context.partitions
         else:
-            parts = order.asset.partitioning.came_out(order.blocks, context.added)
-            found = blocks_of_parts(order.asset.partitioning, parts, zone(order.asset.local_zone))
+            parts = order.asset.partitioning.resolve_whole(order.blocks, context.added_segments)
+            found = list_run_partitions(order.asset.partitioning, parts, find_zone(order.asset.local_zone))
         if any(len(block.segments) < len(order.asset.partitioning.segments) for block in found):
             raise RunError(
                 f"{order.asset.name}: its function wrote files of all segments, and none is known",
@@ -174,30 +174,30 @@ class OwnFolder:
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(self._folder, allow_not_found=True, recursive=True)
-        return any(each.is_file for each in opened(self._root).get_file_info(selector))
+        return any(each.is_file for each in open_folder(self._root).get_file_info(selector))
 
 
-def own_folders(order: RunOrder, attempt: int) -> Mapping[str, OwnFolder]:
+def make_attempt_folders(order: RunOrder, attempt: int) -> Mapping[str, AttemptFolder]:
     """The folders for the run's function, by what it writes; none where its asset does not publish or has none."""
-    publishes = isinstance(order.asset.write, Publish) and isinstance(order.asset.body, PythonBody)
-    return {each.asset.name: OwnFolder(each, attempt) for each in order.written} if publishes else {}
+    publishes = isinstance(order.asset.write, PublishWrite) and isinstance(order.asset.body, PythonBody)
+    return {each.asset.name: AttemptFolder(each, attempt) for each in order.table_orders} if publishes else {}
 
 
-def told_of(asset: AssetSpec, frame: DataFrame) -> Iteration | None:
+def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgument | None:
     """The newest iteration of those that the rows of an inlet tell of; None where they are rows like any other.
 
     Raises:
         RunError: They tell of none.
     """
-    if not isinstance(asset.write, Publish) or not _tells(frame.schema):
+    if not isinstance(asset.write, PublishWrite) or not _tells(frame.schema):
         return None
     columns = [sqltext.name(name) for name in _types(asset)]
-    rows, local = frame.orderBy(*columns, "published_at").collect(), zone(asset.local_zone)
+    rows, local = frame.orderBy(*columns, "published_at").collect(), find_zone(asset.local_zone)
     found = [
-        Iteration(
+        IterationArgument(
             f"{path_of(asset).rstrip('/')}/{row.folder}",
             row.key,
-            record(json.loads(row.extra)),
+            to_record(json.loads(row.extra)),
             row.run,
             for_author(row.published_at.astimezone(local), local),  # Spark's is naive, of the driver's clock
         )
@@ -208,7 +208,7 @@ def told_of(asset: AssetSpec, frame: DataFrame) -> Iteration | None:
     return replace(found[-1], iterations=tuple(found))
 
 
-def bare_schema() -> StructType:
+def unpublished_schema() -> StructType:
     """The columns of a table that nothing was published to yet, which bind nobody: to know them is not worth a run."""
     from pyspark.sql.types import StructType
 
@@ -227,7 +227,9 @@ def _types(asset: AssetSpec) -> dict[str, str]:
     return {**types, **{each.column: "STRING" for each in segments}}
 
 
-def _partitions(asset: AssetSpec, blocks: Sequence[Block]) -> Iterator[tuple[Block | None, tuple[object, ...]]]:
+def _partitions(
+    asset: AssetSpec, blocks: Sequence[RunPartition]
+) -> Iterator[tuple[RunPartition | None, tuple[object, ...]]]:
     """Each partition of the run with what its columns hold; nothing of an asset without partitions, once."""
     time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     if not blocks:
@@ -235,6 +237,6 @@ def _partitions(asset: AssetSpec, blocks: Sequence[Block]) -> Iterator[tuple[Blo
     for block in blocks:
         values: list[object] = [block.segments.get(each.column) for each in segments]
         if time is not None and time.column is not None and block.start is not None:
-            local = block.start.astimezone(zone(time.timezone))
+            local = block.start.astimezone(find_zone(time.timezone))
             values.insert(0, local.date() if time.has_dates else block.start)
         yield block, tuple(values)

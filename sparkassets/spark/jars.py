@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 from sparkassets.cache import cache_folder, used_files
 from sparkassets.errors import SparkUnavailableError
 from sparkassets.frozen import frozen
-from sparkassets.spark.java import Java
+from sparkassets.spark.java import JavaRuntime
 
 _CENTRAL = "https://repo1.maven.org/maven2/"
 _FETCH_TIMEOUT_SECONDS = 900
@@ -30,7 +30,7 @@ _LOCAL_FILES_JAR = ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0")
 
 
 @frozen
-class Coordinates:
+class MavenCoordinates:
     """Delta's main artifact in a Maven repository; printed as ``io.delta:<name>:<version>``."""
 
     name: str
@@ -40,7 +40,7 @@ class Coordinates:
         return f"io.delta:{self.name}:{self.version}"
 
 
-def coordinates() -> Coordinates:
+def delta_coordinates() -> MavenCoordinates:
     """The artifact that the installed ``delta-spark`` names for the installed ``pyspark``.
 
     Delta's own rule is asked, because the artifact's name carries Spark's version in some releases only.
@@ -57,23 +57,23 @@ def coordinates() -> Coordinates:
         ) from error
     options = configure_spark_with_delta_pip(SparkSession.Builder())._options  # noqa: SLF001 - Delta offers no other way
     _, name, version = options["spark.jars.packages"].split(":")
-    return Coordinates(name, version)
+    return MavenCoordinates(name, version)
 
 
-def fetched_jars(spark_home: Path, java: Java) -> list[Path]:
+def fetch_delta_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
     """The jars in the cache folder, sorted by name; fetched when they are not there yet.
 
     Raises:
         SparkUnavailableError: They cannot be fetched.
     """
-    wanted = coordinates()
+    wanted = delta_coordinates()
     folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
-    asked = Fetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
+    asked = JarFetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
     return asked.jars(spark_home, java)
 
 
 @frozen
-class Fetch:
+class JarFetch:
     """Jars that are fetched together.
 
     Attributes:
@@ -88,7 +88,7 @@ class Fetch:
     module: str
     folder: Path
 
-    def jars(self, spark_home: Path, java: Java) -> list[Path]:
+    def jars(self, spark_home: Path, java: JavaRuntime) -> list[Path]:
         """The jars, sorted by name; fetched when they are not there yet.
 
         Raises:
@@ -101,7 +101,7 @@ class Fetch:
         return found
 
 
-def _fetch(asked: Fetch, *, spark_home: Path, java: Java) -> None:
+def _fetch(asked: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
     """Fills the folder by one atomic rename; of two processes that try at once, the second one's work is dropped."""
     folder = asked.folder
     try:
@@ -122,7 +122,7 @@ def _fetch(asked: Fetch, *, spark_home: Path, java: Java) -> None:
             shutil.rmtree(jars, ignore_errors=True)
 
 
-def _run_ivy(asked: Fetch, *, work: Path, into: Path, spark_home: Path, java: Java) -> None:
+def _run_ivy(asked: JarFetch, *, work: Path, into: Path, spark_home: Path, java: JavaRuntime) -> None:
     repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
     (work / "ivy.xml").write_text(asked.module, encoding="utf-8")
     (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")
@@ -154,7 +154,7 @@ def _reason(said: str) -> str:
     return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it says nothing")
 
 
-def _module(wanted: Coordinates) -> str:
+def _module(wanted: MavenCoordinates) -> str:
     """An Ivy module of Delta and the file system; what other organisations make is in Spark's own ``jars`` folder."""
     organisation, name, version = map(quoteattr, _LOCAL_FILES_JAR)
     return f"""<ivy-module version="2.0">

@@ -21,7 +21,7 @@ _HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to
 
 
 @frozen
-class Java:
+class JavaRuntime:
     """A Java that Spark can run on.
 
     Attributes:
@@ -33,7 +33,7 @@ class Java:
     build: str
 
 
-def find_java() -> Java:
+def find_java() -> JavaRuntime:
     """The Java that Spark's own start script would take: ``$JAVA_HOME/bin/java``, else the first on the path.
 
     Raises:
@@ -54,7 +54,7 @@ def find_java() -> Java:
     if version == SUPPORTED[-1] and (spark := _spark()) and numbers(spark)[:2] < _FOR_25:
         message = f"{found} is Java {version}, which Spark takes from 4.2 on, and pyspark is {spark}"
         raise SparkUnavailableError(message, hint="install Java 17 or 21, or a newer Spark")
-    return Java(command, build)
+    return JavaRuntime(command, build)
 
 
 def _spark() -> str:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.relation import Relation
-from sparkassets.spark.schemas import GENERATED, Differences, differences, fills_itself
-from sparkassets.spark.table import TargetTable
-from sparkassets.spark.telling import telling
+from sparkassets.spark.marked_commits import mark_commits
+from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.schemas import GENERATED, SchemaDifferences, find_differences, is_generated
+from sparkassets.spark.target_table import TargetTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
     Raises:
         RunError: A CHECK constraint or an identity column stands in the way.
     """
-    found = differences(schema, target.schema)
+    found = find_differences(schema, target.schema)
     if not _is_other(found):
         return
     gone = [field.name for field in found.missing]
@@ -53,7 +53,7 @@ def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
             )
     have = {name.lower() for name in schema.names}
     for field in target.schema.fields:
-        if field.name.lower() not in have and fills_itself(field) and GENERATED not in field.metadata:
+        if field.name.lower() not in have and is_generated(field) and GENERATED not in field.metadata:
             raise RunError(
                 f"{asset}: Delta cannot keep the identity column {field.name!r} of the target while other columns "
                 f"go: {'; '.join(found.phrases('the target'))}",
@@ -61,21 +61,23 @@ def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
             )
 
 
-def replacing(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, Columns]:
+def replace_rows(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, Columns]:
     """The rows that take the place of all that are in ``target``, and what becomes of its columns."""
-    found = differences(frame.schema, target.schema)
+    found = find_differences(frame.schema, target.schema)
     if not _is_other(found):
         return frame, "widened" if found.extra else "kept"
-    return _described(frame, target), "replaced"
+    return _copy_metadata(frame, target), "replaced"
 
 
-def to_restore(session: SparkSession, relation: Relation, schema: StructType, target: TargetTable) -> Sequence[str]:
+def restore_statements(
+    session: SparkSession, relation: TableRelation, schema: StructType, target: TargetTable
+) -> Sequence[str]:
     """Statements that put back, after the rows are written, what no commit of rows can keep."""
-    if not _is_other(differences(schema, target.schema)):
+    if not _is_other(find_differences(schema, target.schema)):
         return ()
     table, names = relation.sql, {name.lower() for name in schema.names}
     statements = []
-    if target.clustered:
+    if target.is_clustered:
         (detail,) = session.sql(f"DESCRIBE DETAIL {table}").collect()
         columns = [str(column) for column in detail["clusteringColumns"]]
         if columns and names.issuperset(column.lower() for column in columns):
@@ -83,21 +85,21 @@ def to_restore(session: SparkSession, relation: Relation, schema: StructType, ta
     return statements
 
 
-def alter(session: SparkSession, statements: Sequence[str], marker: CommitMarker) -> None:
+def run_alterations(session: SparkSession, statements: Sequence[str], marker: CommitMarker) -> None:
     """Runs statements that change no rows, in commits that tell which run they are of."""
     if not statements:
         return
-    with telling(session, replace(marker, kind="layout", version=0)) as own:
+    with mark_commits(session, replace(marker, kind="layout", version=0)) as own:
         for statement in statements:
             own.sql(statement)
 
 
-def _is_other(found: Differences) -> bool:
+def _is_other(found: SchemaDifferences) -> bool:
     """Whether the table's schema has to be replaced, not only extended."""
     return bool(found.missing or found.changed)
 
 
-def _described(frame: DataFrame, target: TargetTable) -> DataFrame:
+def _copy_metadata(frame: DataFrame, target: TargetTable) -> DataFrame:
     """The rows with what the table says of its columns, and with those that it generates."""
     from pyspark.sql import functions as sql
 
@@ -106,28 +108,28 @@ def _described(frame: DataFrame, target: TargetTable) -> DataFrame:
     lost = [field.name for field in target.schema.fields if field.name.lower() not in have]
     kept = [
         sql.col(sqltext.name(field.name)).alias(
-            field.name, metadata=_described_as(field, there.get(field.name.lower()), lost)
+            field.name, metadata=_column_metadata(field, there.get(field.name.lower()), lost)
         )
         for field in frame.schema.fields
     ]
     made = [
-        sql.expr(field.metadata[GENERATED]).cast(field.dataType).alias(field.name, metadata=_kept(field))
+        sql.expr(field.metadata[GENERATED]).cast(field.dataType).alias(field.name, metadata=_keep_metadata(field))
         for field in target.schema.fields
         if field.name in lost and GENERATED in field.metadata and not _named_in(field.metadata[GENERATED], lost)
     ]
     return frame.select(*kept, *made)
 
 
-def _described_as(new: StructField, old: StructField | None, lost: Sequence[str]) -> dict[str, object]:
+def _column_metadata(new: StructField, old: StructField | None, lost: Sequence[str]) -> dict[str, object]:
     """What the table said of a column, as far as it still is true of the new one."""
     if old is None:
         return dict(new.metadata)
     if new.dataType.simpleString() != old.dataType.simpleString() or _named_in(old.metadata.get(GENERATED, ""), lost):
         return {key: value for key, value in old.metadata.items() if key == _COMMENT}
-    return _kept(old)
+    return _keep_metadata(old)
 
 
-def _kept(field: StructField) -> dict[str, object]:
+def _keep_metadata(field: StructField) -> dict[str, object]:
     kept = {key: value for key, value in field.metadata.items() if key != _OF_THE_TYPE}
     if not field.nullable:
         kept[_INVARIANTS] = json.dumps({"expression": {"expression": f"{sqltext.name(field.name)} IS NOT NULL"}})

@@ -37,7 +37,7 @@ def is_frame(value: object) -> bool:
     return _kind(value) is None and hasattr(value, "schema") and hasattr(value, "write")
 
 
-def as_asked(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of that library
+def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of that library
     """The rows as an argument's annotation asks for them; all but Spark's own are collected on the driver."""
     if not is_frame(frame):
         return frame
@@ -65,7 +65,7 @@ def _naive(table: pa.Table) -> pa.Table:
     return table
 
 
-def as_spark(
+def to_spark(
     session: SparkSession,
     rows: Any,  # noqa: ANN401  of a class of that library
     *,
@@ -98,7 +98,9 @@ def as_spark(
         hint = "declare its 'columns', which rows that are none then have"
         raise RunError(f"{asset}: the function returned rows without columns", hint=hint)
     known = {} if there is None else {field.name: field.dataType for field in there.fields}
-    typed = {name: _typed(values, name, asset, types.get(name), known.get(name)) for name, values in columns.items()}
+    typed = {
+        name: _convert_column(values, name, asset, types.get(name), known.get(name)) for name, values in columns.items()
+    }
     return session.createDataFrame(pa.table(typed), _schema(typed, types))
 
 
@@ -154,7 +156,7 @@ def _refuse_doubled(asset: str, names: list[str]) -> None:
         raise RunError(f"{asset}: the result has the column {', '.join(map(repr, doubled))} more than once")
 
 
-def _typed(
+def _convert_column(
     values: pa.ChunkedArray, name: str, asset: str, declared: DataType | None, there: DataType | None
 ) -> pa.ChunkedArray:
     """The values of a column, of a type that Spark has: the declared one, else as near to their own as there is one."""

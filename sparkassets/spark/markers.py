@@ -9,7 +9,7 @@ from typing import Any
 from sparkassets.ports import CommitMarker
 
 
-def describe(marker: CommitMarker) -> str:
+def format_marker(marker: CommitMarker) -> str:
     """The ``userMetadata`` of a stamped commit."""
     told = {
         "app": marker.app_id,
@@ -24,13 +24,13 @@ def describe(marker: CommitMarker) -> str:
     return json.dumps(told, separators=(",", ":"), sort_keys=True)
 
 
-def told(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
+def read_own_marker(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
     """What the commit says of itself, if it is one of this app id."""
-    said = said_of(commit)
+    said = read_marker(commit)
     return said if said is not None and said.get("app") == app_id else None
 
 
-def said_of(commit: Mapping[str, Any]) -> dict[str, Any] | None:
+def read_marker(commit: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the commit says of itself, if it is one of a run's, of whatever asset."""
     try:
         said = json.loads(commit.get("userMetadata") or "null")
@@ -39,7 +39,7 @@ def said_of(commit: Mapping[str, Any]) -> dict[str, Any] | None:
     return said if isinstance(said, dict) and isinstance(said.get("app"), str) else None
 
 
-def is_bare(commit: Mapping[str, Any]) -> bool:
+def has_no_rows(commit: Mapping[str, Any]) -> bool:
     """Whether the commit is of a run and has no rows, whoever made it: a fence, or of a run that published nothing."""
     said = commit.get("userMetadata") or ""
     return '"kind":"fence"' in said or '"published":"nothing"' in said

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
-from sparkassets.authoring import in_function
+from sparkassets.authoring import is_in_function
 from sparkassets.errors import RunError, SparkUnavailableError
-from sparkassets.spark.refusing import is_lacking, is_out_of_reach, lacked
-from sparkassets.spark.settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
+from sparkassets.spark.missing_features import ignore_lacking, is_lacking, is_out_of_reach
+from sparkassets.spark.session_settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -78,7 +78,7 @@ def is_remote(session: SparkSession) -> bool:
     return context_of(session) is None
 
 
-def beside(session: SparkSession) -> SparkSession:
+def open_own_session(session: SparkSession) -> SparkSession:
     """A session of the same application with the user's settings, but for those that runs rely on.
 
     Raises:
@@ -108,17 +108,17 @@ def beside(session: SparkSession) -> SparkSession:
 
 
 @contextlib.contextmanager
-def briefly_beside(session: SparkSession) -> Iterator[SparkSession]:
+def open_brief_session(session: SparkSession) -> Iterator[SparkSession]:
     """A session as `beside`, left when the block ends: a server of Spark Connect would keep it for an hour."""
-    own = beside(session)
+    own = open_own_session(session)
     try:
         yield own
     finally:
         if own is not session:
-            leave(own)
+            leave_session(own)
 
 
-def leave(own: SparkSession) -> None:
+def leave_session(own: SparkSession) -> None:
     """Lets go of a session that `beside` has made; on Spark Connect its server is told so."""
     if own not in _COPIES:
         return
@@ -136,21 +136,21 @@ def leave(own: SparkSession) -> None:
 
 def ask_once(session: SparkSession) -> None:
     """Has a server that did not answer be asked once from now on, by session and copies, not for ten minutes."""
-    for each in together(session):
+    for each in list_interruptible(session):
         if is_remote(each):
-            with lacked():
+            with ignore_lacking():
                 each.client.set_retry_policies([])
 
 
-def together(session: SparkSession) -> Iterator[SparkSession]:
+def list_interruptible(session: SparkSession) -> Iterator[SparkSession]:
     """The session and, on Spark Connect, those that are beside it: each is interrupted by itself there."""
     yield session
     for copy, of in list(_COPIES.items()):
         if of is session:
-            yield from together(copy)
+            yield from list_interruptible(copy)
 
 
-def of_one_run(session: SparkSession) -> SparkSession:
+def copy_for_run(session: SparkSession) -> SparkSession:
     """A session like this one for a function, whose settings, views and schema may become what it makes of them.
 
     On Spark Connect it is the same one, as each copy is a session that the server keeps.
@@ -185,7 +185,7 @@ def keep_running(shared: SparkContext | SparkSession) -> None:
     stop = shared.stop
 
     def unless_in_function() -> None:
-        if in_function():
+        if is_in_function():
             raise RuntimeError("spark.stop() would end the runs beside this one; leave the session as it is")
         stop()
 
@@ -193,7 +193,7 @@ def keep_running(shared: SparkContext | SparkSession) -> None:
 
 
 @contextlib.contextmanager
-def leaving_active(theirs: SparkSession | None) -> Iterator[None]:
+def keep_active(theirs: SparkSession | None) -> Iterator[None]:
     """Leaves the user's session the active one of the process, whatever frames are made in another meanwhile."""
     try:
         yield
@@ -206,7 +206,7 @@ def leaving_active(theirs: SparkSession | None) -> Iterator[None]:
 def _copy(session: SparkSession) -> SparkSession | None:
     """The same settings and current schema in a session that nobody else has; None where Spark has no such thing."""
     if is_remote(session):
-        return _cloned(session)
+        return _clone_session(session)
     from pyspark.errors import PySparkException
 
     own = session.newSession()
@@ -219,7 +219,7 @@ def _copy(session: SparkSession) -> SparkSession | None:
     return own
 
 
-def _cloned(session: SparkSession) -> SparkSession | None:
+def _clone_session(session: SparkSession) -> SparkSession | None:
     """A copy on the server of Spark Connect; None where client or server have no such thing."""
     setting(session, TIME_ZONE)  # the server knows a session from its first request on, and copies no other
     try:
@@ -229,7 +229,7 @@ def _cloned(session: SparkSession) -> SparkSession | None:
             return None
         raise
     _COPIES[own] = session
-    with lacked():
+    with ignore_lacking():
         own.client.set_retry_policies(session.client.get_retry_policies())
         for tag in session.getTags():
             own.addTag(tag)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.partitions import Partitioning, PartitionSet, Slot, TimePartition
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.spark import sqltext
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def value(partition: TimePartition, start: int) -> date | datetime:
+def column_value(partition: TimePartition, start: int) -> date | datetime:
     """What the column holds for the slot with that start: its local date, or where that tells none its instant."""
-    return partition.dated(start) if partition.has_dates else instant(start)
+    return partition.first_date(start) if partition.has_dates else from_unix(start)
 
 
 def literal(partition: TimePartition, start: int) -> str:
     """`value` as SQL text."""
-    held = value(partition, start)
+    held = column_value(partition, start)
     return sqltext.moment(start) if isinstance(held, datetime) else sqltext.day(held)
 
 
@@ -32,7 +32,7 @@ def arrow_type(partition: TimePartition) -> pa.DataType:
     return pa.date32() if partition.has_dates else pa.timestamp("us", "UTC")
 
 
-def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str | None]:
+def name_partition(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str | None]:
     """One partition by its dimensions' columns, in the order of its key; segments as text.
 
     Of the whole of a dimension, of which no segment is known yet, it is None.
@@ -45,22 +45,22 @@ def named(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime |
         for each, text in zip(partitioning.segments, segment, strict=True)
     ]
     if (time := partitioning.time) is not None:
-        values.insert(partitioning.time_at, (time.column or time.name, value(time, start)))
+        values.insert(partitioning.time_at, (time.column or time.name, column_value(time, start)))
     return dict(values)
 
 
-def table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
+def partitions_table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
     """One row a block: a column for each dimension as of `named`, and ``start`` and ``end`` where there is time."""
     import pyarrow as pa
 
     slots, time = list(partitioning.slots(blocks)), partitioning.time
-    rows = [named(partitioning, slot) for slot in slots]
+    rows = [name_partition(partitioning, slot) for slot in slots]
     fields = [(each.column, pa.string()) for each in partitioning.segments]
     if time is not None:
         fields.insert(partitioning.time_at, (time.column or time.name, arrow_type(time)))
     columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in fields}
     if time is not None:
         moment = pa.timestamp("us", "UTC")
-        columns["start"] = pa.array([instant(start) for start, _, _ in slots], moment)
-        columns["end"] = pa.array([instant(time.stop(start)) for start, _, _ in slots], moment)
+        columns["start"] = pa.array([from_unix(start) for start, _, _ in slots], moment)
+        columns["end"] = pa.array([from_unix(time.stop(start)) for start, _, _ in slots], moment)
     return pa.table(columns)

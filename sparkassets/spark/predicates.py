@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.instants import DAY, local_date, offsets
+from sparkassets.core.instants import DAY, local_date, zone_offsets
 from sparkassets.core.partitions import (
     Partitioning,
     PartitionSet,
@@ -19,7 +19,7 @@ from sparkassets.core.partitions import (
     segment_of,
     segment_value,
 )
-from sparkassets.core.partitions.excluding import hours_apart
+from sparkassets.core.partitions.excluding_grid import split_excluded_hours
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
@@ -34,7 +34,7 @@ _MOST_RANGES: Final = 32
 
 
 @frozen
-class PartitionColumn:
+class PredicateColumn:
     """A column that tells a row's partition.
 
     Attributes:
@@ -48,7 +48,7 @@ class PartitionColumn:
     is_segment: bool
 
 
-def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PartitionColumn, ...]:
+def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PredicateColumn, ...]:
     """The columns that tell a row's partition, that of time first; of dimensions without one there is none.
 
     Raises:
@@ -56,7 +56,7 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
     """
     time, found = partitioning.time, []
     if time is not None and time.column is not None:
-        found = [PartitionColumn(*column_type(schema, time.column, owner=owner), is_segment=False)]
+        found = [PredicateColumn(*column_type(schema, time.column, owner=owner), is_segment=False)]
         refuse_unfit_type(found[0].name, found[0].kind, partition=time, owner=owner)
     for each in partitioning.by_columns.segments:
         column, kind = column_type(schema, each.column, owner=owner)
@@ -65,11 +65,13 @@ def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: 
                 f"the column {column!r} of {owner} is {kind.upper()}, which cannot hold segments",
                 hint="make it STRING, a whole number, DECIMAL, DATE or BOOLEAN",
             )
-        found.append(PartitionColumn(column, kind, is_segment=True))
+        found.append(PredicateColumn(column, kind, is_segment=True))
     return tuple(found)
 
 
-def belonging(schema: StructType, parts: PartitionSet, *, partitioning: Partitioning, owner: str) -> str | None:
+def partition_predicate(
+    schema: StructType, parts: PartitionSet, *, partitioning: Partitioning, owner: str
+) -> str | None:
     """A predicate that is true for the rows of ``parts``, whole partitions, and false or null for all others.
 
     Tuples of segments with equal time are told together, their segments by lists, their time by ranges. Where time is
@@ -89,18 +91,18 @@ def belonging(schema: StructType, parts: PartitionSet, *, partitioning: Partitio
         return None
     if not parts:
         return "false"
-    apart, rest = partitioning.told_apart(parts)
+    apart, rest = partitioning.without_whole_dimensions(parts)
     names = {each.lower() for each in partitioning.segment_columns} - {each.lower() for each in apart.segment_columns}
     there = [f"{sqltext.name(each.name)} IS NOT NULL" for each in columns if each.name.lower() in names]
     if rest.is_everything:
         return _all(there)
-    told = _Told(apart, [each for each in columns if each.name.lower() not in names], owner)
+    told = _SegmentPredicates(apart, [each for each in columns if each.name.lower() not in names], owner)
     terms = [each for each in (*told.of_some(rest), told.of_others(rest)) if each is not None]
     return _all([_any(terms), *there]) if there else _any(terms)
 
 
 @frozen
-class _Told:
+class _SegmentPredicates:
     """Tuples of segments and their time, as predicates.
 
     Attributes:
@@ -109,7 +111,7 @@ class _Told:
     """
 
     partitioning: Partitioning
-    columns: Sequence[PartitionColumn]
+    columns: Sequence[PredicateColumn]
     owner: str
 
     def of_some(self, parts: PartitionSet) -> Iterator[str]:
@@ -130,7 +132,7 @@ class _Told:
         return _all([*time, *known, f"NOT ({apart})"])
 
     @property
-    def _segments(self) -> Sequence[PartitionColumn]:
+    def _segments(self) -> Sequence[PredicateColumn]:
         return [each for each in self.columns if each.is_segment]
 
     def _time(self, ranges: RangeSet) -> list[str]:
@@ -138,9 +140,11 @@ class _Told:
         time = self.partitioning.time
         if time is None or ranges == _ALWAYS:
             return []
-        return [inside(self.columns[0].name, self.columns[0].kind, partition=time, ranges=ranges, owner=self.owner)]
+        return [
+            time_predicate(self.columns[0].name, self.columns[0].kind, partition=time, ranges=ranges, owner=self.owner)
+        ]
 
-    def _among(self, columns: Sequence[PartitionColumn], segments: Iterable[Segment]) -> str:
+    def _among(self, columns: Sequence[PredicateColumn], segments: Iterable[Segment]) -> str:
         """Whether the columns hold one of these tuples: the first, and for those with the same rests these."""
         first, *others = columns
         rests: defaultdict[str, list[Segment]] = defaultdict(list)
@@ -157,7 +161,7 @@ class _Told:
         return _any(terms)
 
 
-def literal(segment: str, column: PartitionColumn, *, owner: str) -> str:
+def literal(segment: str, column: PredicateColumn, *, owner: str) -> str:
     """The segment's value in a column, as SQL text of exactly the column's type.
 
     Raises:
@@ -182,7 +186,7 @@ def _any(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else " OR ".join(f"({each})" for each in terms)
 
 
-def inside(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet, owner: str) -> str:
+def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet, owner: str) -> str:
     """A predicate that is true for the rows of ``ranges``, and false or null for all others.
 
     Args:
@@ -210,7 +214,9 @@ def inside(column: str, kind: str, *, partition: TimePartition, ranges: RangeSet
 
 def _without(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
     """The rows of ``ranges`` but for the hours of each day, and the whole days, that are left out; None of others."""
-    hours, rest = hours_apart(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
+    hours, rest = (
+        split_excluded_hours(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
+    )
     of_days = replace(partition, exclude=rest)
     exact = list(of_days.exact(ranges).pairs())
     days = _days_between(exact, ranges, of_days) if rest else [(at, at, list[date]()) for at in range(len(exact))]
@@ -256,8 +262,8 @@ def _days_between(
 def _day(unix: int, partition: TimePartition) -> date | None:
     """The local day that begins at an instant; None where none does."""
     if partition.by == "day":
-        return partition.dated(unix)
-    days, seconds = divmod(unix + offsets(partition.timezone).at(unix), DAY)
+        return partition.first_date(unix)
+    days, seconds = divmod(unix + zone_offsets(partition.timezone).offset_at(unix), DAY)
     return None if seconds else local_date(days)
 
 
@@ -294,8 +300,8 @@ def _bounds(kind: str, partition: TimePartition, exact: Iterable[tuple[int, int]
         match kind:
             case "date":
                 yield (
-                    sqltext.day(partition.dated(start)),
-                    sqltext.day(partition.dated(end)),
+                    sqltext.day(partition.first_date(start)),
+                    sqltext.day(partition.first_date(end)),
                 )
             case "timestamp_ntz":
                 yield sqltext.wall_clock(partition.local_start(start)), sqltext.wall_clock(partition.local_start(end))

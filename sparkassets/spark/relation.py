@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
-from sparkassets.core.table_names import quoted
+from sparkassets.core.table_names import quote_table_name
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Relation:
+class TableRelation:
     """One table.
 
     >>> Relation(StorageLocation("/lake/a`b", "a")).sql, Relation(StorageLocation.named(("main", "a"))).sql
@@ -29,9 +29,9 @@ class Relation:
     def sql(self) -> str:
         """It in a statement."""
         named = self.storage.table
-        return quoted(named) if named else f"delta.{sqltext.name(self.storage.path)}"
+        return quote_table_name(named) if named else f"delta.{sqltext.name(self.storage.path)}"
 
-    def save(
+    def save_rows(
         self,
         rows: DataFrame,
         options: Mapping[str, str],
@@ -69,21 +69,21 @@ class Relation:
         else:
             writer.save(self.storage.path)
 
-    def rows(self, session: SparkSession, version: int) -> DataFrame:
+    def read_rows(self, session: SparkSession, version: int) -> DataFrame:
         """Its rows at a version."""
         if self.storage.table:
             return session.sql(f"SELECT * FROM {self.sql} VERSION AS OF {version:d}")  # noqa: S608  quoted
         return session.read.format("delta").option("versionAsOf", version).load(self.storage.path)
 
-    def feed(self, session: SparkSession, first: int, last: int) -> DataFrame:
+    def read_feed(self, session: SparkSession, first: int, last: int) -> DataFrame:
         """What its change feed tells of these versions."""
         reader = session.read.format("delta").option("readChangeFeed", "true")
         reader = reader.option("startingVersion", first).option("endingVersion", last)
         return reader.table(self.sql) if self.storage.table else reader.load(self.storage.path)
 
 
-def relation_of(asset: AssetSpec) -> Relation:
+def relation_of(asset: AssetSpec) -> TableRelation:
     """The asset's table."""
     if asset.storage is None:
         raise RunError(f"{asset.name} has no path")
-    return Relation(asset.storage)
+    return TableRelation(asset.storage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from sparkassets.delta.parts import ALWAYS, Cell, FileParts
+from sparkassets.delta.file_parts import ALWAYS, Cell, FileParts
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 
@@ -23,30 +23,30 @@ class RowParts:
         told: Tells the partition of values, and remembers those that name none.
     """
 
-    told: FileParts
+    file_parts: FileParts
 
     @property
     def names(self) -> list[str]:
         """The columns of `select` that tell a row's partition."""
-        segments = [f"s{number}" for number in range(len(self.told.segments))]
-        return segments if self.told.times is None else [*segments, _TIME]
+        segments = [f"s{number}" for number in range(len(self.file_parts.segments))]
+        return segments if self.file_parts.times is None else [*segments, _TIME]
 
     def select(self, frame: DataFrame, *, constant: Collection[str] = ()) -> DataFrame:
         """Of each row its file, as ``f``, and what tells its partition.
 
         Times are as coarse as no slot begins within one. Columns of ``constant`` are NULL: something else tells them.
         """
-        segments = [each.column.name for each in self.told.segments]
+        segments = [each.column.name for each in self.file_parts.segments]
         told = [f"{'NULL' if name in constant else sqltext.name(name)} AS s{n}" for n, name in enumerate(segments)]
-        times = self.told.times
+        times = self.file_parts.times
         if times is not None:
             step = 60 if times.partition.precision == "minute" else 900
-            told.append(f"{_coarse(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME}")
+            told.append(f"{_coarsen_time(sqltext.name(times.column.name), times.column.kind, step)} AS {_TIME}")
         return frame.selectExpr("_metadata.file_path AS f", *told)
 
-    def cell(self, values: Sequence[Any]) -> Cell | None:
+    def find_cell(self, values: Sequence[Any]) -> Cell | None:
         """The partition of the values of `names`; None, and noted, where they name none."""
-        told, times = self.told, self.told.times
+        told, times = self.file_parts, self.file_parts.times
         segment = told.segment_of(values[: len(told.segments)]) if told.segments else ()
         span: tuple[int, int] | None = ALWAYS
         if times is not None:
@@ -59,7 +59,7 @@ class RowParts:
         return None if segment is None or span is None else (segment, span)
 
 
-def _coarse(column: str, kind: str, step: int) -> str:
+def _coarsen_time(column: str, kind: str, step: int) -> str:
     """The beginning of the quarter of an hour, or minute, of a time; days and keys as they are."""
     match kind:
         case "timestamp":

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from sparkassets.cache import cache_folder
-from sparkassets.spark.jars import Fetch
-from sparkassets.spark.java import Java
+from sparkassets.spark.jars import JarFetch
+from sparkassets.spark.java import JavaRuntime
 
 HADOOP: Final = "3.5.0"
 _SPARK_CLOUD, _AMAZON, _ANALYTICS = "4.1.2", "2.35.4", "1.3.1"
@@ -33,7 +33,7 @@ _MODULE = f"""<ivy-module version="2.0">
 """
 
 
-def s3_jars(spark_home: Path, java: Java) -> list[Path]:
+def s3_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
     """The jars, sorted; none where it is not known which ones this Spark's Hadoop takes.
 
     Raises:
@@ -42,7 +42,7 @@ def s3_jars(spark_home: Path, java: Java) -> list[Path]:
     if hadoop_version(spark_home) != HADOOP:
         return []
     folder = cache_folder() / "jars" / f"s3-{HADOOP}-{_SPARK_CLOUD}-{_AMAZON}"
-    return Fetch(f"the jars for S3 (hadoop-aws {HADOOP})", "hadoop-aws", _MODULE, folder).jars(spark_home, java)
+    return JarFetch(f"the jars for S3 (hadoop-aws {HADOOP})", "hadoop-aws", _MODULE, folder).jars(spark_home, java)
 
 
 def hadoop_version(spark_home: Path) -> str | None:

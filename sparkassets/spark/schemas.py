@@ -104,7 +104,7 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
     Raises:
         RunError: With every difference.
     """
-    found = differences(actual, declared)
+    found = find_differences(actual, declared)
     if not found:
         return
     hint = None
@@ -117,7 +117,7 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
 
 
 @frozen
-class Differences:
+class SchemaDifferences:
     """How the columns of a run differ from those that are wanted; case, order and nullability do not count.
 
     Attributes:
@@ -143,26 +143,26 @@ class Differences:
         ]
 
 
-def differences(actual: StructType, wanted: StructType) -> Differences:
+def find_differences(actual: StructType, wanted: StructType) -> SchemaDifferences:
     """Every difference of what a run computes to what is wanted."""
     have = {field.name.lower(): field for field in actual.fields}
     want = {field.name.lower(): field for field in wanted.fields}
     pairs = [(have[name], want[name]) for name in sorted(have.keys() & want.keys())]
-    return Differences(
-        missing=tuple(field for name, field in want.items() if name not in have and not fills_itself(field)),
+    return SchemaDifferences(
+        missing=tuple(field for name, field in want.items() if name not in have and not is_generated(field)),
         extra=tuple(field for name, field in have.items() if name not in want),
         changed=tuple(pair for pair in pairs if pair[0].dataType.simpleString() != pair[1].dataType.simpleString()),
     )
 
 
-def given_columns(schema: StructType) -> StructType:
+def supplied_columns(schema: StructType) -> StructType:
     """Those that rows must have: without the columns that the table fills itself."""
     from pyspark.sql.types import StructType
 
-    return StructType([field for field in schema.fields if not fills_itself(field)])
+    return StructType([field for field in schema.fields if not is_generated(field)])
 
 
-def without_defaults(frame: DataFrame) -> DataFrame:
+def drop_defaults(frame: DataFrame) -> DataFrame:
     """The same rows, whose columns bring no defaults from the table that they were read of."""
     from pyspark.sql import functions as sql
 
@@ -176,6 +176,6 @@ def without_defaults(frame: DataFrame) -> DataFrame:
     )
 
 
-def fills_itself(field: StructField) -> bool:
+def is_generated(field: StructField) -> bool:
     """Whether the table computes the column where the rows do not have it: a generated or an identity column."""
     return GENERATED in field.metadata or any(key.startswith(IDENTITY) for key in field.metadata)

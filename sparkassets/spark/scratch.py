@@ -10,13 +10,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.core.table_names import quoted
-from sparkassets.delta import staged
-from sparkassets.delta.staged import Attempt
+from sparkassets.core.table_names import quote_table_name
+from sparkassets.delta import staging
+from sparkassets.delta.staging import StagingAttempt
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import committers, sqltext
-from sparkassets.spark.relation import Relation
+from sparkassets.spark.relation import TableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ _BESIDE: Final = "__sparkassets_"
 _STAGED: Final = f"{_BESIDE}staged_"
 
 
-def kept_beside(relation: Relation, what: str) -> Relation:
+def companion_relation(relation: TableRelation, what: str) -> TableRelation:
     """The table that a table keeps to itself: in a folder that no reader looks at, or with its name and a suffix.
 
     >>> kept_beside(Relation(StorageLocation.named(("s", "a"))), "remembered").sql
@@ -37,17 +37,19 @@ def kept_beside(relation: Relation, what: str) -> Relation:
     """
     storage = relation.storage
     if storage.table:
-        return Relation(storage.beside(f"{_BESIDE}{what}"))
-    return Relation(StorageLocation(f"{home(storage.path)}/{what}", f"{home(storage.given)}/{what}"))
+        return TableRelation(storage.with_suffix(f"{_BESIDE}{what}"))
+    return TableRelation(
+        StorageLocation(f"{scratch_folder(storage.path)}/{what}", f"{scratch_folder(storage.given)}/{what}")
+    )
 
 
-def home(path: str) -> str:
+def scratch_folder(path: str) -> str:
     """Where what belongs to runs is beside the table at a path."""
     return f"{path}/{_HOME}"
 
 
 @frozen
-class Scratch:
+class ScratchRows:
     """One place for rows.
 
     Attributes:
@@ -55,11 +57,11 @@ class Scratch:
         part: What is staged, by another name than anything else of the attempt.
     """
 
-    relation: Relation
-    attempt: Attempt
+    relation: TableRelation
+    attempt: StagingAttempt
     part: str
 
-    def write(self, rows: DataFrame) -> None:
+    def write_rows(self, rows: DataFrame) -> None:
         """Writes the rows, with the columns of `numbered`.
 
         Raises:
@@ -70,17 +72,21 @@ class Scratch:
             plain.write.format("delta").mode("overwrite").option("overwriteSchema", "true").saveAsTable(self._table)
             return
         session, folder = rows.sparkSession, self._folder
-        options = committers.options(session, folder) if committers.why_none(session, folder) is None else {}
+        options = (
+            committers.staging_options(session, folder)
+            if committers.find_staging_obstacle(session, folder) is None
+            else {}
+        )
         plain.write.format("parquet").mode("overwrite").options(**options).save(folder)
 
-    def read(self, session: SparkSession, schema: StructType) -> DataFrame:
+    def read_rows(self, session: SparkSession, schema: StructType) -> DataFrame:
         """The rows that `write` put there, with their columns as they were, in any session."""
         from pyspark.sql import functions as sql
 
         if self.relation.storage.table:
             given = session.table(self._table)
         else:
-            given = session.read.schema(numbered(schema)).parquet(self._folder)
+            given = session.read.schema(number_columns(schema)).parquet(self._folder)
         fields = enumerate(schema.fields)
         return given.select(
             *(sql.col(f"c{number}").alias(each.name, metadata=each.metadata) for number, each in fields)
@@ -88,39 +94,43 @@ class Scratch:
 
     @property
     def _folder(self) -> str:
-        return f"{home(self.relation.storage.path)}/{self.attempt.folder}/{self.part}"
+        return f"{scratch_folder(self.relation.storage.path)}/{self.attempt.folder}/{self.part}"
 
     @property
     def _table(self) -> str:
         name = f"{_STAGED}{_digest(self.attempt.run)}_{self.attempt.token}_{self.attempt.number}_{self.part}"
-        return Relation(self.relation.storage.beside(name)).sql
+        return TableRelation(self.relation.storage.with_suffix(name)).sql
 
 
-def attempt_of(marker: CommitMarker) -> Attempt:
+def attempt_of(marker: CommitMarker) -> StagingAttempt:
     """Whose commit it is to be."""
-    return Attempt(marker.run, marker.token, marker.attempt)
+    return StagingAttempt(marker.run, marker.token, marker.attempt)
 
 
-def discard(session: SparkSession, relation: Relation, attempt: Attempt) -> None:
+def discard_scratch(session: SparkSession, relation: TableRelation, attempt: StagingAttempt) -> None:
     """Removes all that the attempt has staged, where the storage lets it."""
     if relation.storage.table:
         _drop(session, relation, [(_digest(attempt.run), attempt.token, attempt.number)])
     else:
-        staged.discard(home(relation.storage.path), attempt)
+        staging.discard(scratch_folder(relation.storage.path), attempt)
 
 
-def tidy(session: SparkSession, relation: Relation, runs: Collection[str], *, upto: int) -> None:
+def remove_scratch(session: SparkSession, relation: TableRelation, runs: Collection[str], *, upto: int) -> None:
     """Removes what attempts of these runs staged for a table in a catalog, by claims with fence tokens up to that."""
     digests = {_digest(run) for run in runs}
-    _drop(session, relation, [each for each in _staged(session, relation) if each[0] in digests and each[1] <= upto])
+    _drop(
+        session,
+        relation,
+        [each for each in _find_staged_tables(session, relation) if each[0] in digests and each[1] <= upto],
+    )
 
 
-def tidy_folder(path: str, runs: Collection[str], *, upto: int) -> None:
+def remove_scratch_folders(path: str, runs: Collection[str], *, upto: int) -> None:
     """The same at a path, without a session."""
-    staged.discard_all(home(path), list(runs), upto=upto)
+    staging.discard_all(scratch_folder(path), list(runs), upto=upto)
 
 
-def numbered(schema: StructType) -> StructType:
+def number_columns(schema: StructType) -> StructType:
     """The schema of the files: names that any file can hold, in the order of the columns."""
     from pyspark.sql.types import StructField, StructType
 
@@ -137,11 +147,11 @@ def _digest(run: str) -> str:
     return blake2b(run.encode(), digest_size=8).hexdigest()
 
 
-def _staged(session: SparkSession, relation: Relation) -> dict[_Owner, list[str]]:
+def _find_staged_tables(session: SparkSession, relation: TableRelation) -> dict[_Owner, list[str]]:
     """The names of the tables that are staged for a table, by whose they are."""
     *schema, name = relation.storage.table
     begins = f"{name}{_STAGED}".lower()
-    within = f" IN {quoted(tuple(schema))}" if schema else ""
+    within = f" IN {quote_table_name(tuple(schema))}" if schema else ""
     rows = session.sql(f"SHOW TABLES{within} LIKE {sqltext.text(f'*{_STAGED}*')}").collect()
     found: dict[_Owner, list[str]] = {}
     for each in (str(row["tableName"]) for row in rows):
@@ -151,8 +161,8 @@ def _staged(session: SparkSession, relation: Relation) -> dict[_Owner, list[str]
     return found
 
 
-def _drop(session: SparkSession, relation: Relation, owners: Collection[_Owner]) -> None:
+def _drop(session: SparkSession, relation: TableRelation, owners: Collection[_Owner]) -> None:
     *schema, _ = relation.storage.table
-    known = _staged(session, relation)
+    known = _find_staged_tables(session, relation)
     for name in (name for owner in owners for name in known.get(owner, ())):
-        session.sql(f"DROP TABLE IF EXISTS {quoted((*schema, name))}")
+        session.sql(f"DROP TABLE IF EXISTS {quote_table_name((*schema, name))}")

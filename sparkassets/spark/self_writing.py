@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import ForeignKey
+from sparkassets.core.validations import ForeignKeyCheck
 from sparkassets.ports import RunOrder
-from sparkassets.spark.computation import told_by
+from sparkassets.spark.computation import collect_measures
 from sparkassets.spark.context import Context
-from sparkassets.spark.reader import ReadInlets, read_inlets
+from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True)
-class SelfWriting:
+class SelfWritingComputation:
     """What a run is to do, with its inlets opened; nothing of it is done before `write`.
 
     Attributes:
@@ -48,7 +48,7 @@ class SelfWriting:
         Raises:
             SourceError: Such an inlet vanished, was re-created or changed.
         """
-        asked = {rule.check.asset for rule in asset.rules if isinstance(rule.check, ForeignKey)}
+        asked = {rule.check.asset for rule in asset.rules if isinstance(rule.check, ForeignKeyCheck)}
         unread = asked - self.inlets.frames.keys()
         if not unread:
             return self.inlets
@@ -61,8 +61,8 @@ class SelfWriting:
         """As of `SparkComputation`, besides what was told of each outlet alone."""
         extras = {name: dict(outlet.extra) for name, outlet in self.context.outlets.items() if self.order.outlets}
         told = {name: extra for name, extra in extras.items() if extra}
-        order = self.order.finding(self.context.added)
-        return {**told_by(order, self.context, self.inlets), **({"outlets": told} if told else {})}
+        order = self.order.with_new_segments(self.context.added_segments)
+        return {**collect_measures(order, self.context, self.inlets), **({"outlets": told} if told else {})}
 
     def release(self) -> None:
         """Nothing is held."""

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sparkassets.errors import SparkUnavailableError
+from sparkassets.spark.engine_loss import silence_connections
 from sparkassets.spark.gateway import delta_version, jvm_pid
-from sparkassets.spark.loss import keep_quiet
 from sparkassets.spark.own_session import is_remote
-from sparkassets.spark.settings import CATALOG, EXTENSION, start_settings
+from sparkassets.spark.session_settings import CATALOG, EXTENSION, start_settings
 from sparkassets.spark.versions import check_delta, check_installed, check_spark
-from sparkassets.spark.warming import warm_up
+from sparkassets.spark.warm_start import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,7 +113,7 @@ def _quiet_python_side() -> None:
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
-    keep_quiet()
+    silence_connections()
 
 
 def _first_line(error: Exception) -> str:

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.partitions import SegmentValue
 from sparkassets.core.sandbox.literals import text_literal
 
@@ -42,7 +42,7 @@ def moment(token: int) -> str:
     >>> moment(0)
     "TIMESTAMP'1970-01-01T00:00:00Z'"
     """
-    return f"TIMESTAMP'{instant(token).replace(tzinfo=None).isoformat()}Z'"
+    return f"TIMESTAMP'{from_unix(token).replace(tzinfo=None).isoformat()}Z'"
 
 
 def wall_clock(value: datetime) -> str:

@@ -12,10 +12,10 @@ from sparkassets.core.spec.source import path_columns
 from sparkassets.core.spec.table_sets import TableSet
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.spark import sqltext
+from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.files import field_literals
-from sparkassets.spark.opened import opened
-from sparkassets.spark.relation import Relation
+from sparkassets.spark.pinned_files import field_literals
+from sparkassets.spark.relation import TableRelation
 from sparkassets.spark.schemas import declared_schema
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, An
 
 def _rows(session: SparkSession, asset: AssetSpec, tables: TableSet, known: KnownTable) -> DataFrame:
     place = tables.place(known.relative)
-    table = opened(session, Relation(place))
+    table = open_relation(session, TableRelation(place))
     if table is None or table.table_id != known.table_id:
         what = "is gone" if table is None else "was re-created"
         raise SourceChangedError(
-            f"the table {place.shown!r} of {asset.name!r} {what} since the run was planned", source=asset.name
+            f"the table {place.display_text!r} of {asset.name!r} {what} since the run was planned", source=asset.name
         )
-    return table.rows(session, known.version)[0]
+    return table.read_rows(session, known.version)[0]
 
 
 def _no_rows(session: SparkSession, asset: AssetSpec) -> DataFrame:

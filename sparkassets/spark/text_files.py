@@ -9,32 +9,34 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from sparkassets.core.partitions import Partitioning, PartitionSet
-from sparkassets.core.phrases import writable
+from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import columns_of
-from sparkassets.delta.parts import FileParts
+from sparkassets.delta.file_parts import FileParts
 from sparkassets.errors import RunError, SourceError
 from sparkassets.ports import FileContent
 from sparkassets.spark.failures import first_line
-from sparkassets.spark.files import FoundFile, PinnedFiles, read_leniently, without_scheme
+from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, read_leniently, without_scheme
 from sparkassets.spark.row_parts import RowParts
-from sparkassets.spark.workplace import Workplace
+from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class TextFilesBySpark:
-    """Implements `ports.TextFiles`.
+class SparkTextFileReader:
+    """Implements `ports.TextFileReader`.
 
     Args:
         workplace: Gives where to read, None as long as nobody has asked for Spark.
     """
 
-    def __init__(self, workplace: Callable[[], Workplace | None]) -> None:
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
 
-    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+    def read_contents(
+        self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
+    ) -> Mapping[str, FileContent] | None:
         """What each file holds; None without a session.
 
         Raises:
@@ -43,12 +45,12 @@ class TextFilesBySpark:
         workplace = self._workplace()
         if workplace is None:
             return None
-        listed = {each.relative: each for each in PinnedFiles(asset).list()}
+        listed = {each.relative: each for each in PinnedFiles(asset).list_files()}
         if gone := [path for path in paths if path not in listed]:
             raise SourceError(
-                f"the file '{writable(gone[0])}' of the source '{asset.name}' went while it was looked at"
+                f"the file '{escape_unwritable(gone[0])}' of the source '{asset.name}' went while it was looked at"
             )
-        with workplace.entered(asset) as session:
+        with workplace.enter_session(asset) as session:
             return _contents(session, asset, view, [listed[path] for path in paths])
 
 
@@ -61,7 +63,7 @@ def _contents(
     except Exception as error:
         if len(files) > 1:
             return {path: found for file in files for path, found in _contents(session, asset, view, [file]).items()}
-        path = writable(files[0].relative)
+        path = escape_unwritable(files[0].relative)
         if isinstance(error, SourceError | RunError):
             raise SourceError(f"{error.args[0]} (in the file '{path}')", hint=error.hint) from error
         raise SourceError(
@@ -73,7 +75,7 @@ def _contents(
 def _together(
     session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
 ) -> Iterator[tuple[str, FileContent]]:
-    fields = asset.layout.segment_columns
+    fields = asset.path_partitioning.segment_columns
     in_path = [column for column in view.columns if column in fields]
     frame = read_leniently(session, files, asset=asset)
     schema = _schema(frame, asset, view, in_path)
@@ -87,15 +89,18 @@ def _together(
         segments = enumerate(view.segment_columns)
         fixed = {number: given[column] for number, column in segments if column in in_path}
         cells = (
-            rows.cell([fixed.get(number, value) for number, value in enumerate(found)])
+            rows.find_cell([fixed.get(number, value) for number, value in enumerate(found)])
             for found in values[without_scheme(each.path)]
         )
-        parts = PartitionSet.of_slots([cell for cell in cells if cell is not None])
-        yield each.relative, FileContent(parts, {column: sorted(some) for column, some in rows.told.ignored.items()})
+        parts = PartitionSet.from_slots([cell for cell in cells if cell is not None])
+        yield (
+            each.relative,
+            FileContent(parts, {column: sorted(some) for column, some in rows.file_parts.ignored_values.items()}),
+        )
 
 
 def _parts(schema: str, asset: AssetSpec, view: Partitioning) -> FileParts:
-    return FileParts.of(columns_of(schema, view, source=asset.name), view)
+    return FileParts.from_columns(columns_of(schema, view, source=asset.name), view)
 
 
 def _schema(frame: DataFrame, asset: AssetSpec, view: Partitioning, in_path: Sequence[str]) -> str:

@@ -53,11 +53,11 @@ def _rule(name: str, expression: str) -> str:
 def _values(text: str, schema: StructType) -> str:
     kinds = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
     return ", ".join(
-        f"{each['column']} is {_shown(each['value'], kinds, each['column'])}" for each in _VALUE.finditer(text)
+        f"{each['column']} is {_format_value(each['value'], kinds, each['column'])}" for each in _VALUE.finditer(text)
     )
 
 
-def _shown(value: str, kinds: Mapping[str, str], column: str) -> str:
+def _format_value(value: str, kinds: Mapping[str, str], column: str) -> str:
     """A value as people write it: Delta tells dates in days and timestamps in microseconds since 1970."""
     try:
         match kinds.get(column.lower()):

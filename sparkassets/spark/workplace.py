@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.ports import EngineLostError, RunOrder
-from sparkassets.spark import committers, loss
-from sparkassets.spark.interrupts import InterruptibleWork, Interrupts
-from sparkassets.spark.own_session import ask_once, beside, leave, leaving_active
+from sparkassets.spark import committers, engine_loss
+from sparkassets.spark.interrupts import InterruptibleWork, RunInterrupts
+from sparkassets.spark.own_session import ask_once, keep_active, leave_session, open_own_session
 from sparkassets.spark.session import check_session, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Workplace:
+class SparkWorkplace:
     """One Spark session for all runs of a driver.
 
     Args:
@@ -49,7 +49,7 @@ class Workplace:
         self._session: SparkSession | None = None
         self._created = False
         self._starting = threading.Lock()
-        self._interrupts = Interrupts()
+        self._interrupts = RunInterrupts()
 
     @property
     def is_started(self) -> bool:
@@ -71,20 +71,20 @@ class Workplace:
             else:
                 found, self._created = open_session(self._settings, name=self._name)
             self._theirs = None if self._created else found
-            self._session = found if self._created else beside(found)
+            self._session = found if self._created else open_own_session(found)
             if self._session is not self._theirs:
-                committers.prepare(self._session)
+                committers.prepare_committer(self._session)
 
     @contextlib.contextmanager
-    def entered(self, asset: AssetSpec) -> Iterator[SparkSession]:
+    def enter_session(self, asset: AssetSpec) -> Iterator[SparkSession]:
         """The session, for work for the asset; the user's stays the active one.
 
         Raises:
             EngineLostError: In place of what is raised because Spark's JVM ended, or a server does not answer.
         """
-        session = self._started()
+        session = self._require_session()
         try:
-            with loss.told_of(asset.name), leaving_active(self._theirs):
+            with engine_loss.raise_engine_loss(asset.name), keep_active(self._theirs):
                 yield session
         except EngineLostError:
             if session is not self._theirs:
@@ -98,7 +98,7 @@ class Workplace:
         Raises:
             RunError: In place of whatever was raised, if the run was cancelled meanwhile.
         """
-        with self.entered(order.asset) as session, self._interrupts.work(session, order.run) as work:
+        with self.enter_session(order.asset) as session, self._interrupts.work(session, order.run) as work:
             yield session, work
 
     def cancel(self, run: str) -> None:
@@ -113,10 +113,10 @@ class Workplace:
                 with contextlib.suppress(Exception):  # its JVM may be gone already, say by the same signal
                     self._session.stop()
             elif self._session is not None and self._session is not self._theirs:
-                leave(self._session)
+                leave_session(self._session)
             self._session, self._theirs, self._created = None, None, False
 
-    def _started(self) -> SparkSession:
+    def _require_session(self) -> SparkSession:
         self.start()
         if self._session is None:
             raise RunError("the Spark session was closed")

@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.state.files import DataFile
-from sparkassets.state.numbered import NumberedTable
-from sparkassets.state.replacing import check_files, replace_files
+from sparkassets.state.data_files import DataFile
+from sparkassets.state.file_replacement import check_files, replace_files
+from sparkassets.state.numbered_table import NumberedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ _AT_REST_BYTES = 16 * 2**20
 _NAME = re.compile(r"level-(\d+)-")
 
 
-def name(level: int) -> str:
+def level_prefix(level: int) -> str:
     """The beginning of the names of files of a level; commits write level 0."""
     return f"level-{level}"
 
@@ -48,11 +48,11 @@ def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[Da
     levels: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
         if file.size < _AT_REST_BYTES:
-            levels[level_of(file.path)].append(file)
+            levels[level_of_path(file.path)].append(file)
     return next(((level, levels[level][:FAN_IN]) for level in sorted(levels) if len(levels[level]) >= least), None)
 
 
-def level_of(path: str) -> int:
+def level_of_path(path: str) -> int:
     """The level that a file's name tells."""
     found = _NAME.match(path)
     return int(found[1]) if found else 0  # what another program wrote
@@ -62,7 +62,7 @@ def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) ->
     """Commits one file in place of these; False when another driver was first with one of them."""
     import pyarrow as pa
 
-    def merged(tables: Sequence[pa.Table]) -> pa.Table:
+    def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
         return pa.concat_tables(tables).sort_by("seq")
 
-    return replace_files(journal, inputs, merged, name=name(level + 1))
+    return replace_files(journal, inputs, merge_tables, name=level_prefix(level + 1))

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from sparkassets.delta.errors import reason
 from sparkassets.errors import StateError
-from sparkassets.ports import Damage
+from sparkassets.ports import StateDamage
 from sparkassets.state import refusals
-from sparkassets.state.files import DataFile
-from sparkassets.state.numbered import NumberedTable
-from sparkassets.state.snapshots import SnapshotTable
+from sparkassets.state.data_files import DataFile
+from sparkassets.state.numbered_table import NumberedTable
+from sparkassets.state.snapshot_table import SnapshotTable
 
 _RESTORE = "restore the file, or the whole state, from a backup"
 
 
-def damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTable) -> Sequence[Damage]:
+def find_table_damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTable) -> Sequence[StateDamage]:
     """Files that are not there or cannot be read, entries that no file holds or two do, and tables that cannot be used.
 
     Every file is read.
@@ -23,32 +23,32 @@ def damages(journal: NumberedTable, watermarks: SnapshotTable, base: SnapshotTab
     Raises:
         StateError: The files cannot be reached.
     """
-    found = [*_files(journal, repair=_RESTORE)]
+    found = [*_file_damages(journal, repair=_RESTORE)]
     if not found:
-        found += _gaps(journal)
+        found += _gap_damages(journal)
     for table in (base, watermarks):
-        found += _snapshot(table)
+        found += _snapshot_damages(table)
     return found
 
 
-def _files(table: NumberedTable, *, repair: str) -> Iterator[Damage]:
+def _file_damages(table: NumberedTable, *, repair: str) -> Iterator[StateDamage]:
     files = table.live_files()
     try:
-        there = table.files.modified([file.path for file in files])
+        there = table.files.modification_times([file.path for file in files])
     except OSError as error:
-        raise refusals.unreadable(table.uri, error) from error
+        raise refusals.unreadable_error(table.uri, error) from error
     for file in files:
         if file.path not in there:
-            yield Damage(f"the file {table.uri}/{file.path} is missing ({_holds(file)})", repair)
-        elif why := _broken(table, file):
-            yield Damage(f"the file {table.uri}/{file.path} is broken ({_holds(file)}): {why}", repair)
+            yield StateDamage(f"the file {table.uri}/{file.path} is missing ({_describe_content(file)})", repair)
+        elif why := _broken_reason(table, file):
+            yield StateDamage(f"the file {table.uri}/{file.path} is broken ({_describe_content(file)}): {why}", repair)
 
 
-def _holds(file: DataFile) -> str:
+def _describe_content(file: DataFile) -> str:
     return "it held rows" if file.first_seq is None else f"entries {file.first_seq} to {file.last_seq}"
 
 
-def _broken(table: NumberedTable, file: DataFile) -> str:
+def _broken_reason(table: NumberedTable, file: DataFile) -> str:
     """Why a file cannot be read as it is told of; empty where it can."""
     try:
         rows = table.files.read_table(file.path)
@@ -59,21 +59,21 @@ def _broken(table: NumberedTable, file: DataFile) -> str:
     return ""
 
 
-def _gaps(journal: NumberedTable) -> Iterator[Damage]:
+def _gap_damages(journal: NumberedTable) -> Iterator[StateDamage]:
     """Entries that are missing, or there twice."""
-    expected = journal.begins
+    expected = journal.oldest_seq
     for seq in sorted(journal.scan().column("seq").to_pylist()):
         if seq > expected:
-            yield Damage(f"the entries {expected} to {seq - 1} are missing in {journal.uri}", _RESTORE)
+            yield StateDamage(f"the entries {expected} to {seq - 1} are missing in {journal.uri}", _RESTORE)
         elif seq < expected:
-            yield Damage(f"the entry {seq} is there twice in {journal.uri}", _RESTORE)
+            yield StateDamage(f"the entry {seq} is there twice in {journal.uri}", _RESTORE)
         expected = max(expected, seq + 1)
 
 
-def _snapshot(snapshots: SnapshotTable) -> Iterator[Damage]:
+def _snapshot_damages(snapshots: SnapshotTable) -> Iterator[StateDamage]:
     try:
         if snapshots.open():
             snapshots.table.refresh()
-            yield from _files(snapshots.table, repair=snapshots.repair)
+            yield from _file_damages(snapshots.table, repair=snapshots.repair)
     except StateError as error:
-        yield Damage(str(error.args[0]), error.hint or snapshots.repair)
+        yield StateDamage(str(error.args[0]), error.hint or snapshots.repair)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sparkassets.state.compaction import level_of, name
-from sparkassets.state.files import DataFile
-from sparkassets.state.numbered import TRIES, NumberedTable
-from sparkassets.state.replacing import commit, replace_files
+from sparkassets.state.compaction import level_of_path, level_prefix
+from sparkassets.state.data_files import DataFile
+from sparkassets.state.file_replacement import commit_replacement, replace_files
+from sparkassets.state.numbered_table import TRIES, NumberedTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,25 +25,25 @@ def expire(journal: NumberedTable, *, up_to: int) -> None:
     journal.refresh()
     for _ in range(TRIES):
         old = [file for file in journal.live_files() if file.last_seq is not None and file.last_seq <= up_to]
-        if not old or commit(journal, [], old, begun=time.time(), data_change=True):
+        if not old or commit_replacement(journal, [], old, begun=time.time(), data_change=True):
             break
     for _ in range(TRIES):
-        file = _oldest(journal, up_to)
+        file = _oldest_file(journal, up_to)
         if file is None:
             return
-        level = name(level_of(file.path))
-        replace_files(journal, [file], partial(_after, up_to=up_to), name=level, data_change=True)
+        level = level_prefix(level_of_path(file.path))
+        replace_files(journal, [file], partial(_rows_after, up_to=up_to), name=level, data_change=True)
         journal.refresh()
 
 
-def _oldest(journal: NumberedTable, up_to: int) -> DataFile | None:
+def _oldest_file(journal: NumberedTable, up_to: int) -> DataFile | None:
     """A file with such entries; one without statistics may have some."""
-    if journal.begins > up_to:
+    if journal.oldest_seq > up_to:
         return None
     return next(file for file in journal.live_files() if file.first_seq is None or file.first_seq <= up_to)
 
 
-def _after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
+def _rows_after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
     import pyarrow.compute as pc
 
     left = tables[0].filter(pc.field("seq") > up_to)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from sparkassets.errors import StateError
-from sparkassets.state.refusals import unreachable
+from sparkassets.state.refusals import unreachable_error
 
 JOURNAL = "journal"
 WATERMARKS = "watermarks"
@@ -46,7 +46,7 @@ class StateLocation:
             if self.folder is not None:
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o750)
         except OSError as error:
-            raise unreachable(self.uri, error) from error
+            raise unreachable_error(self.uri, error) from error
 
     def holds(self, name: str) -> bool:
         """Whether a local folder holds the Delta table ``name``; a half-created one does not count.
@@ -67,7 +67,7 @@ class StateLocation:
             if name == JOURNAL:
                 self._refuse_other_things(self.folder)
         except OSError as error:
-            raise unreachable(self.uri, error) from error
+            raise unreachable_error(self.uri, error) from error
         return False
 
     def _refuse_other_things(self, folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sparkassets.core.journal.codec.formats import FORMAT
-from sparkassets.delta.durable import LAST_CHECKPOINT
+from sparkassets.delta.durability import LAST_CHECKPOINT
 from sparkassets.delta.errors import reason
 from sparkassets.errors import StateError
 
@@ -48,7 +48,7 @@ _TO_WRITE = (
 """Parts of what is said when nothing can be written, and what to do then."""
 
 
-def unreachable(uri: str, error: BaseException) -> StateError:
+def unreachable_error(uri: str, error: BaseException) -> StateError:
     """The folder, the bucket or the network refuses."""
     return StateError(
         f"the state {uri} cannot be reached: {reason(error)}",
@@ -56,12 +56,12 @@ def unreachable(uri: str, error: BaseException) -> StateError:
     )
 
 
-def absent(uri: str) -> StateError:
+def absent_error(uri: str) -> StateError:
     """Something was asked of a state that nobody has created yet."""
     return StateError(f"there is no state in {uri}", hint="`sparkassets run` creates it")
 
 
-def removed(uri: str) -> StateError:
+def removed_error(uri: str) -> StateError:
     """The state was there when this process opened it."""
     return StateError(
         f"the state {uri} was removed while this process used it",
@@ -69,14 +69,14 @@ def removed(uri: str) -> StateError:
     )
 
 
-def damaged(table: str, why: str, *, repair: str | None = None) -> StateError:
+def damaged_error(table: str, why: str, *, repair: str | None = None) -> StateError:
     """Files of a table are missing or broken; ``repair`` says what to do if not to restore a backup."""
     return StateError(
         f"the table {table} is damaged: {why}", hint=f"{repair or 'restore it from a backup'}; {_UNTOUCHED}"
     )
 
 
-def torn(table: str, name: str) -> StateError:
+def torn_error(table: str, name: str) -> StateError:
     """The end of a log is not whole and can be put aside: power failed before anybody had acted upon it."""
     why = (
         f"its {name} names a checkpoint that is not there"
@@ -91,10 +91,10 @@ def torn(table: str, name: str) -> StateError:
 
 def behind(table: str, last_seq: int, snapshot_seq: int) -> StateError:
     """The journal lacks entries that a snapshot was made of."""
-    return damaged(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
+    return damaged_error(table, f"it ends at entry {last_seq}, but the snapshot stands for entry {snapshot_seq}")
 
 
-def unsettled(table: str, error: BaseException) -> StateError:
+def unsettled_error(table: str, error: BaseException) -> StateError:
     """The disk took a commit and did not keep it."""
     return StateError(
         f"the disk does not keep what is written to the table {table}: {reason(error)}",
@@ -102,7 +102,7 @@ def unsettled(table: str, error: BaseException) -> StateError:
     )
 
 
-def unreadable(table: str, error: BaseException, *, repair: str | None = None) -> StateError:
+def unreadable_error(table: str, error: BaseException, *, repair: str | None = None) -> StateError:
     """A table cannot be read: it is newer, out of reach, or damaged, as the text of its error tells."""
     text = reason(error)
     if "Unsupported" in text:
@@ -111,18 +111,18 @@ def unreadable(table: str, error: BaseException, *, repair: str | None = None) -
             hint=f"a newer release or another program changed its protocol: upgrade sparkassets; {_UNTOUCHED}",
         )
     if any(sign in text.lower() for sign in _OUT_OF_REACH):
-        return unreachable(table, error)
-    return damaged(table, text, repair=repair)
+        return unreachable_error(table, error)
+    return damaged_error(table, text, repair=repair)
 
 
-def unwritable(table: str, error: BaseException) -> StateError:
+def unwritable_error(table: str, error: BaseException) -> StateError:
     """A commit failed, and not because of another driver."""
     text = reason(error)
     what = next((hint for signs, hint in _TO_WRITE if any(sign in text.lower() for sign in signs)), _WRITABLE)
     return StateError(f"cannot write to the table {table}: {text}", hint=what)
 
 
-def busy(table: str) -> StateError:
+def busy_error(table: str) -> StateError:
     """Something other than the journal's own commits keeps changing a table."""
     return StateError(
         f"cannot write to the table {table}: other programs keep changing it",
@@ -131,7 +131,7 @@ def busy(table: str) -> StateError:
 
 
 @contextmanager
-def writing(table: str) -> Iterator[None]:
+def translate_write_errors(table: str) -> Iterator[None]:
     """Turns what deltalake and the file system raise into the refusal of a write.
 
     Raises:
@@ -142,7 +142,7 @@ def writing(table: str) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError) as error:
-        raise unwritable(table, error) from error
+        raise unwritable_error(table, error) from error
 
 
 def check_format(table: str, properties: Mapping[str, str]) -> None:
@@ -158,7 +158,7 @@ def check_format(table: str, properties: Mapping[str, str]) -> None:
             hint=f"let `state` in project.yml name a new or empty folder; {_UNTOUCHED}",
         )
     if not text.isdecimal():
-        raise damaged(table, f"its property {FORMAT_PROPERTY} is {text!r}, expected a number")
+        raise damaged_error(table, f"its property {FORMAT_PROPERTY} is {text!r}, expected a number")
     if int(text) > FORMAT:
         raise StateError(
             f"the state in {table} has format {text}, and this release reads formats up to {FORMAT}",
@@ -202,4 +202,4 @@ def check_columns(table: str, found: Iterable[str], expected: Iterable[str]) -> 
     names = set(found)
     for name in expected:
         if name not in names:
-            raise damaged(table, f"its column {name!r} is gone")
+            raise damaged_error(table, f"its column {name!r} is gone")

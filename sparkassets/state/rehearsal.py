@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
-from sparkassets.state.numbered import NumberedTable
+from sparkassets.state.numbered_table import NumberedTable
 
 
 def check_mended(
@@ -25,14 +25,14 @@ def check_mended(
         if not _is_there(whole[0], journal):
             return
         refusals.check_project(state, whole[0].properties, project=project)
-        last, begins = whole[0].last_seq, whole[0].begins
+        last, begins = whole[0].last_seq, whole[0].oldest_seq
         seq = whole[1].number if _is_there(whole[1], snapshot) else 0
         if last < seq:
             raise refusals.behind(journal.uri, last, seq)
         if seq + 1 < begins:
             seq = whole[2].number if _is_there(whole[2], base) else 0
         if seq + 1 < begins:
-            raise refusals.damaged(journal.uri, f"entry {seq + 1} is missing")
+            raise refusals.damaged_error(journal.uri, f"entry {seq + 1} is missing")
 
 
 def _is_there(copy: NumberedTable, table: NumberedTable) -> bool:
@@ -47,4 +47,4 @@ def _is_there(copy: NumberedTable, table: NumberedTable) -> bool:
         if copy is table:
             raise
         why = f"the end of its log is not whole, and the rest cannot be read: {str(error).splitlines()[0]}"
-        raise refusals.damaged(table.uri, why) from error
+        raise refusals.damaged_error(table.uri, why) from error

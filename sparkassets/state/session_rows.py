@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.table_names import quoted
-from sparkassets.state.columns import REQUIRED, Columns, Kind, Row
+from sparkassets.core.table_names import quote_table_name
+from sparkassets.state.table_columns import REQUIRED, Columns, Kind, Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,55 +24,57 @@ _TYPES: Final[Mapping[Kind, str]] = {
 }
 
 
-def declared(columns: Columns) -> str:
+def column_definitions(columns: Columns) -> str:
     """The columns as a ``CREATE TABLE`` has them."""
     return ", ".join(
-        f"{_q(name)} {_TYPES[kind]}{' NOT NULL' if name in REQUIRED else ''}" for name, kind in columns.items()
+        f"{_quote(name)} {_TYPES[kind]}{' NOT NULL' if name in REQUIRED else ''}" for name, kind in columns.items()
     )
 
 
-def frame_of(session: SparkSession, columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]) -> DataFrame:
+def build_frame(
+    session: SparkSession, columns: Columns, rows: Sequence[JournalRow] | Sequence[SnapshotRow]
+) -> DataFrame:
     """The rows as a frame, which goes to the session as one text."""
     from pyspark.sql import functions as sql
 
-    told = [{name: _told(kind, getattr(row, name)) for name, kind in columns.items()} for row in rows]
-    kinds = ", ".join(f"{_q(name)}: {_TYPES[_wire(kind)]}" for name, kind in columns.items())
+    told = [{name: _encode_value(kind, getattr(row, name)) for name, kind in columns.items()} for row in rows]
+    kinds = ", ".join(f"{_quote(name)}: {_TYPES[_wire_kind(kind)]}" for name, kind in columns.items())
     parsed = sql.from_json(sql.lit(json.dumps(told)), f"array<struct<{kinds}>>", {"mode": "FAILFAST"})
-    return session.range(1).select(sql.explode(parsed).alias("r")).selectExpr(*_given(columns))
+    return session.range(1).select(sql.explode(parsed).alias("r")).selectExpr(*_select_expressions(columns))
 
 
-def rows_of(frame: DataFrame, columns: Columns, make: type[Row]) -> list[Row]:
+def collect_rows(frame: DataFrame, columns: Columns, make: type[Row]) -> list[Row]:
     """The rows of a frame that has these columns, ascending by ``seq``."""
-    taken = [f"unix_micros({_q(name)})" if kind == "timestamp" else _q(name) for name, kind in columns.items()]
+    taken = [f"unix_micros({_quote(name)})" if kind == "timestamp" else _quote(name) for name, kind in columns.items()]
     kinds = tuple(columns.values())
     found = [
-        make(*(_read(kind, value) for kind, value in zip(kinds, row, strict=True)))
+        make(*(_decode_value(kind, value) for kind, value in zip(kinds, row, strict=True)))
         for row in frame.selectExpr(*taken).collect()
     ]
     return sorted(found, key=lambda row: row.seq)
 
 
-def _q(name: str) -> str:
-    return quoted((name,))
+def _quote(name: str) -> str:
+    return quote_table_name((name,))
 
 
-def _wire(kind: Kind) -> Kind:
+def _wire_kind(kind: Kind) -> Kind:
     return "long" if kind == "timestamp" else kind
 
 
-def _given(columns: Columns) -> list[str]:
+def _select_expressions(columns: Columns) -> list[str]:
     values = []
     for name, kind in columns.items():
-        value = f"timestamp_micros(r.{_q(name)})" if kind == "timestamp" else f"r.{_q(name)}"
-        values.append(f"{value} AS {_q(name)}")
+        value = f"timestamp_micros(r.{_quote(name)})" if kind == "timestamp" else f"r.{_quote(name)}"
+        values.append(f"{value} AS {_quote(name)}")
     return values
 
 
-def _told(kind: Kind, value: Any) -> Any:  # noqa: ANN401  a field of a row
+def _encode_value(kind: Kind, value: Any) -> Any:  # noqa: ANN401  a field of a row
     return (value - _EPOCH) // timedelta(microseconds=1) if kind == "timestamp" else value
 
 
-def _read(kind: Kind, value: Any) -> Any:  # noqa: ANN401  likewise
+def _decode_value(kind: Kind, value: Any) -> Any:  # noqa: ANN401  likewise
     match kind:
         case "longs" | "strings":
             return tuple(value or ())

@@ -17,9 +17,9 @@ from sparkassets.core.redaction import redact
 from sparkassets.errors import StateError
 from sparkassets.frozen import frozen
 from sparkassets.state import refusals
-from sparkassets.state.columns import Columns, Row
-from sparkassets.state.marks import Mark
-from sparkassets.state.session_rows import declared, frame_of, rows_of
+from sparkassets.state.commit_marks import StateCommitMark
+from sparkassets.state.session_rows import build_frame, collect_rows, column_definitions
+from sparkassets.state.table_columns import Columns, Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +59,7 @@ Choose = Callable[["DataFrame"], "DataFrame"]
 
 
 @frozen
-class Moment:
+class NumberedVersion:
     """A version of a table, and the number of the last commit of ours in it, 0 before the first."""
 
     version: int
@@ -114,7 +114,7 @@ class SessionTable:
             (detail,) = self._session().sql(f"DESCRIBE DETAIL {self._name}").collect()
             columns = self._frame().columns
         except Exception as error:
-            if _tells(error, _MISSING):
+            if _has_condition(error, _MISSING):
                 return False
             raise self._unreadable(error) from error
         refusals.check_format(self.shown, detail["properties"])
@@ -125,67 +125,69 @@ class SessionTable:
     @property
     def properties(self) -> Mapping[str, str]:
         """The table's configuration, as it was found."""
-        found: Mapping[str, str] = self._opened["properties"]
+        found: Mapping[str, str] = self._table_detail["properties"]
         return found
 
     @property
     def table_id(self) -> str:
         """The Delta table id."""
-        return str(self._opened["id"])
+        return str(self._table_detail["id"])
 
     @property
     def location(self) -> str:
         """Where its files are."""
-        return str(self._opened["location"])
+        return str(self._table_detail["location"])
 
-    def files(self) -> int:
+    def count_files(self) -> int:
         """How many live files it has now."""
-        return int(self._asked(f"DESCRIBE DETAIL {self._name}")[0]["numFiles"])
+        return int(self._query(f"DESCRIBE DETAIL {self._name}")[0]["numFiles"])
 
-    def moment(self) -> Moment:
+    def current_moment(self) -> NumberedVersion:
         """The newest version.
 
         Raises:
             StateError: The table is gone or out of reach, or nobody can tell the number.
         """
         newest, oldest, wrote = -1, -1, False
-        for commit in self._back():
+        for commit in self._newest_commits():
             newest = commit["version"] if newest < 0 else newest
-            oldest, mark = commit["version"], Mark.parse(commit["userMetadata"], self._app_id)
+            oldest, mark = commit["version"], StateCommitMark.parse(commit["userMetadata"], self._app_id)
             if mark is not None:
-                return Moment(newest, mark.number)
+                return NumberedVersion(newest, mark.number)
             wrote = wrote or commit["operation"] == "WRITE"
         if oldest or wrote:
             raise StateError(
                 f"the history of {self.shown} does not tell the number of its last commit",
                 hint="an older release wrote it: run the project once with this one and its `state` as a path",
             )
-        return Moment(newest, 0)
+        return NumberedVersion(newest, 0)
 
-    def read(self, make: type[Row], *, version: int | None = None, choose: Choose = lambda frame: frame) -> list[Row]:
+    def read_rows(
+        self, make: type[Row], *, version: int | None = None, choose: Choose = lambda frame: frame
+    ) -> list[Row]:
         """The rows that ``choose`` takes of a version, by default of the newest; ascending by ``seq``.
 
         Raises:
             StateError: They cannot be read.
         """
         try:
-            return rows_of(choose(self._frame(version)), self._columns, make)
+            return collect_rows(choose(self._frame(version)), self._columns, make)
         except Exception as error:
             raise self._unreadable(error) from error
 
     def greatest_seq(self, version: int) -> int:
         """The greatest ``seq`` in a version, 0 without rows."""
-        ((found,),) = self._asked(f"SELECT max(seq) FROM {self._name} VERSION AS OF {version}")  # noqa: S608  quoted
+        ((found,),) = self._query(f"SELECT max(seq) FROM {self._name} VERSION AS OF {version}")  # noqa: S608  quoted
         return found or 0
 
     def smallest_seq(self) -> int:
         """The smallest ``seq`` in the newest version, 0 without rows."""
-        ((found,),) = self._asked(f"SELECT min(seq) FROM {self._name}")  # noqa: S608  quoted
+        ((found,),) = self._query(f"SELECT min(seq) FROM {self._name}")  # noqa: S608  quoted
         return found or 0
 
-    def damaged(self, why: str) -> StateError:
+    def damaged_error(self, why: str) -> StateError:
         """Rows are there that must not be, or the other way round."""
-        return refusals.damaged(self.shown, why, repair=self._repair)
+        return refusals.damaged_error(self.shown, why, repair=self._repair)
 
     # ------------------------------------------------------------------ writing
 
@@ -196,8 +198,8 @@ class SessionTable:
             StateError: It cannot be created.
         """
         given = {refusals.FORMAT_PROPERTY: str(FORMAT), **_PROPERTIES, **properties}
-        literals = ", ".join(f"{_text(key)} = {_text(value)}" for key, value in given.items())
-        columns = declared(self._columns)
+        literals = ", ".join(f"{_text_literal(key)} = {_text_literal(value)}" for key, value in given.items())
+        columns = column_definitions(self._columns)
         query = f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING delta TBLPROPERTIES ({literals})"
         failure: Exception | None = None
         try:
@@ -208,7 +210,12 @@ class SessionTable:
             raise self._unwritable(failure or Exception("it is not there")) from failure
 
     def commit(
-        self, rows: Sequence[JournalRow] | Sequence[SnapshotRow], *, number: int, upon: Moment, overwrite: bool = False
+        self,
+        rows: Sequence[JournalRow] | Sequence[SnapshotRow],
+        *,
+        number: int,
+        upon: NumberedVersion,
+        overwrite: bool = False,
     ) -> bool:
         """Commits under ``number``; False when others were first. Whatever Spark returned or raised, a look tells.
 
@@ -219,17 +226,17 @@ class SessionTable:
         """
         from pyspark.sql import functions as sql
 
-        mark, failure = Mark(self._app_id, number, uuid.uuid4().hex), None
+        mark, failure = StateCommitMark(self._app_id, number, uuid.uuid4().hex), None
         try:
-            frame = frame_of(self._session(), self._columns, rows)
+            frame = build_frame(self._session(), self._columns, rows)
             writer = frame.writeTo(self._name).option("txnAppId", self._app_id).option("txnVersion", number)
             writer = writer.option("userMetadata", str(mark))
             writer.overwrite(sql.expr("true")) if overwrite else writer.append()
         except Exception as error:  # noqa: BLE001  whatever it was, the history tells whether it is in
             failure = error
-        if self._is_in(mark, after=upon.version):
+        if self._is_committed(mark, after=upon.version):
             return True
-        if failure is None or _tells(failure, _OTHERS) or self.moment().number >= number:
+        if failure is None or _has_condition(failure, _OTHERS) or self.current_moment().number >= number:
             return False
         raise self._unwritable(failure) from failure
 
@@ -239,7 +246,7 @@ class SessionTable:
         Raises:
             StateError: It cannot be written.
         """
-        self.do(f"OPTIMIZE {self._name}")
+        self.execute(f"OPTIMIZE {self._name}")
 
     def delete(self, condition: str) -> None:
         """Takes the rows out for which a SQL condition holds, unless somebody else commits meanwhile.
@@ -247,7 +254,7 @@ class SessionTable:
         Raises:
             StateError: It cannot be written.
         """
-        self.do(f"DELETE FROM {self._name} WHERE {condition}")  # noqa: S608  quoted
+        self.execute(f"DELETE FROM {self._name} WHERE {condition}")  # noqa: S608  quoted
 
     def vacuum(self) -> None:
         """Removes files that nothing refers to.
@@ -255,9 +262,9 @@ class SessionTable:
         Raises:
             StateError: It cannot be written.
         """
-        self.do(f"VACUUM {self._name}")
+        self.execute(f"VACUUM {self._name}")
 
-    def do(self, statement: str) -> None:
+    def execute(self, statement: str) -> None:
         """Runs a statement that changes the state; one that somebody else's commit has overtaken is left.
 
         Raises:
@@ -266,35 +273,35 @@ class SessionTable:
         try:
             self._session().sql(statement).collect()
         except Exception as error:
-            if not _tells(error, _OTHERS):
+            if not _has_condition(error, _OTHERS):
                 raise self._unwritable(error) from error
 
     # ------------------------------------------------------------------ inside
 
     @property
-    def _opened(self) -> Any:  # noqa: ANN401  a row of Spark's
+    def _table_detail(self) -> Any:  # noqa: ANN401  a row of Spark's
         if self._detail is None and not self.open():
-            raise refusals.absent(self.shown)
+            raise refusals.absent_error(self.shown)
         return self._detail
 
     def _frame(self, version: int | None = None) -> DataFrame:
         at = "" if version is None else f" VERSION AS OF {version}"
         return self._session().sql(f"SELECT * FROM {self._name}{at}")  # noqa: S608  quoted
 
-    def _asked(self, statement: str) -> list[Any]:
+    def _query(self, statement: str) -> list[Any]:
         try:
             found: list[Any] = self._session().sql(statement).collect()
         except Exception as error:
-            if _tells(error, _MISSING):
-                raise refusals.absent(self.shown) from error
+            if _has_condition(error, _MISSING):
+                raise refusals.absent_error(self.shown) from error
             raise self._unreadable(error) from error
         return found
 
-    def _back(self) -> Iterator[Any]:
+    def _newest_commits(self) -> Iterator[Any]:
         """Its commits, the newest first, as far as its history goes."""
         seen: int | None = None
         for page in _PAGES:
-            found = self._asked(f"DESCRIBE HISTORY {self._name} LIMIT {page}")
+            found = self._query(f"DESCRIBE HISTORY {self._name} LIMIT {page}")
             for commit in found:
                 if seen is None or commit["version"] < seen:
                     seen = commit["version"]
@@ -302,10 +309,10 @@ class SessionTable:
             if len(found) < page:
                 return
 
-    def _is_in(self, mark: Mark, *, after: int) -> bool:
+    def _is_committed(self, mark: StateCommitMark, *, after: int) -> bool:
         version = after + 1
-        for commit in self._back():
-            if Mark.parse(commit["userMetadata"], self._app_id) == mark:
+        for commit in self._newest_commits():
+            if StateCommitMark.parse(commit["userMetadata"], self._app_id) == mark:
                 return True
             version = commit["version"]
             if version <= after:
@@ -319,15 +326,15 @@ class SessionTable:
         )
 
     def _unreadable(self, error: Exception) -> StateError:
-        if _tells(error, _BROKEN):
-            return refusals.damaged(self.shown, str(_Said(error)), repair=self._repair)
-        return refusals.unreachable(self.shown, _Said(error))
+        if _has_condition(error, _BROKEN):
+            return refusals.damaged_error(self.shown, str(_SparkMessage(error)), repair=self._repair)
+        return refusals.unreachable_error(self.shown, _SparkMessage(error))
 
     def _unwritable(self, error: Exception) -> StateError:
-        return refusals.unwritable(self.shown, _Said(error))
+        return refusals.unwritable_error(self.shown, _SparkMessage(error))
 
 
-class _Said(Exception):  # noqa: N818  it is never raised: what a refusal tells of
+class _SparkMessage(Exception):  # noqa: N818  it is never raised: what a refusal tells of
     """An error of Spark's as one line, without credentials."""
 
     def __init__(self, error: BaseException) -> None:
@@ -335,7 +342,7 @@ class _Said(Exception):  # noqa: N818  it is never raised: what a refusal tells 
         super().__init__(redact(text.partition(" SQLSTATE: ")[0]) or type(error).__name__)
 
 
-def _tells(error: BaseException, conditions: Sequence[str]) -> bool:
+def _has_condition(error: BaseException, conditions: Sequence[str]) -> bool:
     """Whether the error or one of its causes has one of these conditions."""
     seen: BaseException | None = error
     while seen is not None:
@@ -346,5 +353,5 @@ def _tells(error: BaseException, conditions: Sequence[str]) -> bool:
     return False
 
 
-def _text(value: str) -> str:
+def _text_literal(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{") + "'"

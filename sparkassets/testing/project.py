@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sparkassets.core.cases import Given
+from sparkassets.core.cases import GivenRows
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SourceSpec
-from sparkassets.errors import InputError, Location
-from sparkassets.project import load
+from sparkassets.errors import FileLocation, InputError
+from sparkassets.project import load_project
 from sparkassets.wiring.project import Project
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class ProjectUnderTest(Project):
     def __init__(
         self, folder: str | Path, *, place: Path, spark: SparkSession, env: Mapping[str, str] | None = None
     ) -> None:
-        spec = load(Path(folder), os.environ if env is None else env)
-        super().__init__(_placed(spec, place))
+        spec = load_project(Path(folder), os.environ if env is None else env)
+        super().__init__(_relocate_project(spec, place))
         self._spark = spark
 
     def give(
@@ -66,7 +66,7 @@ class ProjectUnderTest(Project):
         """
         from pyspark.sql import DataFrame
 
-        from sparkassets.testing.given import frame_of
+        from sparkassets.testing.given_rows import frame_of
 
         asset = self.spec.asset(source)
         if asset.source is None or asset.storage is None:
@@ -74,7 +74,7 @@ class ProjectUnderTest(Project):
             raise InputError(f"{source!r} {told}: no rows of it can be given")
         if not isinstance(rows, DataFrame):
             types = {**asset.columns, **(columns or {})}
-            rows = frame_of(self._spark, asset, Given(Location("the test"), tuple(rows), types))
+            rows = frame_of(self._spark, asset, GivenRows(FileLocation("the test"), tuple(rows), types))
         rows.write.format("delta").mode(mode).save(asset.storage.path)
 
     def run(self, spark: SparkSession | None = None, *, at: datetime | str | None = None, **options: Any) -> Summary:  # noqa: ANN401
@@ -94,7 +94,7 @@ class ProjectUnderTest(Project):
         return self._spark.read.format("delta").load(path)
 
 
-def _placed(spec: ProjectSpec, place: Path) -> ProjectSpec:
+def _relocate_project(spec: ProjectSpec, place: Path) -> ProjectSpec:
     """The project with all that it reads and writes in a folder."""
     assets = {name: _asset(asset, place / "tables" / name) for name, asset in spec.assets.items()}
     return replace(spec, state=str(place / "state"), warehouse=str(place / "tables"), assets=assets)
@@ -104,5 +104,5 @@ def _asset(asset: AssetSpec, table: Path) -> AssetSpec:
     source = asset.source
     if source is not None and source.kind != "events":
         source = SourceSpec("delta", settle_seconds=source.settle_seconds)
-    storage = None if asset.storage is None else asset.storage.moved(str(table))
+    storage = None if asset.storage is None else asset.storage.at_path(str(table))
     return replace(asset, storage=storage, source=source)

@@ -10,29 +10,29 @@ from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.project import OpenProject
-from sparkassets.core.cases.reading import UNSAID
-from sparkassets.core.journal.found import Found
+from sparkassets.core.cases.reader import UNSAID
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+from sparkassets.core.journal.table_findings import TableFinding
+from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SourceSpec
-from sparkassets.core.validations import Judgement
+from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError
 from sparkassets.ports import (
     CommitMarker,
-    Committed,
-    Computation,
+    DataCommit,
     Enlist,
-    Recorded,
+    RecordedTable,
+    RunComputation,
     RunOrder,
     TargetMissingError,
 )
 from sparkassets.processes import Process
-from sparkassets.runtime.leases import Leases
-from sparkassets.runtime.progress import Explained
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.leases import LeaseMonitor
+from sparkassets.runtime.progress import FailureExplanation
+from sparkassets.state.memory_store import MemoryStore
 
 
-class Rehearsal:
+class ProjectRehearsal:
     """A project whose runs succeed at once, but for those of the assets that are to fail.
 
     Attributes:
@@ -41,10 +41,10 @@ class Rehearsal:
     """
 
     def __init__(self, spec: ProjectSpec) -> None:
-        self._clock = _Clock()
-        self._tables = _Tables()
+        self._clock = _RehearsalClock()
+        self._tables = _RehearsalEngine()
         self.adapters = self._outside()
-        self.project = OpenProject(_told_by_events(spec), self.adapters)
+        self.project = OpenProject(_with_event_sources(spec), self.adapters)
 
     @property
     def failing(self) -> set[str]:
@@ -60,22 +60,22 @@ class Rehearsal:
         return Adapters(
             store=MemoryStore(),
             observer=lambda _: None,
-            targets=_NothingToLookAt,
+            targets=_UnchangedTargets,
             computing=lambda _: (tables, tables),
-            leases=lambda: Leases(host="", process=(0, 0.0), alive=lambda _: True, clock=clock),
+            leases=lambda: LeaseMonitor(host="", process=(0, 0.0), alive=lambda _: True, clock=clock),
             clock=clock,
-            ids=_Ids(),
+            ids=_RehearsalIds(),
             process=lambda: "test",
             user=lambda: "test",
             check_storage=lambda: None,
-            explain_failure=lambda _, error: Explained(str(error)),
-            volumes=_Volumes,
-            feeds=_Feeds,
+            explain_failure=lambda _, error: FailureExplanation(str(error)),
+            volumes=_ZeroVolumes,
+            feeds=_AvailableFeeds,
             stored=lambda _: None,
         )
 
 
-def _told_by_events(spec: ProjectSpec) -> ProjectSpec:
+def _with_event_sources(spec: ProjectSpec) -> ProjectSpec:
     """The project with sources that nobody looks at, and runs that are not tried again."""
     assets = {}
     for name, asset in spec.assets.items():
@@ -84,7 +84,7 @@ def _told_by_events(spec: ProjectSpec) -> ProjectSpec:
     return replace(spec, assets=assets)
 
 
-class _Clock:
+class _RehearsalClock:
     """Stands still at the moment of the test."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class _Clock:
         return 0.0
 
 
-class _Ids:
+class _RehearsalIds:
     def __init__(self) -> None:
         self._count = 0
 
@@ -111,52 +111,52 @@ class _Ids:
         return f"{asset}-{self._count}"
 
 
-class _NothingToLookAt:
+class _UnchangedTargets:
     """Implements `ports.TargetObserver`: tables are as they were recorded."""
 
-    def absent_folder(self, asset: AssetSpec) -> str | None:
+    def missing_folder(self, asset: AssetSpec) -> str | None:
         del asset
         return None
 
-    def why_spark(self, asset: AssetSpec) -> str | None:
+    def spark_commit_reason(self, asset: AssetSpec) -> str | None:
         del asset
         return None
 
-    def unseen(self, asset: AssetSpec) -> str | None:
+    def session_needed_reason(self, asset: AssetSpec) -> str | None:
         del asset
         return None
 
-    def check(self, asset: AssetSpec) -> int | None:
+    def check_writable(self, asset: AssetSpec) -> int | None:
         del asset
         return None
 
-    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         del asset, version, app, claimed
 
-    def position(self, asset: AssetSpec) -> Found | None:
+    def read_position(self, asset: AssetSpec) -> TableFinding | None:
         del asset
         return None
 
-    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+    def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
         del asset, known
         return None
 
 
-class _Volumes:
-    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+class _ZeroVolumes:
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         del asset, pin, known
-        return Volume(0, 0)
+        return InletVolume(0, 0)
 
 
-class _Feeds:
-    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+class _AvailableFeeds:
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         del asset, position, version
-        return ChangesTold()
+        return ChangeAvailability()
 
 
 @dataclass(frozen=True)
-class _Nothing:
-    """Implements `ports.Computation`."""
+class _EmptyComputation:
+    """Implements `ports.RunComputation`."""
 
     measures: Mapping[str, Any] = field(default_factory=dict)
 
@@ -164,7 +164,7 @@ class _Nothing:
         pass
 
 
-class _Tables:
+class _RehearsalEngine:
     """Implements `ports.Engine` and `ports.Outlets`: commits without rows, in memory.
 
     Attributes:
@@ -183,11 +183,11 @@ class _Tables:
     def processes(self) -> Sequence[Process]:
         return ()
 
-    def compute(self, order: RunOrder, *, attempt: int) -> Computation:
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
         del attempt
         if order.asset.name in self.failing:
             raise RunError("it is to fail, says the test")
-        return _Nothing()
+        return _EmptyComputation()
 
     def cancel(self, run: str) -> None:
         pass
@@ -195,16 +195,16 @@ class _Tables:
     def close(self) -> None:
         pass
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> _Table:
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> _RehearsalTarget:
         del enlist
-        return _Table(self, asset.name, app_id)
+        return _RehearsalTarget(self, asset.name, app_id)
 
 
 @dataclass(frozen=True)
-class _Table:
+class _RehearsalTarget:
     """Implements `ports.Target`."""
 
-    tables: _Tables
+    tables: _RehearsalEngine
     name: str
     app_id: str
 
@@ -212,35 +212,35 @@ class _Table:
         own = [each.version for each in self._commits() if each.app_id == self.app_id]
         return own[-1] if own else None
 
-    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         return [
-            Committed(each.run, each.token, each.attempt, version, self.name, each.measures, {})
+            DataCommit(each.run, each.token, each.attempt, version, self.name, each.measures, {})
             for version, each in enumerate(self._commits())
             if each.kind == "data" and each.app_id == self.app_id and each.run in runs and each.version >= above
         ]
 
-    def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
         if computation is None and not self._commits():
             raise TargetMissingError(f"{self.name} does not exist")
         self._commit(marker)
 
-    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
+    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
         del computation, marker
         return None
 
-    def write(self, computation: Computation, *, marker: CommitMarker) -> None:
+    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         del computation
         self._commit(marker)
 
-    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         del order, committed
         return {}
 
-    def compared(self, order: RunOrder, found: Committed) -> Committed:
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
         del order
         return found
 
-    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
         pass
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:

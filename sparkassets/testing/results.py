@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from sparkassets.errors import Location
+from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
 MOST_SHOWN: Final = 20
@@ -30,19 +30,19 @@ class CaseResult:
     """
 
     name: str
-    location: Location
+    location: FileLocation
     about: str
     outcome: Literal["passed", "failed", "error"]
     message: str = ""
     seconds: float = 0.0
 
     @property
-    def passed(self) -> bool:
+    def has_passed(self) -> bool:
         """Whether all came as expected."""
         return self.outcome == "passed"
 
 
-def difference(expected: Sequence[Row], found: Sequence[Row], *, tolerance: float = 0.0) -> str:
+def describe_difference(expected: Sequence[Row], found: Sequence[Row], *, tolerance: float = 0.0) -> str:
     """In what rows differ from those that were expected, in whatever order, as lines; empty where they do not.
 
     Args:
@@ -51,20 +51,22 @@ def difference(expected: Sequence[Row], found: Sequence[Row], *, tolerance: floa
         tolerance: How far numbers may be off; NaN is equal to itself.
     """
     left = list(found)
-    missing = [row for row in expected if not _taken(row, left, tolerance)]
+    missing = [row for row in expected if not _take_equal(row, left, tolerance)]
     if not missing and not left:
         return ""
     columns = list((missing or left)[0])
     counted = f"{_rows(len(missing))} missing, {len(left):,} unexpected, {len(expected) - len(missing):,} as expected"
-    lines = [*_signed("-", missing), *_signed("+", left)]
-    return "\n".join([counted, *_table(["", *columns], [[sign, *map(_shown, row.values())] for sign, row in lines])])
+    lines = [*_sign_rows("-", missing), *_sign_rows("+", left)]
+    return "\n".join(
+        [counted, *_table(["", *columns], [[sign, *map(_format_value, row.values())] for sign, row in lines])]
+    )
 
 
 def _rows(count: int) -> str:
     return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
-def _signed(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+def _sign_rows(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
     for row in rows[:MOST_SHOWN]:
         yield sign, row
     if len(rows) > MOST_SHOWN:
@@ -72,7 +74,7 @@ def _signed(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
         yield sign, dict.fromkeys(rows[0], "") | {next(iter(rows[0])): rest}
 
 
-def _taken(row: Row, left: list[Row], tolerance: float) -> bool:
+def _take_equal(row: Row, left: list[Row], tolerance: float) -> bool:
     """Takes an equal row out of those that are left."""
     for index, other in enumerate(left):
         if all(_equal(value, other[name], tolerance) for name, value in row.items()):
@@ -91,7 +93,7 @@ def _equal(one: object, other: object, tolerance: float) -> bool:
     return one == other
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if value is None:
         return "NULL"
     text = str(value)

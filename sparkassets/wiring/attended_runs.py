@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.work_runner import WorkRunner
-from sparkassets.errors import InputError, RunError, RunSkipped, said
+from sparkassets.errors import InputError, RunError, RunSkipped, describe_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.core.results import Summary
-    from sparkassets.ports import Engine, Outlets
-    from sparkassets.runtime.work import Work
+    from sparkassets.ports import Engine, TargetFactory
+    from sparkassets.runtime.driver_work import DriverWork
     from sparkassets.spark.context import Context
 
 
@@ -59,9 +59,9 @@ def attended_run(
         raise RunFailedError(meeting.summary)
 
 
-def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> Work:
+def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> DriverWork:
     from sparkassets.app.backfill_requests import named_blocks, parse_interval
-    from sparkassets.runtime.work import Attended
+    from sparkassets.runtime.driver_work import AttendedWork
 
     asset = context.runnable(name, "run --select")
     if not asset.writes_itself:
@@ -70,15 +70,15 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
     if asset.partitioning.is_open:
         asset = context.look().asset(name)
     blocks = named_blocks(asset, [partition] if isinstance(partition, str) else partition)
-    return Attended(asset, blocks, parse_interval(asset, interval))
+    return AttendedWork(asset, blocks, parse_interval(asset, interval))
 
 
 def _drive(
-    context: ProjectContext, runner: WorkRunner, work: Work, spark: SparkSession | None, meeting: _RunMeeting
+    context: ProjectContext, runner: WorkRunner, work: DriverWork, spark: SparkSession | None, meeting: _RunMeeting
 ) -> Summary:
-    from sparkassets.spark.attended import AttendedEngine
+    from sparkassets.spark.attended_engine import AttendedEngine
 
-    def computing() -> tuple[Engine, Outlets]:
+    def computing() -> tuple[Engine, TargetFactory]:
         engine, outlets = runner.open_engine(spark)
         return AttendedEngine(context.spec, meeting.attend, meeting.give_up, engine), outlets
 
@@ -120,7 +120,7 @@ class _RunMeeting:
         if error is None or isinstance(error, RunSkipped):
             self._ended.put(error)
             return
-        failed = RunError(said(error))
+        failed = RunError(describe_error(error))
         failed.__cause__ = error
         self._ended.put(failed)
 

@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import SessionNeededError
-from sparkassets.sources import DeltaTargets, observer
+from sparkassets.sources import DeltaTargets, make_observer
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.journal.found import Found
     from sparkassets.core.journal.state import AssetState
+    from sparkassets.core.journal.table_findings import TableFinding
     from sparkassets.core.partitions import Partitioning, PartitionSet
-    from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+    from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
     from sparkassets.ports import (
+        ChangeFeeds,
         Engine,
-        Feeds,
         FileContent,
         Observation,
-        Outlets,
-        Recorded,
+        RecordedTable,
         SourceObserver,
+        TargetFactory,
         TargetObserver,
-        Volumes,
+        VolumeEstimator,
     )
     from sparkassets.spark import SparkEngine
-    from sparkassets.spark.workplace import Workplace
+    from sparkassets.spark.workplace import SparkWorkplace
     from sparkassets.wiring.sessions import OneSession
 
 
@@ -48,14 +48,14 @@ class Computing:
         self._engine: SparkEngine | None = None
         self._finding = RLock()
 
-    def __call__(self, spark: SparkSession | None) -> tuple[Engine, Outlets]:
+    def __call__(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """An engine in this session, or in one that it finds or starts, and its outlets."""
-        from sparkassets.spark import SparkEngine, SparkOutlets
+        from sparkassets.spark import SparkEngine, SparkTargetFactory
 
         self._engine = SparkEngine(self._spec, spark or (self._session() if self._spec.state_by_spark else None))
-        return self._engine, SparkOutlets(self._engine)
+        return self._engine, SparkTargetFactory(self._engine)
 
-    def workplace(self) -> Workplace | None:
+    def workplace(self) -> SparkWorkplace | None:
         """Where to look; None without a session. Tables in object stores are looked at by several threads."""
         with self._finding:
             if self._engine is None or not self._engine.workplace.is_started:
@@ -68,10 +68,10 @@ class Computing:
         """Who looks at a source; None for what has nothing to look at."""
         if not asset.is_named:
             texts = _Texts(self.workplace)
-            return observer(asset, texts=texts, by_session=lambda plain: _Either(plain, self.workplace))
+            return make_observer(asset, texts=texts, by_session=lambda plain: _Either(plain, self.workplace))
         if asset.source is None:
             return None
-        from sparkassets.spark.catalogs.looking import NamedObserver
+        from sparkassets.spark.catalogs.named_observers import NamedObserver
 
         alone = NamedObserver(self.workplace)
         if asset.source.kind == "delta":
@@ -85,17 +85,17 @@ class Computing:
         """Who looks at assets' own tables."""
         return _Targets(self) if self._spec.is_in_catalogs else DeltaTargets()
 
-    def volumes(self) -> Volumes:
+    def volumes(self) -> VolumeEstimator:
         """Who tells how much is read."""
-        from sparkassets.sources.volumes import ReadVolumes
+        from sparkassets.sources.volumes import LogVolumeEstimator
 
-        return _Volumes() if self._spec.is_in_catalogs else ReadVolumes()
+        return _Volumes() if self._spec.is_in_catalogs else LogVolumeEstimator()
 
-    def feeds(self) -> Feeds:
+    def feeds(self) -> ChangeFeeds:
         """Who tells whether changes are told."""
-        from sparkassets.sources.feeds import DeltaFeeds
+        from sparkassets.sources.change_feeds import DeltaChangeFeeds
 
-        return _Feeds(self) if self._spec.is_in_catalogs else DeltaFeeds()
+        return _Feeds(self) if self._spec.is_in_catalogs else DeltaChangeFeeds()
 
 
 def _has_session() -> bool:
@@ -118,21 +118,23 @@ def stored(asset: AssetSpec) -> Sequence[str] | None:
 class _Texts:
     """Reads text files by Spark, which is imported only then."""
 
-    def __init__(self, workplace: Callable[[], Workplace | None]) -> None:
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
 
-    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+    def read_contents(
+        self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
+    ) -> Mapping[str, FileContent] | None:
         if self._workplace() is None:
             return None
-        from sparkassets.spark.text_files import TextFilesBySpark
+        from sparkassets.spark.text_files import SparkTextFileReader
 
-        return TextFilesBySpark(self._workplace).contents(asset, view, paths)
+        return SparkTextFileReader(self._workplace).read_contents(asset, view, paths)
 
 
 class _Either:
     """Looks at a table at a path without Spark; through a session where the table asks what nobody else knows."""
 
-    def __init__(self, plain: SourceObserver, workplace: Callable[[], Workplace | None]) -> None:
+    def __init__(self, plain: SourceObserver, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._plain, self._workplace = plain, workplace
 
     def observe(
@@ -151,7 +153,7 @@ class _Either:
         try:
             return self._plain.observe(asset, **since)
         except SessionNeededError as error:
-            from sparkassets.spark.catalogs.looking import NamedObserver
+            from sparkassets.spark.catalogs.named_observers import NamedObserver
 
             return NamedObserver(self._workplace, why=error.why).observe(asset, **since)
 
@@ -160,30 +162,30 @@ class _Targets:
     """Asks whoever can look."""
 
     def __init__(self, computing: Computing) -> None:
-        from sparkassets.spark.catalogs.looking import NamedTargets
+        from sparkassets.spark.catalogs.named_observers import NamedTargets
 
         self._named, self._others = NamedTargets(computing.workplace), DeltaTargets()
 
-    def absent_folder(self, asset: AssetSpec) -> str | None:
-        return self._of(asset).absent_folder(asset)
+    def missing_folder(self, asset: AssetSpec) -> str | None:
+        return self._of(asset).missing_folder(asset)
 
-    def why_spark(self, asset: AssetSpec) -> str | None:
-        return self._of(asset).why_spark(asset)
+    def spark_commit_reason(self, asset: AssetSpec) -> str | None:
+        return self._of(asset).spark_commit_reason(asset)
 
-    def unseen(self, asset: AssetSpec) -> str | None:
-        return self._of(asset).unseen(asset)
+    def session_needed_reason(self, asset: AssetSpec) -> str | None:
+        return self._of(asset).session_needed_reason(asset)
 
-    def check(self, asset: AssetSpec) -> int | None:
-        return self._of(asset).check(asset)
+    def check_writable(self, asset: AssetSpec) -> int | None:
+        return self._of(asset).check_writable(asset)
 
-    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
-        self._of(asset).check_runs(asset, version, app=app, claimed=claimed)
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        self._of(asset).check_unrecorded_commits(asset, version, app=app, claimed=claimed)
 
-    def position(self, asset: AssetSpec) -> Found | None:
-        return self._of(asset).position(asset)
+    def read_position(self, asset: AssetSpec) -> TableFinding | None:
+        return self._of(asset).read_position(asset)
 
-    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
-        return self._of(asset).look(asset, known)
+    def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
+        return self._of(asset).detect_changes(asset, known)
 
     def _of(self, asset: AssetSpec) -> TargetObserver:
         return self._named if asset.is_named else self._others
@@ -193,23 +195,23 @@ class _Volumes:
     """Asks whoever can tell."""
 
     def __init__(self) -> None:
-        from sparkassets.sources.volumes import ReadVolumes
-        from sparkassets.spark.catalogs.looking import NamedVolumes
+        from sparkassets.sources.volumes import LogVolumeEstimator
+        from sparkassets.spark.catalogs.named_observers import UnknownVolumes
 
-        self._named, self._others = NamedVolumes(), ReadVolumes()
+        self._named, self._others = UnknownVolumes(), LogVolumeEstimator()
 
-    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
-        return (self._named if asset.is_named else self._others).volume(asset, pin, known)
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
+        return (self._named if asset.is_named else self._others).estimate_volume(asset, pin, known)
 
 
 class _Feeds:
     """Asks whoever can tell."""
 
     def __init__(self, computing: Computing) -> None:
-        from sparkassets.sources.feeds import DeltaFeeds
-        from sparkassets.spark.catalogs.looking import NamedFeeds
+        from sparkassets.sources.change_feeds import DeltaChangeFeeds
+        from sparkassets.spark.catalogs.named_observers import NamedChangeFeeds
 
-        self._named, self._others = NamedFeeds(computing.workplace), DeltaFeeds()
+        self._named, self._others = NamedChangeFeeds(computing.workplace), DeltaChangeFeeds()
 
-    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
-        return (self._named if asset.is_named else self._others).told(asset, position, version)
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
+        return (self._named if asset.is_named else self._others).check_availability(asset, position, version)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody
 
 if TYPE_CHECKING:
-    from sparkassets.core.openlineage.telling import Columns
+    from sparkassets.core.openlineage.facet_builder import Columns
     from sparkassets.ports import Sink
 
 OPENLINEAGE_FILE: Final = "openlineage.yml"
@@ -22,9 +22,9 @@ def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) ->
     if spec.openlineage is not False and is_openlineage_here():
         found.append(_openlineage(spec))
     if any(asset.notify for asset in spec.assets.values()):
-        from sparkassets.emit.notifications import Notifications
+        from sparkassets.emit.notifications import NotificationSink
 
-        found.append(Notifications(environment))
+        found.append(NotificationSink(environment))
     return tuple(found)
 
 
@@ -42,8 +42,8 @@ def is_openlineage_here() -> bool:
 def _openlineage(spec: ProjectSpec) -> Sink:
     from importlib.metadata import PackageNotFoundError, version
 
-    from sparkassets.core.openlineage.telling import Telling
-    from sparkassets.emit.openlineage import DEFAULT_NAMESPACE, OpenLineage, parent_of
+    from sparkassets.core.openlineage.facet_builder import FacetBuilder
+    from sparkassets.emit.openlineage import DEFAULT_NAMESPACE, OpenLineageSink, parent_of
     from sparkassets.wiring.host import SystemClock
 
     def installed(package: str) -> str:
@@ -53,7 +53,7 @@ def _openlineage(spec: ProjectSpec) -> Sink:
             return ""
 
     own = spec.openlineage if isinstance(spec.openlineage, str) else ""
-    telling = Telling(
+    telling = FacetBuilder(
         project=spec,
         namespace=os.environ.get("OPENLINEAGE_NAMESPACE") or own or DEFAULT_NAMESPACE,
         adapter=installed("sparkassets"),
@@ -62,7 +62,7 @@ def _openlineage(spec: ProjectSpec) -> Sink:
         schemas=_schemas(),
         code=_code,
     )
-    return OpenLineage(telling, now=SystemClock().now)
+    return OpenLineageSink(telling, now=SystemClock().now)
 
 
 def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
@@ -74,7 +74,7 @@ def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
     def told(asset: AssetSpec, version: int | None) -> Columns | None:
         if version is None or asset.storage is None or asset.is_named:
             return asset.columns or None
-        return tables.of(asset.storage.path, version)
+        return tables.read_columns(asset.storage.path, version)
 
     return told
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Self
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.project import OpenProject
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.spec.storage import schema_of
-from sparkassets.core.variables import Known, asked
+from sparkassets.core.spec.storage_overlaps import catalog_schema
+from sparkassets.core.variables import VariableLookup, merge_requested
 from sparkassets.errors import SpecError
-from sparkassets.files.reach import reach
+from sparkassets.files.bucket_access import set_bucket_access
 from sparkassets.processes import this_process
-from sparkassets.project import check_storage, load
-from sparkassets.runtime.leases import Invocations, Leases
+from sparkassets.project import check_storage, load_project
+from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.attended_runs import attended_run
 from sparkassets.wiring.catalogs import Computing, stored
@@ -33,13 +33,13 @@ from sparkassets.wiring.storage import Reaching, reaches
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.ports import Comparing, JournalStore, Sink
-    from sparkassets.runtime.progress import Explained
-    from sparkassets.runtime.watching import Watcher
+    from sparkassets.ports import JournalStore, Sink, TableComparer
+    from sparkassets.runtime.progress import FailureExplanation
+    from sparkassets.runtime.watchers import InvocationWatcher
     from sparkassets.spark.context import Context
 
 
-_INVOCATIONS = Invocations()
+_INVOCATIONS = ActiveInvocations()
 """The drivers of this process, of whatever project."""
 
 
@@ -82,8 +82,8 @@ class Project(OpenProject):
             SpecError: Something is wrong with its files; holds every problem.
             InputError: There is no project, or no such profile, or nothing names one of the variables.
         """
-        known = asked(os.environ if env is None else env, profile=profile, given=variables or {})
-        spec = load(Path(folder), known, cache=kept())
+        known = merge_requested(os.environ if env is None else env, profile=profile, given=variables or {})
+        spec = load_project(Path(folder), known, cache=kept())
         return cls(_told_by_tables(spec, Path(folder), known) if tables else spec, sinks=sinks, env=known)
 
     def run_of(
@@ -123,13 +123,13 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
     Raises:
         SpecError: SQL of an asset or of a rule surely cannot run.
     """
-    from sparkassets.core.derivation.checks import check_queries
-    from sparkassets.sources.columns import stored_columns, table_columns, told_by_table
-    from sparkassets.sources.missing import missing_storage
+    from sparkassets.core.derivation.query_checks import check_queries
+    from sparkassets.sources.missing_places import missing_storage
+    from sparkassets.sources.table_columns import has_local_columns, read_stored_columns, read_table_columns
 
-    if any(told_by_table(asset) for asset in spec.assets.values()):
-        spec = load(folder, variables, tables=table_columns)
-    if problems := check_queries(spec, stored_columns):
+    if any(has_local_columns(asset) for asset in spec.assets.values()):
+        spec = load_project(folder, variables, tables=read_table_columns)
+    if problems := check_queries(spec, read_stored_columns):
         raise SpecError(problems)
     missing = missing_storage(spec)
     return replace(spec, warnings=(*spec.warnings, *missing)) if missing else spec
@@ -137,11 +137,11 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
 
 def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[str, str] | None = None) -> Adapters:
     """What this machine reaches the project's state, sources and tables by; nothing is opened yet."""
-    secrets = Secrets(spec.secrets, Known(os.environ if env is None else env, spec.given))
+    secrets = Secrets(spec.secrets, VariableLookup(os.environ if env is None else env, spec.given))
     hidden = ChainMap(secrets.told, dict(spec.variables))
     settings = Filled(spec.spark, secrets, spec.secrets) if spec.secrets else spec.spark
     told = reaches(spec, secrets)
-    reach(told)
+    set_bucket_access(told)
     started = replace(spec, spark=Reaching(settings, told) if told else settings)
     clock, session = SystemClock(), OneSession(started)
     computing = Computing(started, session)
@@ -150,7 +150,7 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
         observer=computing.observer,
         targets=computing.targets,
         computing=computing,
-        leases=lambda: Leases(
+        leases=lambda: LeaseMonitor(
             host=host_identity(), process=this_process(), alive=any_alive, clock=clock, invocations=_INVOCATIONS
         ),
         clock=clock,
@@ -176,22 +176,22 @@ def adapters_of(spec: ProjectSpec, *, sinks: Sequence[Sink] = (), env: Mapping[s
 def _store(spec: ProjectSpec, session: OneSession) -> JournalStore:
     if not spec.state_by_spark:
         return DeltaStore(spec.state)
-    from sparkassets.state.session import SessionStore
+    from sparkassets.state.session_store import SessionStore
 
-    schema = schema_of(spec.state)
+    schema = catalog_schema(spec.state)
     return SessionStore(session, schema=schema) if schema else SessionStore(session, uri=spec.state)
 
 
-def _comparing(spec: ProjectSpec, spark: SparkSession | None) -> Comparing:
-    from sparkassets.spark.differing import SparkComparing
+def _comparing(spec: ProjectSpec, spark: SparkSession | None) -> TableComparer:
+    from sparkassets.spark.version_comparison import SparkTableComparer
 
-    return SparkComparing(spec, spark)
+    return SparkTableComparer(spec, spark)
 
 
 def _folders(place: str, name: str) -> Sequence[str]:
     from sparkassets.files.folders import open_folder
 
-    return open_folder(place).folders(name)
+    return open_folder(place).list_folders(name)
 
 
 def _remove(place: str, name: str) -> None:
@@ -200,13 +200,13 @@ def _remove(place: str, name: str) -> None:
     open_folder(place).remove(name)
 
 
-def _watchers(spec: ProjectSpec) -> Sequence[Watcher]:
+def _watchers(spec: ProjectSpec) -> Sequence[InvocationWatcher]:
     from sparkassets.wiring.watching import watchers
 
     return tuple(watchers(spec))
 
 
-def _explained(spec: ProjectSpec, run: str, error: BaseException) -> Explained:
+def _explained(spec: ProjectSpec, run: str, error: BaseException) -> FailureExplanation:
     from sparkassets.wiring.failures import explain_failure
 
     return explain_failure(spec, run, error)

@@ -7,16 +7,16 @@ from functools import cached_property, partial
 
 from sparkassets.core.spec.model import ProjectSpec, StoreOptions
 from sparkassets.errors import InputError
-from sparkassets.files.reach import Credentials, Reach, for_spark
+from sparkassets.files.bucket_access import BucketAccess, StoreCredentials, hadoop_settings
 from sparkassets.wiring.secrets import Secrets
 
 
-def reaches(spec: ProjectSpec, secrets: Secrets) -> tuple[Reach, ...]:
+def reaches(spec: ProjectSpec, secrets: Secrets) -> tuple[BucketAccess, ...]:
     """One for each bucket that the project says something of."""
-    return tuple(Reach(each, partial(_credentials, each, secrets)) for each in spec.storage)
+    return tuple(BucketAccess(each, partial(_credentials, each, secrets)) for each in spec.storage)
 
 
-def _credentials(options: StoreOptions, secrets: Secrets) -> Credentials | None:
+def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | None:
     """Those that the options name; None where they name none.
 
     Raises:
@@ -33,7 +33,7 @@ def _credentials(options: StoreOptions, secrets: Secrets) -> Credentials | None:
             raise InputError(message, hint="set it, or say under `secrets` where it is") from None
 
     token = options.session_token
-    return Credentials(
+    return StoreCredentials(
         value("access_key", options.access_key),
         value("secret_key", options.secret_key),
         None if token is None else value("session_token", token),
@@ -43,13 +43,13 @@ def _credentials(options: StoreOptions, secrets: Secrets) -> Credentials | None:
 class Reaching(Mapping[str, str]):
     """Settings of Spark, and beside them what its Hadoop needs to reach the buckets; asked for when it is started."""
 
-    def __init__(self, settings: Mapping[str, str], told: Sequence[Reach]) -> None:
+    def __init__(self, settings: Mapping[str, str], told: Sequence[BucketAccess]) -> None:
         self._settings = settings
         self._told = told
 
     @cached_property
     def _all(self) -> Mapping[str, str]:
-        return {**for_spark(self._told), **self._settings}
+        return {**hadoop_settings(self._told), **self._settings}
 
     def __getitem__(self, key: str) -> str:
         return self._all[key]

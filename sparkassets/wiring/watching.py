@@ -15,17 +15,17 @@ from sparkassets.wiring.host import SystemClock
 from sparkassets.wiring.logs import log_folder
 
 if TYPE_CHECKING:
-    from sparkassets.runtime.watching import Watcher
+    from sparkassets.runtime.watchers import InvocationWatcher
 
 
-def watchers(spec: ProjectSpec) -> Iterator[Watcher]:
+def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
     """Those of one invocation; nothing is imported for those that nobody asks for."""
     yield RunLogs(log_folder(spec), variables=spec.variables)
     if traces_are_asked_for():
         with suppress(ImportError):  # they are told where the SDK is installed
-            from sparkassets.emit.traces import Traces
+            from sparkassets.emit.traces import TraceWatcher
 
-            yield Traces(spec)
+            yield TraceWatcher(spec)
 
 
 def traces_are_asked_for() -> bool:
@@ -40,15 +40,15 @@ def traces_are_asked_for() -> bool:
     return any(told) and told[0].strip().lower() != "none"
 
 
-def metrics_to(spec: ProjectSpec, file: Path) -> Watcher:
+def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:
     """Writes figures of each invocation to a file.
 
     Raises:
         InputError: What writes them is not installed, or there is no such folder.
     """
-    from sparkassets.emit.metrics import Metrics
+    from sparkassets.emit.metrics import MetricsWatcher
 
-    return Metrics(spec, file, now=SystemClock().now)
+    return MetricsWatcher(spec, file, now=SystemClock().now)
 
 
 def run_log(spec: ProjectSpec, run: str) -> Path:

@@ -13,11 +13,11 @@ AT = "2025-02-01"
 
 def test_it_computes_again_in_the_branch_alone():
     memory, dev = branched()
-    before = memory.stores["/s"].history()
+    before = memory.stores["/s"].read_history()
     request = BackfillRequest("a", partition="2025-01-01", force=True)
     assert [run.asset for run in dev.branches.open("dev").backfills.plan(request, at=AT).runs] == ["a"]
     assert [run.asset for run in dev.branches.open("dev").backfills.run(request, at=AT).runs] == ["a"]
-    assert memory.stores["/s"].history() == before
+    assert memory.stores["/s"].read_history() == before
 
 
 def test_it_begins_a_branch_and_what_is_computed_is_promoted():

@@ -8,18 +8,18 @@ import pytest
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.project import OpenProject
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import ClaimEntry
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, WindowMapping
-from sparkassets.core.runs import Promotion, RunRequest
+from sparkassets.core.runs import BranchPromotion, RunRequest
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec
 from sparkassets.errors import InputError
-from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.progress import RunFailedError
-from sparkassets.state.memory import MemoryStore
-from sparkassets.testing.rehearsal import Rehearsal
+from sparkassets.state.memory_store import MemoryStore
+from sparkassets.testing.rehearsal import ProjectRehearsal
 from tests.builders import asset, at, project, source
 
 
@@ -37,13 +37,15 @@ class Memory:
 
     def project(self, code: int) -> OpenProject:
         events = replace(source("s"), source=SourceSpec("events"))
-        return self.of(project(events, asset("a", "s", definition=Definition(f"a{code}")), asset("b", "a", by=None)))
+        return self.of(
+            project(events, asset("a", "s", definition=AssetDefinition(f"a{code}")), asset("b", "a", by=None))
+        )
 
     def of(self, spec: ProjectSpec) -> OpenProject:
         return OpenProject(spec, self.adapters(spec))
 
     def adapters(self, spec: ProjectSpec) -> Adapters:
-        given = Rehearsal(spec).adapters
+        given = ProjectRehearsal(spec).adapters
         store = self.stores.setdefault(spec.state, MemoryStore())
         return replace(given, store=store, beside=self.adapters, folders=self.folders, remove=self.remove)
 
@@ -60,7 +62,7 @@ class Memory:
         request = replace(RunRequest("a", "backfill", EVERYTHING), **more)  # type: ignore[arg-type]
         claim = ClaimEntry(request, run="a-1", lease_seconds=600, invocation="x", host="")
         given = whole._context.adapters
-        ledger = Ledger(self.stores[state], project="test", driver="h:1", clock=given.clock)
+        ledger = JournalLedger(self.stores[state], project="test", driver="h:1", clock=given.clock)
         ledger.open()
         ledger.commit(lambda _: [claim])
 
@@ -107,8 +109,8 @@ def test_what_runs_is_not_dropped():
 
 def test_what_is_being_promoted_is_not_dropped():
     memory, dev = branched()
-    journal_id = memory.stores["/s/branches/dev"].read(project="test").journal_id
-    memory.claim(dev, "/s", promotes=Promotion("dev", journal_id, 1, {}))
+    journal_id = memory.stores["/s/branches/dev"].read_image(project="test").journal_id
+    memory.claim(dev, "/s", promotes=BranchPromotion("dev", journal_id, 1, {}))
     with pytest.raises(InputError, match="branch 'dev' is being promoted: a-1 of a is not settled in the base"):
         dev.branches.drop("dev")
 
@@ -131,11 +133,11 @@ def test_promotion_says_what_it_would_do_and_why_not_the_rest():
 
 def test_code_that_the_branch_has_not_run_is_not_promoted_and_the_base_does_not_hear_of_it():
     memory, _ = branched()
-    later, before = memory.project(2), memory.stores["/s"].history()
+    later, before = memory.project(2), memory.stores["/s"].read_history()
     with pytest.raises(InputError, match=r"^branch 'dev' has not run a as it is now\n") as raised:
         later.branches.promote("dev")
     assert raised.value.hint == "`sparkassets run --branch dev` computes what has changed; then promote it"
-    assert memory.stores["/s"].history() == before
+    assert memory.stores["/s"].read_history() == before
     assert [run.asset for run in later.branches.open("dev").run(at="2025-02-01").runs] == ["a", "b"]
     assert [run.asset for run in later.branches.plan_promotion("dev").runs] == ["a"]
 
@@ -146,8 +148,8 @@ def bounded(code: int) -> ProjectSpec:
     windowed = InletSpec("daily", "", WindowMapping.trailing(Duration.parse("7d")))
     return project(
         events,
-        asset("orders", "landed", definition=Definition("orders")),
-        asset("daily", "orders", definition=Definition(f"daily{code}")),
+        asset("orders", "landed", definition=AssetDefinition("orders")),
+        asset("daily", "orders", definition=AssetDefinition(f"daily{code}")),
         asset("monthly", "daily", by="month"),
         asset("weekly", "daily", by="week"),
         asset("windowed", windowed),
@@ -180,7 +182,7 @@ def test_a_branch_waits_for_nothing_before_the_start_that_its_base_declares():
 def test_other_partitions_are_promoted_at_once():
     def daily(zone: str) -> ProjectSpec:
         hours = replace(source("landed", by="hour"), source=SourceSpec("events"))
-        return project(hours, asset("daily", "landed", zone=zone, definition=Definition(zone)))
+        return project(hours, asset("daily", "landed", zone=zone, definition=AssetDefinition(zone)))
 
     memory = Memory()
     base = memory.of(daily("UTC"))
@@ -202,7 +204,7 @@ def reshaped(columns: dict[str, list[str]], **more: object) -> OpenProject:
 
     def of(code: int) -> OpenProject:
         events, b = replace(source("s"), source=SourceSpec("events")), asset("b", "a", by=None)
-        made = memory.of(project(events, asset("a", "s", definition=Definition(f"a{code}"), **more), b))
+        made = memory.of(project(events, asset("a", "s", definition=AssetDefinition(f"a{code}"), **more), b))
         given = made._context.adapters
 
         def stored(each: AssetSpec) -> list[str] | None:
@@ -265,8 +267,11 @@ def test_what_differs_is_told_by_the_code_that_computed_the_base_not_by_what_the
     base.run(at="2025-02-01")
     edited = memory.project(1)
     edited.run(at="2025-02-01")
-    assert base._context.read_state("status").assets["a"].spec.definition == Definition("a1")
-    assert dict(edited.branches._branch("dev").fork.own) == {"a": "its code is not the base's", "b": "it reads a"}
+    assert base._context.read_state("status").assets["a"].spec.definition == AssetDefinition("a1")
+    assert dict(edited.branches._branch("dev").fork.computed_assets) == {
+        "a": "its code is not the base's",
+        "b": "it reads a",
+    }
     assert not memory.project(0).branches.differs("dev")
     edited.branches.open("dev").run(at="2025-02-01", select=["a"])
     assert [run.asset for run in edited.branches.plan_promotion("dev").runs] == ["a"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 

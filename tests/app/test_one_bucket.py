@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.spec.model import StorageLocation, StoreOptions
-from sparkassets.core.spec.storage import Overlap, StorageUse, overlap, overlaps, sharing, written
+from sparkassets.core.spec.storage_overlaps import (
+    StorageOverlap,
+    StorageUse,
+    find_overlaps,
+    find_table_sharers,
+    parse_site,
+    sites_overlap,
+)
 from sparkassets.core.spec.stores import bucket_of
-from sparkassets.files.reach import Reach, reach, reached
+from sparkassets.files.bucket_access import BucketAccess, find_bucket_access, set_bucket_access
 from tests.builders import asset, project
 
 BUCKETS = ("lake", "lake2", "la.ke")
@@ -28,7 +35,7 @@ ends = st.sampled_from(["", "/", "//", "/.", "/c/..", "/c/../"])
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_is_left() -> Iterator[None]:
     yield
-    reach(())
+    set_bucket_access(())
 
 
 @st.composite
@@ -54,19 +61,23 @@ def at(name: str, uri: str):
 @given(st.data(), places, places)
 def test_a_place_is_one_however_it_is_written(data, one, other):
     first, second = data.draw(uris(one)), data.draw(uris(other))
-    assert (written(first) == written(second)) == (one == other)
-    assert overlap(written(first), written(second)) == related(one, other)
-    found: list[Overlap] = list(overlaps([StorageUse("target", first, first), StorageUse("source", second, second)]))
+    assert (parse_site(first) == parse_site(second)) == (one == other)
+    assert sites_overlap(parse_site(first), parse_site(second)) == related(one, other)
+    found: list[StorageOverlap] = list(
+        find_overlaps([StorageUse("target", first, first), StorageUse("source", second, second)])
+    )
     assert bool(found) == related(one, other)
     spec = project(at("a", first), at("b", second))
-    assert (sharing(spec, "a"), sharing(spec, "b")) == ((("a", "b"), ("b", "a")) if one == other else (("a",), ("b",)))
+    assert (find_table_sharers(spec, "a"), find_table_sharers(spec, "b")) == (
+        (("a", "b"), ("b", "a")) if one == other else (("a",), ("b",))
+    )
 
 
 @given(st.data(), places, st.sets(st.sampled_from(["", *BUCKETS])))
 def test_the_options_of_its_bucket_are_those_of_the_place(data, place, told):
     keys = {bucket: f"{data.draw(schemes)}://{bucket}{data.draw(st.sampled_from(['', '/']))}" for bucket in told}
     assert {bucket: bucket_of(key) for bucket, key in keys.items()} == {bucket: bucket for bucket in told}
-    reach([Reach(StoreOptions(bucket)) for bucket in told])
-    found, uri = reached(data.draw(uris(place))), place[0]
+    set_bucket_access([BucketAccess(StoreOptions(bucket)) for bucket in told])
+    found, uri = find_bucket_access(data.draw(uris(place))), place[0]
     expected = uri if uri in told else "" if "" in told else None
     assert (found.options.bucket if found is not None else None) == expected

@@ -3,10 +3,10 @@
 import pytest
 
 from sparkassets.core.spec.model import SecretRef
-from sparkassets.errors import InputError, Location
+from sparkassets.errors import FileLocation, InputError
 from sparkassets.wiring.secrets import Filled, Secrets
 
-REFS = {"KEY": SecretRef("ops", "the-key", Location("conf/project.yml", 4, 3))}
+REFS = {"KEY": SecretRef("ops", "the-key", FileLocation("conf/project.yml", 4, 3))}
 
 
 class Session:

@@ -6,8 +6,8 @@ import pytest
 
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, FailureEntry, PauseEntry, SuccessEntry
 from sparkassets.runtime.progress import RunFailedError
-from sparkassets.runtime.sinks import Sinks
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.sink_dispatch import SinkDispatcher
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 from tests.runtime.listeners import Blocked, Listener, Raising
@@ -39,7 +39,7 @@ def test_a_run_is_told_from_its_claim_to_its_end_with_what_it_read():
     assert at_end.project.assets["a"].partitioning.labels(ended.entry.blocks) == ["2025-01-05"]
     assert (at_end.before["a"].last, at_end.after["a"].last.run) == (None, ended.entry.run)
     assert listener.ends == 2
-    assert listener.seqs == [row.seq for row in w.store.history()]
+    assert listener.seqs == [row.seq for row in w.store.read_history()]
 
 
 def test_a_failure_is_told_with_the_claim_that_failed_and_a_recovery_can_be_seen():
@@ -68,7 +68,7 @@ def test_what_another_process_committed_is_told_by_it_alone():
     w.sinks = (mine,)
     drive(w)
     assert [len(each.heard(EventEntry)) for each in (theirs, mine)] == [1, 0]
-    assert sorted(mine.seqs + theirs.seqs) == [row.seq for row in w.store.history()]
+    assert sorted(mine.seqs + theirs.seqs) == [row.seq for row in w.store.read_history()]
 
 
 def test_a_pause_is_told():
@@ -98,7 +98,9 @@ def test_a_sink_that_never_returns_delays_no_run_and_the_end_by_the_grace_alone(
     blocked = Blocked()
     w = world(blocked)
     w.tell("s", "2025-01-05")
-    monkeypatch.setattr("sparkassets.app.context.Sinks", lambda *a, **more: Sinks(*a, **more, grace_seconds=0.2))
+    monkeypatch.setattr(
+        "sparkassets.app.context.SinkDispatcher", lambda *a, **more: SinkDispatcher(*a, **more, grace_seconds=0.2)
+    )
     with pytest.warns(RuntimeWarning, match=r"^the sink Blocked is behind by \d+ entries; nothing waits for it any"):
         summary = drive(w)
     assert [result.status for result in summary.runs] == ["success"]

@@ -5,13 +5,20 @@ from msgspec.structs import force_setattr
 
 from sparkassets import Project
 from sparkassets.core.spec.model import StoreOptions
-from sparkassets.errors import InputError, Location
-from sparkassets.files.reach import Credentials, for_arrow, for_deltalake, for_spark, reach, reached
+from sparkassets.errors import FileLocation, InputError
+from sparkassets.files.bucket_access import (
+    StoreCredentials,
+    arrow_options,
+    deltalake_options,
+    find_bucket_access,
+    hadoop_settings,
+    set_bucket_access,
+)
 from sparkassets.wiring.secrets import Secrets
 from sparkassets.wiring.storage import Reaching, reaches
 from tests.builders import project
 
-HERE = Location("conf/project.yml", 4, 3)
+HERE = FileLocation("conf/project.yml", 4, 3)
 LAKE = StoreOptions("lake", "http://minio:9000", "eu", "KEY", "SECRET", timeout_seconds=30, retries=0, location=HERE)
 OPEN = StoreOptions("open", anonymous=True)
 REST = StoreOptions("", region="us")
@@ -21,7 +28,7 @@ ENV = {"KEY": "key-1", "SECRET": "hunter2222"}
 @pytest.fixture(autouse=True)
 def _nothing_is_left():
     yield
-    reach(())
+    set_bucket_access(())
 
 
 def told(*options, env=None):
@@ -29,14 +36,14 @@ def told(*options, env=None):
     force_setattr(spec, "storage", options)
     secrets = Secrets({}, ENV if env is None else env)
     found = reaches(spec, secrets)
-    reach(found)
+    set_bucket_access(found)
     return found, secrets
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a", "S3A"])
 def test_one_bucket_by_all_of_its_names(scheme):
     told(LAKE, OPEN)
-    assert for_deltalake(f"{scheme}://lake/tables/orders") == {
+    assert deltalake_options(f"{scheme}://lake/tables/orders") == {
         "aws_endpoint": "http://minio:9000",
         "aws_allow_http": "true",
         "aws_region": "eu",
@@ -45,20 +52,25 @@ def test_one_bucket_by_all_of_its_names(scheme):
         "timeout": "30s",
         "max_retries": "0",
     }
-    assert for_deltalake(f"{scheme}://open/x") == {"aws_skip_signature": "true"}
+    assert deltalake_options(f"{scheme}://open/x") == {"aws_skip_signature": "true"}
 
 
 def test_of_others_nothing_is_said_unless_it_is_of_all():
     told(LAKE)
-    assert reached("s3://lake2/x") is reached("gs://lake/x") is reached("/data/lake") is None
-    assert for_deltalake("s3://other/x") == {}
+    assert (
+        find_bucket_access("s3://lake2/x")
+        is find_bucket_access("gs://lake/x")
+        is find_bucket_access("/data/lake")
+        is None
+    )
+    assert deltalake_options("s3://other/x") == {}
     told(LAKE, REST)
-    assert for_deltalake("s3://other/x") == {"aws_region": "us"}
+    assert deltalake_options("s3://other/x") == {"aws_region": "us"}
 
 
 def test_hadoop_reaches_the_same_buckets():
     found, _ = told(LAKE, OPEN, REST)
-    assert for_spark(found) == {
+    assert hadoop_settings(found) == {
         "spark.hadoop.fs.s3a.bucket.lake.endpoint": "http://minio:9000",
         "spark.hadoop.fs.s3a.bucket.lake.endpoint.region": "eu",
         "spark.hadoop.fs.s3a.bucket.lake.path.style.access": "true",
@@ -90,14 +102,14 @@ def test_a_credential_that_is_not_there_names_its_line_and_not_what_stands_there
     with pytest.raises(
         InputError, match=r"^conf/project\.yml:4:3: the environment has no variable of the name that"
     ) as it:
-        for_deltalake("s3://lake/x")
+        deltalake_options("s3://lake/x")
     assert "'secret_key'" in str(it.value)
 
 
 def test_credentials_come_from_files_too_and_show_nothing(tmp_path):
     (tmp_path / "secret").write_text("hunter2222\n")
     (found,), secrets = told(LAKE, env={"KEY": "key-1", "SECRET_FILE": str(tmp_path / "secret")})
-    assert found.credentials() == Credentials("key-1", "hunter2222")
+    assert found.credentials() == StoreCredentials("key-1", "hunter2222")
     assert "hunter2222" not in repr(found.credentials()) + repr(found) + str(found)
     assert secrets.told == ENV
 
@@ -107,15 +119,15 @@ def test_a_project_says_it_when_it_is_opened(tmp_path):
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets" / "a.yml").write_text("asset: a\nsource: true\n")
     Project.load(tmp_path, env=ENV)
-    assert for_deltalake("s3a://lake/x") == {"aws_access_key_id": "key-1", "aws_secret_access_key": ENV["SECRET"]}
+    assert deltalake_options("s3a://lake/x") == {"aws_access_key_id": "key-1", "aws_secret_access_key": ENV["SECRET"]}
     (tmp_path / "project.yml").write_text("project: p\n")
     Project.load(tmp_path, env=ENV)
-    assert for_deltalake("s3a://lake/x") == {}
+    assert deltalake_options("s3a://lake/x") == {}
 
 
 def test_arrow_takes_from_the_environment_what_is_not_said(monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:9")
     found, other = told(LAKE, OPEN)[0]
-    assert for_arrow(found)["endpoint_override"] == "http://minio:9000"
-    assert for_arrow(other) == {"endpoint_override": "http://localhost:9", "scheme": "http", "anonymous": True}
+    assert arrow_options(found)["endpoint_override"] == "http://minio:9000"
+    assert arrow_options(other) == {"endpoint_override": "http://localhost:9", "scheme": "http", "anonymous": True}

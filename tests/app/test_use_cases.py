@@ -5,7 +5,7 @@ import pytest
 from sparkassets.app.backfill_requests import BackfillRequest
 from sparkassets.errors import InputError, SpecError
 from sparkassets.runtime.progress import RunFailedError
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source, timed
 from tests.runtime.fakes import World
 

@@ -12,7 +12,7 @@ import pytest
 
 import sparkassets
 from sparkassets import Asset, PartitionAtRuntime, PartitionByInterval, asset, get_current_context
-from sparkassets.authoring import current, declarations_in, plain
+from sparkassets.authoring import collect_declarations, set_current_context, to_plain
 
 
 @asset(at="lake/daily", owner="ann")
@@ -96,22 +96,25 @@ class Grain(StrEnum):
 
 
 def test_values_as_yaml_has_them():
-    assert plain(timedelta(hours=2)) == "7200s"
-    assert plain(date(2025, 1, 31)) == "2025-01-31"
-    assert plain(PurePosixPath("lake/x")) == "lake/x"
-    assert plain(PartitionByInterval(Grain.DAY, column="d")) == {"by": "day", "column": "d"}
-    assert type(plain(Grain.DAY)) is str
-    assert plain({daily: {"window": "7d"}}) == {"daily": {"window": "7d"}}
-    assert plain(PartitionAtRuntime()) == {"segments": "runtime"}
-    assert plain(PartitionAtRuntime(name="customer")) == {"segments": "runtime", "column": "customer"}
-    assert plain(PartitionAtRuntime(name="active", column="customer")) == {"segments": "runtime", "column": "customer"}
+    assert to_plain(timedelta(hours=2)) == "7200s"
+    assert to_plain(date(2025, 1, 31)) == "2025-01-31"
+    assert to_plain(PurePosixPath("lake/x")) == "lake/x"
+    assert to_plain(PartitionByInterval(Grain.DAY, column="d")) == {"by": "day", "column": "d"}
+    assert type(to_plain(Grain.DAY)) is str
+    assert to_plain({daily: {"window": "7d"}}) == {"daily": {"window": "7d"}}
+    assert to_plain(PartitionAtRuntime()) == {"segments": "runtime"}
+    assert to_plain(PartitionAtRuntime(name="customer")) == {"segments": "runtime", "column": "customer"}
+    assert to_plain(PartitionAtRuntime(name="active", column="customer")) == {
+        "segments": "runtime",
+        "column": "customer",
+    }
     with pytest.raises(ValueError, match="expected whole seconds"):
-        plain(timedelta(milliseconds=1))
+        to_plain(timedelta(milliseconds=1))
     with pytest.raises(ValueError, match="months have no fixed length; say days"):
-        plain(pendulum.duration(months=1))
-    assert plain(pendulum.duration(weeks=1, hours=2)) == "612000s"
-    assert plain(pendulum.datetime(2025, 1, 1, tz="Europe/Berlin")) == "2025-01-01T00:00:00+01:00"
-    assert plain(pendulum.date(2025, 1, 1)) == "2025-01-01"
+        to_plain(pendulum.duration(months=1))
+    assert to_plain(pendulum.duration(weeks=1, hours=2)) == "612000s"
+    assert to_plain(pendulum.datetime(2025, 1, 1, tz="Europe/Berlin")) == "2025-01-01T00:00:00+01:00"
+    assert to_plain(pendulum.date(2025, 1, 1)) == "2025-01-01"
 
 
 def test_a_partition_at_runtime_adds_segments_while_a_run_calls_the_function():
@@ -122,7 +125,7 @@ def test_a_partition_at_runtime_adds_segments_while_a_run_calls_the_function():
             added.append((key, dimension))
 
     customers = PartitionAtRuntime(name="customer")
-    with current(Run()):
+    with set_current_context(Run()):
         customers.add_partition(key=7)
     assert added == [(7, "customer")]
     with pytest.raises(RuntimeError, match="no current run here"):
@@ -130,7 +133,7 @@ def test_a_partition_at_runtime_adds_segments_while_a_run_calls_the_function():
 
 
 def test_what_is_declared_is_told_to_who_asks():
-    with declarations_in() as found:
+    with collect_declarations() as found:
         asset("orders", source="csv", at="landing")
         asset("x", owner=None)(_double)
     asset("y", source=True)
@@ -141,7 +144,7 @@ def test_what_is_declared_is_told_to_who_asks():
 
 
 def test_all_problems_are_collected_while_declarations_are():
-    with declarations_in() as found:
+    with collect_declarations() as found:
         asset("x", path="a", at="b", columns={1: "int"}, extra={"when": object()}, nothere=1)(_double)
     refused = [key for key, _ in found[0].problems]
     assert (refused, found[0].keys) == (["at", "columns", "extra"], {"path": "a", "nothere": 1})
@@ -150,8 +153,8 @@ def test_all_problems_are_collected_while_declarations_are():
 def test_the_current_context():
     with pytest.raises(RuntimeError, match="there is no current run here"):
         get_current_context()
-    with current("one"):
-        with current("two"):
+    with set_current_context("one"):
+        with set_current_context("two"):
             assert get_current_context() == "two"
         assert get_current_context() == "one"
 

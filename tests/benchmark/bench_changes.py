@@ -17,11 +17,11 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from sparkassets.core.runs import Pin, Position
+from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadChanges
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append
-from sparkassets.delta.feed import FEED, table_changes
+from sparkassets.core.writes import AppendWrite
+from sparkassets.delta.change_feed import FEED, table_changes
 from sparkassets.spark import SparkEngine
 from tests.integration.orders import order, project, sql, table
 
@@ -58,13 +58,13 @@ def compare(spark: SparkSession, engine: SparkEngine, path: str, files: int) -> 
     source = replace(table("orders", Path(path).parent), storage=table(Path(path).name, Path(path).parent).storage)
     inlets = {"orders": InletSpec("orders", "orders", None, read=ReadChanges())}
     given = {**sql("SELECT v, _change_type FROM {{ inlets.orders }}"), "inlets": inlets}
-    log = table("log", Path(path).parent, strategy=LatestOnly(), write=Append(), **given)
+    log = table("log", Path(path).parent, strategy=LatestOnly(), write=AppendWrite(), **given)
 
     def planned(version: int) -> None:
-        assert table_changes(path, Position(table_id, version - 1), version).told.kind == "told"
+        assert table_changes(path, TablePosition(table_id, version - 1), version).availability.kind == "told"
 
     def ours(version: int) -> None:
-        pin = Pin("orders", 1, table_id, version, low=str(Position(table_id, version - 1)))
+        pin = InletPin("orders", 1, table_id, version, low=str(TablePosition(table_id, version - 1)))
         made = engine.compute(order(log, source, pins={"orders": pin}), attempt=1)
         assert len(made.frame.collect()) == 1  # type: ignore[attr-defined]
 

@@ -79,7 +79,7 @@ class LoggingTarget(FakeTarget):
 class LoggingOutlets(FakeOutlets):
     """Those tables."""
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> FakeTarget:
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> FakeTarget:
         return LoggingTarget(self.engine, asset.name, app_id, enlist)
 
 
@@ -87,7 +87,7 @@ def fill_state(folder: Path) -> Summary:
     """Runs everything with an engine that only pretends, so that the journal is that of a project in use."""
     engine = FakeEngine()
     sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
-    sparkassets.spark.SparkOutlets = LoggingOutlets  # type: ignore[assignment, misc]
+    sparkassets.spark.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
     return Project.load(folder).run()
 
 

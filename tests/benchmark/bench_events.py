@@ -93,7 +93,7 @@ def main() -> None:
     """Prints the tables."""
     engine = FakeEngine()
     sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
-    sparkassets.spark.SparkOutlets = LoggingOutlets  # type: ignore[assignment, misc]
+    sparkassets.spark.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "conf"
         project = write_project(folder)

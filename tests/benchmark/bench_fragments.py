@@ -13,22 +13,22 @@ from datetime import UTC, datetime
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.entries import Numbered, ObservedEntry
+from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import (
     Dependency,
-    Overlap,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     RangeSet,
     TimePartition,
     WindowMapping,
 )
-from sparkassets.core.planner.alignment import groups
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.status import asset_status, partition_grid
+from sparkassets.core.planner.gates.aligned_inlets import group_by_upstream_runs
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, project, source, timed
 
@@ -42,15 +42,15 @@ TRAILING = WindowMapping.trailing(Duration(seconds=DAY))
 
 def every_second(count: int, size: int = HOUR, *, first: int = 0) -> PartitionSet:
     """``count`` slots, the ones between them missing."""
-    return PartitionSet.of_time(
+    return PartitionSet.from_time_pairs(
         (START + (2 * k + first) * size, START + (2 * k + first + 1) * size) for k in range(count)
     )
 
 
-def numbered(entries: list[ObservedEntry], after: int) -> list[Numbered]:
+def numbered(entries: list[ObservedEntry], after: int) -> list[NumberedEntry]:
     """The entries at their places in the journal."""
     when = datetime(2025, 1, 1, tzinfo=UTC)
-    return [Numbered(entry, seq, when, "bench") for seq, entry in enumerate(entries, start=after + 1)]
+    return [NumberedEntry(entry, seq, when, "bench") for seq, entry in enumerate(entries, start=after + 1)]
 
 
 def hourly(count: int) -> Story:
@@ -61,7 +61,7 @@ def hourly(count: int) -> Story:
     return story
 
 
-def observations(story: Story, ranges: PartitionSet) -> list[Numbered]:
+def observations(story: Story, ranges: PartitionSet) -> list[NumberedEntry]:
     """One for each of the ranges."""
     uri = story.project.assets["s"].uri
     return numbered(
@@ -95,7 +95,7 @@ def aligned(count: int) -> Callable[[], object]:
     years = project(dump, table)
     story = Story(years, now="2045-01-01")
     blocks, context = every_second(count // 2), story.context()
-    return lambda: groups(context, years.assets["table"], blocks)
+    return lambda: group_by_upstream_runs(context, years.assets["table"], blocks)
 
 
 def gated(count: int, least: int) -> Callable[[], object]:
@@ -105,7 +105,7 @@ def gated(count: int, least: int) -> Callable[[], object]:
         every_second(count // 48, DAY),
     )
     blocks = PartitionSet.span(START, START + count * HOUR)
-    return lambda: needs.enough(blocks, there, least)
+    return lambda: needs.having_enough(blocks, there, least)
 
 
 def gated_plainly(count: int, least: int) -> Callable[[], object]:
@@ -115,7 +115,7 @@ def gated_plainly(count: int, least: int) -> Callable[[], object]:
         every_second(count // 48, DAY),
     )
     slots = [PartitionSet.span(START + k * HOUR, START + (k + 1) * HOUR) for k in range(count)]
-    return lambda: [slot for slot in slots if HOURS.count(needs.up(slot) & there) >= least]
+    return lambda: [slot for slot in slots if HOURS.count(needs.required_partitions(slot) & there) >= least]
 
 
 def arithmetic(count: int) -> Callable[[], object]:
@@ -126,8 +126,8 @@ def arithmetic(count: int) -> Callable[[], object]:
 
 def mapped(count: int) -> Callable[[], object]:
     """Fragments of hours mapped to days and back."""
-    hours, needs = every_second(count), Dependency(Overlap(), DAYS, HOURS)
-    return lambda: needs.up(needs.down(hours))
+    hours, needs = every_second(count), Dependency(OverlapMapping(), DAYS, HOURS)
+    return lambda: needs.required_partitions(needs.affected_partitions(hours))
 
 
 def of_story(work: Callable[[Story], object]) -> Callable[[int], Callable[[], object]]:
@@ -151,10 +151,10 @@ WORK: dict[str, Callable[[int], Callable[[], object]]] = {
     "fold: 200 observations": two_hundred,
     "fold: n/20 observations, one by one": one_by_one,
     "snapshot, written and read": of_story(snapshot),
-    "plan": of_story(lambda story: plan(story.context())),
-    "explain": of_story(lambda story: explain(story.context(), story.project.assets["a"])),
+    "plan": of_story(lambda story: make_plan(story.context())),
+    "explain": of_story(lambda story: explain_asset(story.context(), story.project.assets["a"])),
     "status": of_story(lambda story: [asset_status(story.context(), each) for each in story.project.assets.values()]),
-    "partitions": of_story(lambda story: list(grid(story.context(), story.project.assets["a"]))),
+    "partitions": of_story(lambda story: list(partition_grid(story.context(), story.project.assets["a"]))),
     "aligned, hours on days": aligned,
     "require: any": lambda count: gated(count, 1),
     "require: at_least 20": lambda count: gated(count, 20),

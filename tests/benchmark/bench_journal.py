@@ -18,9 +18,9 @@ from pathlib import Path
 from deltalake import write_deltalake
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.runtime.work import Tick
+from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state import DeltaStore
-from sparkassets.state.columns import JOURNAL_COLUMNS, arrow_table
+from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
@@ -138,8 +138,8 @@ def measure(size: int, ours: Ours, plain: Plain, *, until: float) -> Figures:
         commit=statistics.median(by_ours) * 1000,
         care=statistics.fmean(care) * 1000,
         warm=median(timed(lambda: ours.store.read_after(ours.seq))),
-        cold=median(timed(lambda: DeltaStore(ours.uri).read(project="bench")), count=15),
-        history=median(timed(lambda: ours.store.history(last=20)), count=15),
+        cold=median(timed(lambda: DeltaStore(ours.uri).read_image(project="bench")), count=15),
+        history=median(timed(lambda: ours.store.read_history(last=20)), count=15),
         plain=statistics.median(by_plain) * 1000 if by_plain else None,
     )
 
@@ -159,7 +159,7 @@ def shared_commits(folder: Path) -> str:
         commits.update({row.kind for row in rows})
 
     store.append = counting  # type: ignore[method-assign]
-    assert len(world.driver().run([Tick()]).runs) == RUNS
+    assert len(world.driver().run_works([TickWork()]).runs) == RUNS
     return f"{RUNS} runs: claimed in {commits['claim']} commits, recorded in {commits['success']} (budget 4 each)"
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import NOTHING, PartitionSet, RangeSet
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
 
@@ -69,9 +69,9 @@ class Changes:
     def __init__(self, story: Story, changed: PartitionSet) -> None:
         self.story, self.kept, self.changed = story, story.state, changed
         self.planner = IncrementalPlanner(story.project)
-        self.back()
+        self.iterate_commits()
 
-    def back(self) -> None:
+    def iterate_commits(self) -> None:
         """Nothing is due."""
         self.story.state = self.kept
         assert not self.planner.plan(self.story.context()).runs
@@ -94,7 +94,7 @@ class Changes:
 class Fresh(Changes):
     """A segment that is new each time, when those before it were computed."""
 
-    def back(self) -> None:
+    def iterate_commits(self) -> None:
         """What came is computed."""
         while runs := self.planner.plan(self.story.context()).runs:
             self.story.succeed("a", self.story.claim(runs[0]))
@@ -119,12 +119,12 @@ def main() -> None:
     table = [
         ("the snapshot is written", milliseconds(lambda: encode(story.state)), ""),
         ("the snapshot is read", milliseconds(lambda: decode(rows, journal_id="journal")), "1,000"),
-        ("plan from nothing", milliseconds(lambda: plan(anew(story).context())), ""),
-        ("one key changed: fold", milliseconds(first.fold, before=first.back), ""),
-        ("one key changed: fold and plan", milliseconds(first.both, before=first.back), "20"),
-        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.back), "20"),
-        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.back), "20"),
-        ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.back), "2,000"),
+        ("plan from nothing", milliseconds(lambda: make_plan(anew(story).context())), ""),
+        ("one key changed: fold", milliseconds(first.fold, before=first.iterate_commits), ""),
+        ("one key changed: fold and plan", milliseconds(first.both, before=first.iterate_commits), "20"),
+        ("one key has a new day: fold and plan", milliseconds(another.both, before=another.iterate_commits), "20"),
+        ("one key is new (runtime): fold and plan", milliseconds(fresh.both, before=fresh.iterate_commits), "20"),
+        ("all keys changed: fold and plan", milliseconds(all_keys.both, before=all_keys.iterate_commits), "2,000"),
     ]
     print(f"{f'{KEYS:,} keys of a year of days':<40} {'milliseconds':>12} {'budget':>8}")
     for name, taken, budget in table:

@@ -13,7 +13,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from sparkassets import Project
-from sparkassets.core.writes import Append, Replace
+from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.spark import SparkEngine
 from tests.benchmark.bench_runs import alternate, asset, project_of, source
 
@@ -35,7 +35,7 @@ def main() -> None:
 def large(spark: Any, root: Path) -> None:
     """Fifty million rows, added or in place of all that is there."""
     query = f"SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t FROM range({ROWS})"
-    for write in (Replace(), Append()):
+    for write in (ReplaceWrite(), AppendWrite()):
         place = root / write.name
         written = asset("rows", place, query + " WHERE (SELECT count(*) FROM {{ inlets.source }}) > 0", None)
         written = replace(written, write=write)

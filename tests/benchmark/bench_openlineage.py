@@ -14,10 +14,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from sparkassets.core.openlineage.telling import Telling
+from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.spec.model import AssetSpec, SqlBody
-from sparkassets.emit.openlineage import OpenLineage
-from sparkassets.state.memory import MemoryStore
+from sparkassets.emit.openlineage import OpenLineageSink
+from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import SystemClock
 from tests.builders import HERE, asset, project, source
 from tests.runtime.fakes import World
@@ -59,7 +59,7 @@ def measure(columns: int) -> None:
 def waves(assets: list[AssetSpec], *, tell: bool) -> tuple[float, float]:
     """The milliseconds that a run takes of two invocations, until its sinks have heard all of it."""
     made = project(source("s", columns=COLUMNS), *assets)
-    sinks = (OpenLineage(Telling(made, "bench"), now=SystemClock().now),) if tell else ()
+    sinks = (OpenLineageSink(FacetBuilder(made, "bench"), now=SystemClock().now),) if tell else ()
     world = World(made, MemoryStore(), sinks=sinks)
     first, second = (wave(world, day) for day in ("2025-01-05", "2025-01-06"))
     return first, second

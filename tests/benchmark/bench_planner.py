@@ -15,9 +15,9 @@ from functools import partial
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.partitions import RangeSet
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
 from tests.builders import Story, asset, project, source
 
 REPEATS = 7
@@ -105,10 +105,10 @@ def dagster(count: int, fan_in: int = 3) -> float | None:
 def ranges() -> dict[str, list[float]]:
     """By operation milliseconds of CPU: so many hours, each apart, against so many stored stretches of half a day."""
     hours = [(number * 7_200, number * 7_200 + 3_600) for number in range(INTERVALS)]
-    stored = RangeSet.of((number * 144_000 + 1_800, number * 144_000 + 43_200) for number in range(STORED))
-    wanted = RangeSet.of(hours)
+    stored = RangeSet.from_pairs((number * 144_000 + 1_800, number * 144_000 + 43_200) for number in range(STORED))
+    wanted = RangeSet.from_pairs(hours)
     works: dict[str, Callable[[], RangeSet]] = {
-        "of pairs, then -": lambda: RangeSet.of(hours) - stored,
+        "of pairs, then -": lambda: RangeSet.from_pairs(hours) - stored,
         "-": lambda: wanted - stored,
         "&": lambda: wanted & stored,
         "|": lambda: wanted | stored,
@@ -136,13 +136,15 @@ def main() -> None:
         planner = IncrementalPlanner(story.project)
         planner.plan(story.context())
         _print(
-            count, "cold, CPU", measure(partial(lambda story: plan(story.context()), story), clock=time.process_time)
+            count,
+            "cold, CPU",
+            measure(partial(lambda story: make_plan(story.context()), story), clock=time.process_time),
         )
         again = partial(lambda story, planner: planner.plan(story.context()), story, planner)
         _print(count, "nothing new, again", measure(again))
         _print(count, "one event", first_wave(story))
     small = layered(1_000)
-    ours, theirs = statistics.median(measure(lambda: plan(small.context()))), dagster(1_000)
+    ours, theirs = statistics.median(measure(lambda: make_plan(small.context()))), dagster(1_000)
     if theirs is None:
         print("Dagster is not installed: pip install dagster")
     else:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, TimePartition
 from sparkassets.spark import SparkEngine
 from sparkassets.spark.delta_files import read_version
-from sparkassets.spark.predicates import belonging
+from sparkassets.spark.predicates import partition_predicate
 from tests.integration.orders import project
 
 REPEATS = 9
@@ -61,7 +61,7 @@ def compare(spark: SparkSession, what: str, path: str, parts: PartitionSet) -> N
         return within(spark.read.format("delta").option("versionAsOf", DeltaTable(path).version()).load(path))
 
     def within(frame: DataFrame) -> DataFrame:
-        predicate = belonging(frame.schema, parts, partitioning=DAYS, owner="the table")
+        predicate = partition_predicate(frame.schema, parts, partitioning=DAYS, owner="the table")
         return frame if predicate is None else frame.filter(predicate)
 
     ways = {"from files": by_files, "by Delta": by_delta}

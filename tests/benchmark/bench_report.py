@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sparkassets.cli import OBJECTS_BETWEEN_LOOKS
-from sparkassets.core.documents.report import KINDS, MOST_ENTRIES, Past, report_of
+from sparkassets.core.documents.report import KINDS, MOST_ENTRIES, ReportHistory, build_report
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.report import write_site
 from tests.benchmark import bench_planner
@@ -69,9 +69,9 @@ def measure(name: str, story: Story, page: str) -> None:
     rows = [row for row in story.rows if row.kind in KINDS][-MOST_ENTRIES:]
     begun, work = time.perf_counter(), time.process_time()
     context = story.context()
-    found = plan(context)
-    past = Past.of([from_row(row) for row in rows], whole=len(rows) == len(story.rows))
-    report = report_of(context, found, past)
+    found = make_plan(context)
+    past = ReportHistory.from_entries([from_row(row) for row in rows], whole=len(rows) == len(story.rows))
+    report = build_report(context, found, past)
     made = time.process_time() - work
     covered = [(each.partitioning, context.state.dataset(each.uri)) for each in context.project.assets.values()]
     slices = sum(partitioning.count(dataset.coverage) for partitioning, dataset in covered)

@@ -30,7 +30,7 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
-from sparkassets.core.writes import Replace
+from sparkassets.core.writes import ReplaceWrite
 from sparkassets.spark import SparkEngine, gateway
 from tests.builders import HERE, project
 
@@ -161,7 +161,7 @@ def year_by_segment(spark: Any, root: Path) -> None:
         writer.option("replaceWhere", where).save(str(root / "hand"))
 
     def run(partitions: str) -> None:
-        summary = ours.backfill(BackfillRequest("spend", partitions, force=True), spark)
+        summary = ours.backfills.run(BackfillRequest("spend", partitions, force=True), spark)
         assert [result.status for result in summary.runs] == ["success"]
 
     all_days = "day >= '2013-01-01' AND day < '2014-01-01'"
@@ -235,7 +235,7 @@ def asset(name: str, root: Path, sql: str, partition: TimePartition | None) -> A
         inlets={"source": InletSpec("source", "", None)},
         partitioning=Partitioning(partition),
         strategy=DateRange() if partition else FullRefresh(),
-        write=Replace(),
+        write=ReplaceWrite(),
         schedule=Schedule(default=True),
         body=SqlBody(sql, HERE),
     )

@@ -44,7 +44,7 @@ def compare(engine: SparkEngine, spark: Any, folder: Path) -> None:
     rows = spark.range(KEYS * ROWS).selectExpr(f"format_string('c%06d', id % {KEYS}) AS customer", "id AS v")
     rows.write.format("delta").save(source.storage.path)
     by_hand_path = str(folder / "hand")
-    execute(engine, replace(order(totals, source), blocks=totals.partitioning.known))
+    execute(engine, replace(order(totals, source), blocks=totals.partitioning.known_partitions))
     spark.read.format("delta").load(totals.storage.path).write.format("delta").save(by_hand_path)
     changed: list[str] = []
     first = count()

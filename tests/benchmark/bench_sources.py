@@ -18,8 +18,8 @@ from deltalake.transaction import AddAction
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
-from sparkassets.errors import Location
-from sparkassets.sources import observer
+from sparkassets.errors import FileLocation
+from sparkassets.sources import make_observer
 from tests.sources.texts import PlainTexts
 
 REPEATS = 7
@@ -39,7 +39,7 @@ class Source:
 
     def look(self) -> int:
         """Observes and takes over the position; the number of slots that changed or are gone."""
-        watcher, now = observer(self.asset, texts=PlainTexts()), datetime.now(UTC)
+        watcher, now = make_observer(self.asset, texts=PlainTexts()), datetime.now(UTC)
         assert watcher is not None
         assert self.asset.partitioning is not None
         seen = watcher.observe(
@@ -66,7 +66,7 @@ def source(path: str, kind: str) -> Source:
             name="landed",
             uri="landed",
             storage=StorageLocation(path, path),
-            location=Location("landed.yml"),
+            location=FileLocation("landed.yml"),
             source=SourceSpec("delta" if kind == "delta" else "csv"),
             partitioning=Partitioning(TimePartition("day", "UTC", column="day")),
         )

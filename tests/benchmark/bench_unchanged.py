@@ -17,11 +17,11 @@ from typing import Any
 from sparkassets import Project
 from sparkassets.app.backfill_requests import BackfillRequest
 from sparkassets.core.partitions import TimePartition
-from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, Unchanged
+from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, UnchangedPolicy
 from sparkassets.spark import SparkEngine
 from tests.benchmark.bench_runs import HERE, asset, project_of
 
-MODES: tuple[Unchanged, ...] = ("publish", "skip")
+MODES: tuple[UnchangedPolicy, ...] = ("publish", "skip")
 REPEATS = 3
 DAYS = "SELECT p.day, n.id AS n, hash(n.id) AS h, CAST(n.id AS STRING) AS t FROM {{ partitions }} p, range(200) n"
 ROWS = "SELECT id, id % 1000 AS k, CAST(id AS STRING) AS t, id / 7 AS x FROM range(10000000)"
@@ -53,7 +53,7 @@ def main() -> None:
 def measure(spark: Any, root: Path, made: AssetSpec, keys: str | None) -> None:
     """One asset in each mode, by turns."""
     for what, changes in (("nothing changed", False), ("all changed", True)):
-        seconds: dict[Unchanged, list[float]] = {mode: [] for mode in MODES}
+        seconds: dict[UnchangedPolicy, list[float]] = {mode: [] for mode in MODES}
         turns = count()
         for turn in range(REPEATS + 2):
             for mode in MODES:

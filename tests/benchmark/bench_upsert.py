@@ -16,15 +16,15 @@ from typing import Any
 from sparkassets import Project
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Upsert
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.spark import SparkEngine
 from tests.benchmark.bench_runs import alternate, asset, project_of, source
 
 COLUMNS = "id, name, amount, at"
 WRITES = {
-    "stored": (Upsert(("id",), ("at",), "_op = 'd'"), f"{COLUMNS}, op AS _op"),
+    "stored": (UpsertWrite(("id",), ("at",), "_op = 'd'"), f"{COLUMNS}, op AS _op"),
     "hidden": (
-        Upsert(("id",), ("_at",), "_op = 'd'"),
+        UpsertWrite(("id",), ("_at",), "_op = 'd'"),
         f"{COLUMNS}, at AS _at, op AS _op",
     ),
 }
@@ -44,7 +44,7 @@ def main(millions: int, *names: str) -> None:
         engine.close()
 
 
-def upserts(spark: Any, root: Path, write: Upsert, columns: str, *, rows: int) -> None:
+def upserts(spark: Any, root: Path, write: UpsertWrite, columns: str, *, rows: int) -> None:
     """Changes of keys from all over the table, a fifth of them new and a few deleted."""
     batches, last = itertools.count(1), [0]
 

@@ -108,15 +108,15 @@ def watched(spark: Any, project: Project, root: Path) -> None:
 def one_pass(spark: Any, root: Path) -> None:
     """What Spark does to measure ten rules."""
     from sparkassets.core.partitions import Partitioning, TimePartition
-    from sparkassets.spark.validating import Asked, BlockKeys
-    from sparkassets.spark.validating.measuring import shared_plan
+    from sparkassets.spark.validation import PartitionGrouping, RowRules
+    from sparkassets.spark.validation.measurement import shared_plan
 
     rules = Project.load(root, env={}).spec.assets[named("ten rules")].rules
     frame = spark.read.format("delta").load(str(root / "warehouse/ten_rules"))
     days = Partitioning(TimePartition("day", "UTC", column="day"))
     blocks = days.parse(f"{FIRST}..{FIRST + timedelta(days=DAYS - 1)}")
-    keys = BlockKeys.of(frame.schema, blocks, partitioning=days, owner="bench")
-    plan = shared_plan(frame, Asked("bench", rules), keys)._jdf.queryExecution().executedPlan().toString()
+    keys = PartitionGrouping.from_schema(frame.schema, blocks, partitioning=days, owner="bench")
+    plan = shared_plan(frame, RowRules("bench", rules), keys)._jdf.queryExecution().executedPlan().toString()
     print(f"{len(rules)} rules: {plan.count('Scan ')} scan, {plan.count('Exchange ')} exchange")
 
 

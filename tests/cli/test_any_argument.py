@@ -4,7 +4,7 @@ import click
 import pytest
 
 from sparkassets.cli.app import COMMANDS, cli
-from sparkassets.cli.signals import Stopper
+from sparkassets.cli.signals import SignalStopper
 from tests.depth import some
 
 ODD = [
@@ -83,7 +83,7 @@ def test_no_value_is_a_bug(engine, shop, said, monkeypatch, path, command, param
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Stopper, "idle", interrupt)  # or `run --loop` would go on
+    monkeypatch.setattr(SignalStopper, "sleep_until", interrupt)  # or `run --loop` would go on
     monkeypatch.setattr("sparkassets.cli.commands.report.wait", interrupt)  # and `report --serve` serve
     wrong = []
     for value in some(ODD, " ".join([*path, parameter.name])):

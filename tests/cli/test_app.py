@@ -8,7 +8,7 @@ import pytest
 
 from sparkassets.cli import main
 from sparkassets.cli.app import COMMANDS, cli, without_separator
-from sparkassets.errors import InputError, Location, Problem, SpecError, StateError
+from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem, StateError
 
 
 @pytest.fixture
@@ -156,8 +156,10 @@ def test_an_error_of_the_product_has_its_exit_code(broken, error, code, capsys):
 
 def test_every_problem_of_a_project_is_told(broken, capsys):
     problems = [
-        Problem(Location("conf/a.yml", 3, 1), "unknown key 'shedule'", "did you mean 'schedule'?", "shedule: x", 7),
-        Problem(Location("conf/b.sql"), "the file is empty"),
+        SpecProblem(
+            FileLocation("conf/a.yml", 3, 1), "unknown key 'shedule'", "did you mean 'schedule'?", "shedule: x", 7
+        ),
+        SpecProblem(FileLocation("conf/b.sql"), "the file is empty"),
     ]
     broken(SpecError(problems))
     assert main(["plan", "--json"]) == 2

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.cli.diagrams import dot, mermaid, text
-from sparkassets.core.conditions.parse import parse_condition
-from sparkassets.core.documents.graph import Edge, Node, graph_of
+from sparkassets.cli.diagrams import render_dot, render_mermaid, render_text
+from sparkassets.core.conditions.parsing import parse_condition
+from sparkassets.core.documents.graph import GraphEdge, GraphNode, build_graph
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import WindowMapping
-from sparkassets.core.spec.model import InletSpec, ReadAfter, Require, Schedule, SourceSpec
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement, ReadAfter, Schedule, SourceSpec
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import asset, clock, project, source
 
@@ -31,21 +31,21 @@ def gated():
 def test_a_time_in_a_condition_is_a_node_before_its_gate():
     condition = parse_condition({"any": ["0 6 * * *", {"all": ["@hourly", "a"]}]}, clock)
     found = project(source("a"), asset("b", by=None, schedule=Schedule(None, condition, condition.text())))
-    graph = graph_of(found)
+    graph = build_graph(found)
     assert graph.nodes[2:] == (
-        Node("b/any", "OR", "any"),
-        Node("b/any/1/timetable", "0 6 * * * (UTC)", "timetable"),
-        Node("b/any/2/all", "AND", "all"),
-        Node("b/any/2/all/1/timetable", "@hourly (UTC)", "timetable"),
+        GraphNode("b/any", "OR", "any"),
+        GraphNode("b/any/1/timetable", "0 6 * * * (UTC)", "timetable"),
+        GraphNode("b/any/2/all", "AND", "all"),
+        GraphNode("b/any/2/all/1/timetable", "@hourly (UTC)", "timetable"),
     )
     assert graph.edges == (
-        Edge("b/any", "b", "triggers"),
-        Edge("b/any/1/timetable", "b/any", "triggers"),
-        Edge("b/any/2/all", "b/any", "triggers"),
-        Edge("b/any/2/all/1/timetable", "b/any/2/all", "triggers"),
-        Edge("a", "b/any/2/all", "triggers"),
+        GraphEdge("b/any", "b", "triggers"),
+        GraphEdge("b/any/1/timetable", "b/any", "triggers"),
+        GraphEdge("b/any/2/all", "b/any", "triggers"),
+        GraphEdge("b/any/2/all/1/timetable", "b/any/2/all", "triggers"),
+        GraphEdge("a", "b/any/2/all", "triggers"),
     )
-    assert list(text(found))[2:] == [
+    assert list(render_text(found))[2:] == [
         "  runs when",
         "    any of",
         "      a tick has passed of 0 6 * * * (UTC)",
@@ -53,12 +53,12 @@ def test_a_time_in_a_condition_is_a_node_before_its_gate():
         "        a tick has passed of @hourly (UTC)",
         "        a was updated",
     ]
-    assert '  "b/any/1/timetable" [label="0 6 * * * (UTC)", shape=oval];' in dot(graph)
-    assert '  n3(["0 6 * * * (UTC)"])' in mermaid(graph)
+    assert '  "b/any/1/timetable" [label="0 6 * * * (UTC)", shape=oval];' in render_dot(graph)
+    assert '  n3(["0 6 * * * (UTC)"])' in render_mermaid(graph)
 
 
 def test_mermaid():
-    assert list(mermaid(graph_of(gated()))) == [
+    assert list(render_mermaid(build_graph(gated()))) == [
         "flowchart LR",
         '  n0[("a")]',
         '  n1[("b")]',
@@ -83,8 +83,8 @@ def test_mermaid():
 
 
 def test_dot():
-    graph = graph_of(project(source("a"), asset("b", InletSpec("a", "", None, waits_only=True))))
-    assert list(dot(graph)) == [
+    graph = build_graph(project(source("a"), asset("b", InletSpec("a", "", None, waits_only=True))))
+    assert list(render_dot(graph)) == [
         "digraph assets {",
         "  rankdir=LR;",
         '  "a" [label="a", shape=cylinder];',
@@ -95,7 +95,7 @@ def test_dot():
 
 
 def test_text_tells_what_is_read_how_and_when():
-    lines = list(text(gated()))
+    lines = list(render_text(gated()))
     assert lines[:2] == ["a  (delta source, by day in UTC)", "b  (delta source, by day in UTC)"]
     assert lines[2:11] == [
         "both  (by day in UTC, date_range, replace)",
@@ -119,10 +119,14 @@ def test_text_tells_the_options_of_inlets():
         source("a"),
         asset("trailing", InletSpec("a", "", week)),
         asset("around", InletSpec("a", "", around, on_update="ignore")),
-        asset("after", InletSpec("a", "", None, Require("any"), read=ReadAfter("seen_at"), waits_only=True), by=None),
+        asset(
+            "after",
+            InletSpec("a", "", None, PartitionRequirement("any"), read=ReadAfter("seen_at"), waits_only=True),
+            by=None,
+        ),
         replace(asset("manual"), paused=True),
     )
-    assert list(text(found))[1:] == [
+    assert list(render_text(found))[1:] == [
         "trailing  (by day in UTC, date_range, replace)",
         "  reads a (window 7d)",
         "around  (by day in UTC, date_range, replace)",
@@ -138,10 +142,10 @@ def test_text_tells_the_options_of_inlets():
 @pytest.mark.parametrize(
     ("of", "by", "options", "gates"),
     [
-        ("daily", "day", {"require": Require("at_least", 5)}, ["require at_least 5"]),
-        ("daily", "day", {"require": Require("any")}, ["require any"]),
-        ("daily", None, {"require": Require("none")}, ["require none"]),
-        ("daily", None, {"require": Require("any")}, []),
+        ("daily", "day", {"require": PartitionRequirement("at_least", 5)}, ["require at_least 5"]),
+        ("daily", "day", {"require": PartitionRequirement("any")}, ["require any"]),
+        ("daily", None, {"require": PartitionRequirement("none")}, ["require none"]),
+        ("daily", None, {"require": PartitionRequirement("any")}, []),
         ("whole", None, {}, []),
         (
             "daily",
@@ -165,9 +169,9 @@ def test_gates_of_inlets_are_in_each_form(of, by, options, gates):
     def told(*, waits_only: bool) -> tuple[str, str, str]:
         upstream = source(of, by="day" if of == "daily" else None)
         found = project(upstream, asset("x", InletSpec(of, "", None, waits_only=waits_only, **options), by=by))
-        graph = graph_of(found)
+        graph = build_graph(found)
         assert [edge.gates for edge in graph.edges] == [tuple(gates)]
-        return list(text(found))[2], list(mermaid(graph))[-1], list(dot(graph))[-2]
+        return list(render_text(found))[2], list(render_mermaid(graph))[-1], list(render_dot(graph))[-2]
 
     label = f'"{"<br/>".join(gates)}"'
     said = ", label=" + '"' + "\\n".join(gates) + '"' if gates else ""
@@ -182,4 +186,4 @@ def test_gates_of_inlets_are_in_each_form(of, by, options, gates):
 
 def test_a_source_that_only_events_tell_of():
     told = replace(source("a", by=None), source=SourceSpec("events"))
-    assert list(text(project(told))) == ["a  (source)"]
+    assert list(render_text(project(told))) == ["a  (source)"]

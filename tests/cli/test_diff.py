@@ -7,15 +7,21 @@ import json
 import pytest
 
 from sparkassets.cli.app import run_command
-from sparkassets.core.branches.difference import Columns, Difference, RowCounts, Rows, Sample
+from sparkassets.core.branches.difference import (
+    AssetDifference,
+    ColumnDifference,
+    RowComparison,
+    RowCounts,
+    RowDifference,
+)
 from tests.builders import asset, days, project, source
 
 SPEC = project(source("s"), asset("a", "s"), asset("n", "s"), asset("t", "a", by=None))
-CHANGED = Sample("changed", {"shop": "nl", "revenue": "200"}, {"shop": "nl", "revenue": "205"})
-ADDED = Sample("added", None, {"shop": "fr", "revenue": None})
-ROWS = Rows(
+CHANGED = RowDifference("changed", {"shop": "nl", "revenue": "200"}, {"shop": "nl", "revenue": "205"})
+ADDED = RowDifference("added", None, {"shop": "fr", "revenue": None})
+ROWS = RowComparison(
     ("shop",),
-    doubled=False,
+    has_duplicate_keys=False,
     blocks=(
         (days("2025-01-01"), RowCounts(changed=1, same=11)),
         (days("2025-01-02"), RowCounts(added=1, same=2)),
@@ -24,10 +30,13 @@ ROWS = Rows(
     samples=(CHANGED, ADDED),
 )
 FOUND = [
-    Difference(
-        "a", Columns({"kind": "string"}, {"old": "int"}, {"n": ("int", "bigint")}), days("2025-01-05"), rows=ROWS
+    AssetDifference(
+        "a",
+        ColumnDifference({"kind": "string"}, {"old": "int"}, {"n": ("int", "bigint")}),
+        days("2025-01-05"),
+        rows=ROWS,
     ),
-    Difference("n", only_branch=days("2025-01-01")),
+    AssetDifference("n", only_branch=days("2025-01-01")),
 ]
 
 
@@ -38,7 +47,7 @@ class Compared:
     def branches(self) -> Compared:
         return self
 
-    def diff(self, name: str, *, select: object, samples: int) -> list[Difference]:
+    def diff(self, name: str, *, select: object, samples: int) -> list[AssetDifference]:
         assert (name, select, samples) == ("dev", None, 5)
         return FOUND
 
@@ -72,8 +81,8 @@ def test_partitions_columns_and_rows_are_told(capsys):
     [(RowCounts(added=1, removed=1), True), (RowCounts(added=2), False), (RowCounts(removed=2, same=1), False)],
 )
 def test_rows_without_keys_are_told_where_one_may_have_changed(counts, told, capsys, monkeypatch):
-    rows = Rows((), doubled=False, blocks=((days("2025-01-01"), counts),), samples=())
-    found = [Difference("a", Columns({}, {}, {}), rows=rows)]
+    rows = RowComparison((), has_duplicate_keys=False, blocks=((days("2025-01-01"), counts),), samples=())
+    found = [AssetDifference("a", ColumnDifference({}, {}, {}), rows=rows)]
     monkeypatch.setattr(Compared, "diff", lambda *_, **__: found)
     monkeypatch.setattr("sparkassets.cli.commands.diff.open_project", lambda _: Compared())
     assert run_command(["diff", "--branch", "dev"]) == 0

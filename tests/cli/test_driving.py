@@ -11,7 +11,7 @@ from inspect import signature
 
 import pytest
 
-from sparkassets.cli.driving import RUNS_TOLD, Tally, drive
+from sparkassets.cli.run_loop import RUNS_TOLD, LoopSummary, drive
 from sparkassets.cli.signals import STOPPING
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Plan, Waiting
@@ -177,8 +177,8 @@ def test_what_a_dying_spark_says_after_a_signal_is_not_an_error_of_its_own(capfd
 def test_a_second_signal_ends_the_process_at_once():
     code = (
         "import os, signal\n"
-        "from sparkassets.cli.signals import Stopper\n"
-        "with Stopper(lambda: True):\n"
+        "from sparkassets.cli.signals import SignalStopper\n"
+        "with SignalStopper(lambda: True):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "print('not reached')\n"
@@ -259,18 +259,18 @@ def test_a_loop_tells_the_time_of_its_ticks(capfd):
 
 
 def test_what_a_loop_keeps_does_not_grow_with_its_ticks():
-    tally = Tally()
+    tally = LoopSummary()
     for number in range(3 * RUNS_TOLD):
         waiting = tuple(Waiting(f"a{each}", "kept by whom?") for each in range(3))
         tally.add(Summary((run("success", number),), waiting))
-    assert (len(tally.runs), len(tally.last.waiting), len(tally.last.runs)) == (RUNS_TOLD, 3, 0)
+    assert (len(tally.runs), len(tally.last_tick.waiting), len(tally.last_tick.runs)) == (RUNS_TOLD, 3, 0)
     alive = [each for each in gc.get_objects() if type(each) is Waiting and each.reason == "kept by whom?"]
     assert len(alive) <= 6, "of the newest tick, and of the one being made"
     assert tally.summary(interrupted=False).runs[-1].run == f"delays-{3 * RUNS_TOLD - 1}"
 
 
 def test_a_failure_of_an_early_tick_is_not_forgotten_though_its_run_is():
-    tally = Tally()
+    tally = LoopSummary()
     tally.add(Summary((run("failed"),), ()))
     for number in range(RUNS_TOLD):
         tally.add(Summary((run("success", number),), ()))
@@ -279,7 +279,7 @@ def test_a_failure_of_an_early_tick_is_not_forgotten_though_its_run_is():
 
 
 def test_a_source_that_can_be_looked_at_again_is_no_fault():
-    tally = Tally()
+    tally = LoopSummary()
     tally.add(Summary((), (), (("flights", "vanished"),)))
     assert not tally.ok
     tally.add(Summary((), ()))

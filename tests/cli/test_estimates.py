@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.cli.costs import cost_cells, in_all, sum_cells
-from sparkassets.core.planner.plan import Estimate, Totals
+from sparkassets.core.planner.plan import CostEstimate, CostTotals
 
 DAYS = "2025-01-01..2025-01-02"
 pytestmark = pytest.mark.usefixtures("shop", "engine")
@@ -67,16 +67,17 @@ def test_what_cannot_be_told_is_said(said):
 
 
 def test_figures_are_told_in_units_that_fit():
-    one = Estimate(12_345_000_000, 40, 90.0, 10, (40.0, 360.0), 3)
+    one = CostEstimate(12_345_000_000, 40, 90.0, 10, (40.0, 360.0), 3)
     assert cost_cells(one) == ["12.3 GB", "~2 min (40 s to 6 min)"]
-    assert cost_cells(Estimate(None, None, 3.0, 1, (3.0, 3.0), 1)) == ["unknown", "~3.0 s"]
+    assert cost_cells(CostEstimate(None, None, 3.0, 1, (3.0, 3.0), 1)) == ["unknown", "~3.0 s"]
     assert sum_cells([one, one]) == ["24.7 GB", "~3 min in 2 runs"]
-    assert sum_cells([one, Estimate(None, None, None, None)]) == ["unknown", "unknown in 2 runs"]
+    assert sum_cells([one, CostEstimate(None, None, None, None)]) == ["unknown", "unknown in 2 runs"]
     told = "in all 2 runs: reads 5 B in 1 file (not known of 1 run), takes ~2 min, writes ~7 rows"
-    assert in_all(Totals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
+    assert in_all(CostTotals(2, 5, 1, 90.0, 7, {"bytes": 1, "files": 1})) == told
     nothing = dict.fromkeys(("bytes", "files", "seconds", "rows"), 2)
     assert (
-        in_all(Totals(2, 0, 0, 0.0, 0, nothing)) == "in all 2 runs: reads unknown, takes unknown, writes unknown rows"
+        in_all(CostTotals(2, 0, 0, 0.0, 0, nothing))
+        == "in all 2 runs: reads unknown, takes unknown, writes unknown rows"
     )
 
 

@@ -3,22 +3,25 @@
 import io
 
 from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import tree
-from sparkassets.core.planner.explain import Node
+from sparkassets.cli.trees import render_tree
+from sparkassets.core.planner.explain.explanation import ExplanationNode
 
-NODE = Node(
+NODE = ExplanationNode(
     "delays",
     holds=True,
     children=(
-        Node("runs now 2025-01-01..2025-01-07: 7 partitions missing", holds=True),
-        Node("schedule: flights", children=(Node("flights: event 4 at 2025-01-08T00:00Z, not used yet", holds=False),)),
-        Node("never ran"),
+        ExplanationNode("runs now 2025-01-01..2025-01-07: 7 partitions missing", holds=True),
+        ExplanationNode(
+            "schedule: flights",
+            children=(ExplanationNode("flights: event 4 at 2025-01-08T00:00Z, not used yet", holds=False),),
+        ),
+        ExplanationNode("never ran"),
     ),
 )
 
 
 def drawn(**terminal):
-    return list(tree(NODE, Terminal(io.StringIO(), **terminal)))
+    return list(render_tree(NODE, Terminal(io.StringIO(), **terminal)))
 
 
 def test_ticks_speak_for_running_and_crosses_against():

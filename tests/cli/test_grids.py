@@ -7,7 +7,7 @@ import pytest
 from sparkassets.cli.grids import print_grid, print_list
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.partitions.across import across
+from sparkassets.core.partitions.partition_grid import build_partition_grid
 
 REGIONS = tuple(f"region-{letter}" for letter in "abcdefgh")
 BOTH = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("region", REGIONS),))
@@ -26,7 +26,7 @@ def printed():
 
 
 def grid(*told):
-    return across(BOTH, [(BOTH.parse(key), status) for key, status in told])
+    return build_partition_grid(BOTH, [(BOTH.parse(key), status) for key, status in told])
 
 
 SOME = grid(

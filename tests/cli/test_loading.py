@@ -14,9 +14,9 @@ LOADED = (
 )
 SPARK = {"pyspark", "py4j", "delta"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "rich", "pendulum", "detect_secrets", "requests"}
-PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parse", "sparkassets.core.credentials"}
+PARSING = {"sparkassets.core.timetables.parse", "sparkassets.core.conditions.parsing", "sparkassets.core.credentials"}
 COMPILING = PARSING | {"pydantic", "yaml", "jinja2", "croniter"}
-COMPILING |= {"sparkassets.core.spec.load", "sparkassets.core.selects"}
+COMPILING |= {"sparkassets.core.spec.compilation", "sparkassets.core.query_text"}
 SLOW = {"asyncio", "concurrent.futures", "difflib", "email", "random", "secrets", "socket", "tempfile"}
 """Of the standard library, what takes milliseconds and a look has no use for."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.emit.run_logs import LOG_CHARACTERS, LOGS_KEPT, make_room
+from sparkassets.emit.run_logs import LOG_CHARACTERS, LOGS_KEPT, remove_old_logs
 from sparkassets.errors import RunError
 from sparkassets.wiring.failures import explain_failure
 from tests.builders import project
@@ -55,7 +55,7 @@ def test_the_newest_logs_are_kept_and_nothing_else_is_touched(tmp_path):
     for number in range(LOGS_KEPT + 20):
         told = explain_failure(replace(project(), state=str(tmp_path)), f"daily-{number:04}", RunError("boom"))
         os.utime(told.details, (now - 5_000 + number, now - 5_000 + number))
-    make_room(tmp_path / "logs")
+    remove_old_logs(tmp_path / "logs")
     logs = sorted(path.name for path in (tmp_path / "logs").glob("*.log"))
     assert len(logs) == LOGS_KEPT
     assert (logs[0], logs[-1]) == ("daily-0020.log", f"daily-{LOGS_KEPT + 19:04}.log")

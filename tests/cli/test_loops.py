@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.cli.signals import Stopper
+from sparkassets.cli.signals import SignalStopper
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def pauses(monkeypatch):
             raise KeyboardInterrupt
         left.pop(0)()
 
-    monkeypatch.setattr(Stopper, "idle", idle)
+    monkeypatch.setattr(SignalStopper, "sleep_until", idle)
     return left
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from sparkassets.cli.reporting import Bars, Lines, reporter
+from sparkassets.cli.progress_display import BarReporter, LineReporter, make_reporter
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.planner.plan import Plan, PlannedRun
 from sparkassets.core.results import RunResult
@@ -35,7 +35,7 @@ def told(progress):
 
 def test_lines():
     stream = io.StringIO()
-    told(Lines(SHOP, Terminal(stream), NOW))
+    told(LineReporter(SHOP, Terminal(stream), NOW))
     assert stream.getvalue() == (
         f"{STAMP} starting Spark\n"
         f"{STAMP} started delays 2025-01-01..2025-01-03: 3 partitions missing; delays-1\n"
@@ -59,19 +59,19 @@ def test_lines():
 )
 def test_how_a_run_ended(more, line):
     stream = io.StringIO()
-    Lines(SHOP, Terminal(stream), NOW).finished(ended(**more))
+    LineReporter(SHOP, Terminal(stream), NOW).finished(ended(**more))
     assert stream.getvalue() == f"{STAMP} {line}"
 
 
 def test_the_end_is_announced_past_the_buffer(tmp_path):
     with (tmp_path / "out").open("w+") as stream:
-        Lines(SHOP, Terminal(stream), NOW).stopping("stopping")
+        LineReporter(SHOP, Terminal(stream), NOW).stopping("stopping")
         assert os.pread(stream.fileno(), 100, 0) == f"{STAMP} stopping\n".encode()
 
 
 def test_bars_show_what_runs_and_leave_what_ended():
     stream = io.StringIO()
-    progress = Bars(SHOP, Terminal(stream, width=100, colour=True))
+    progress = BarReporter(SHOP, Terminal(stream, width=100, colour=True))
     with progress:
         progress.planned(Plan(0, (RUN,)))
         progress.started(RUN, "delays-1")
@@ -87,12 +87,12 @@ def test_bars_show_what_runs_and_leave_what_ended():
     assert "\x1b[32msuccess\x1b[0m delays 2025-01-01..2025-01-03: 1,234 rows, 3.1 s" in stream.getvalue()
 
 
-@pytest.mark.parametrize(("width", "kind"), [(None, Lines), (80, Bars)])
+@pytest.mark.parametrize(("width", "kind"), [(None, LineReporter), (80, BarReporter)])
 def test_bars_are_for_terminals(width, kind, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=width), NOW), kind)
+    assert isinstance(make_reporter(SHOP, Terminal(io.StringIO(), width=width), NOW), kind)
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
-    assert isinstance(reporter(SHOP, Terminal(io.StringIO(), width=80), NOW), Lines)
+    assert isinstance(make_reporter(SHOP, Terminal(io.StringIO(), width=80), NOW), LineReporter)

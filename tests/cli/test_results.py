@@ -90,7 +90,7 @@ def ends(monkeypatch):
     """Lets the next invocation end so."""
 
     def put(*runs, **more):
-        monkeypatch.setattr(Driver, "run", lambda *_: Summary(runs, (Waiting("best_shops", "waits"),), **more))
+        monkeypatch.setattr(Driver, "run_works", lambda *_: Summary(runs, (Waiting("best_shops", "waits"),), **more))
 
     return put
 

@@ -96,7 +96,7 @@ def test_people_are_told_once_and_the_exit_code_is_that_of_the_runs(shop, engine
     with receiving() as receiver:
         monkeypatch.setenv("ALERTS_URL", receiver.url)
         assert said("run")[0] == 0
-        ((title, lines),) = receiver.told
+        ((title, lines),) = receiver.received
     assert (title, len(lines)) == ("shop: 1 asset recovered", 1)
     kept = b"".join(each.read_bytes() for each in (shop / "state").rglob("*") if each.is_file())
     assert all(b"T0KEN" not in each for each in (kept, out.encode(), err.encode(), str(warned[0].message).encode()))

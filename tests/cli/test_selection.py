@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.cli.selection import selected
-from sparkassets.core.conditions.parse import parse_condition
+from sparkassets.cli.selection import select_assets
+from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import InputError
 from tests.builders import asset, clock, project, source
@@ -41,26 +41,26 @@ SHOP = project(
     ],
 )
 def test_what_a_selection_means(texts, names):
-    assert selected(SHOP, texts) == names
+    assert select_assets(SHOP, texts) == names
 
 
 @pytest.mark.parametrize("text", ["dayly", "+dayly", "dayly+"])
 def test_a_name_that_is_not_there_is_refused_with_a_suggestion(text):
     with pytest.raises(InputError) as error:
-        selected(SHOP, [text])
+        select_assets(SHOP, [text])
     assert str(error.value) == "--select: no asset 'dayly' in project 'test'\n  hint: did you mean 'daily'?"
 
 
 @pytest.mark.parametrize("text", ["", "daily,", "+"])
 def test_an_empty_name_is_refused(text):
     with pytest.raises(InputError, match="--select: no asset ''"):
-        selected(SHOP, [text])
+        select_assets(SHOP, [text])
 
 
 @pytest.mark.parametrize("text", ["x*", "+x*+", "DAILY*"])
 def test_a_pattern_that_nothing_fits_is_refused(text):
     with pytest.raises(InputError) as error:
-        selected(SHOP, [text])
+        select_assets(SHOP, [text])
     pattern = text.strip("+")
     assert str(error.value) == (
         f"--select: no asset of project 'test' fits {pattern!r}\n"

@@ -100,7 +100,7 @@ def test_a_driver_lets_go_by_itself_once_that_is_worth_it(folder, clock):
     store = project._context.adapters.store
     for clock.day in range(1, 201, 2):
         project.events.add("feed", partition="2025-01-01", extra={"day": clock.day})
-    first = store.history(after_seq=store.begins() - 1, up_to_seq=store.begins())[0]
+    first = store.read_history(after_seq=store.oldest_seq() - 1, up_to_seq=store.oldest_seq())[0]
     assert timedelta(days=30) < clock.now() - first.at < timedelta(days=100)
     assert project.state.verify().damages == ()
 
@@ -120,7 +120,7 @@ def test_verify_names_a_snapshot_that_is_not_what_the_journal_comes_to(announced
     project = Project.load(announced)
     project.state.compact()
     store = project._context.adapters.store
-    rows, seq = store._watermarks.read()
+    rows, seq = store._watermarks.read_snapshot()
     harmed = [row if row.asset is None else type(row)(**{**_fields(row), "cursor": '{"other": 1}'}) for row in rows]
     store._watermarks._replace(harmed, seq=seq, beaten=lambda: False)
     code, out, _ = said("state", "verify", "--project", str(announced))

@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-from sparkassets.cli.structured import structured
+from sparkassets.cli.progress_events import open_events
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import RuleVerdict
 from tests.builders import asset, days, project, source
 
 PROJECT = project(source("s"), asset("a", "s"), variables={"TOKEN": "s3cr3t-of-the-receiver"})
@@ -26,11 +26,11 @@ def play(events):
     events.started(run, "a-1")
     logging.getLogger("jobs.x").info("read %d rows", 5)
     events.finished(FAILED)
-    events.over(Summary((FAILED,), ()))
+    events.report_end(Summary((FAILED,), ()))
 
 
 def lines(capsys, style):
-    with structured(PROJECT, style) as events:
+    with open_events(PROJECT, style) as events:
         play(events)
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -69,13 +69,13 @@ def test_logs_as_text(capsys):
 
 
 def test_what_is_withheld_or_waits_for_a_person_is_said_where_it_is_an_error(capsys):
-    verdict = Verdict("not_null(id)", "fail", "withheld", days("2025-01-01"), 9, 2)
+    verdict = RuleVerdict("not_null(id)", "fail", "withheld", days("2025-01-01"), 9, 2)
     held = RunResult(
         REQUEST, "a-1", "success", 1.5, withheld=days("2025-01-01"), verdicts=(verdict,), held=("2025-01-01",)
     )
-    with structured(PROJECT, "text") as events:
+    with open_events(PROJECT, "text") as events:
         events.finished(held)
-        events.over(Summary((held,), (Waiting("s", "its changes are not told", stuck=True),)))
+        events.report_end(Summary((held,), (Waiting("s", "its changes are not told", stuck=True),)))
     run, over = capsys.readouterr().err.splitlines()
     assert run.endswith(
         "Z ERROR sparkassets: success a 2025-01-01..2025-01-02 after 1.5 s, withheld: not_null(id): 2 of 9 rows"
@@ -87,7 +87,7 @@ def test_what_is_withheld_or_waits_for_a_person_is_said_where_it_is_an_error(cap
 
 
 def test_an_exception_that_is_logged_is_one_line_of_json(capsys):
-    with structured(PROJECT, "json"):
+    with open_events(PROJECT, "json"):
         try:
             int("https://u:hunter2@h/x")
         except ValueError:
@@ -100,6 +100,6 @@ def test_an_exception_that_is_logged_is_one_line_of_json(capsys):
 def test_logging_is_as_it_was_afterwards(style):
     root = logging.getLogger()
     before = list(root.handlers), root.level, warnings.showwarning
-    with structured(PROJECT, style) as events:
+    with open_events(PROJECT, style) as events:
         assert (events is None) == (not style)
     assert (list(root.handlers), root.level, warnings.showwarning) == before

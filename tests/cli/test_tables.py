@@ -2,10 +2,10 @@
 
 import io
 
-from sparkassets.cli.tables import Cell, Column, fit, print_table, wrap
+from sparkassets.cli.tables import TableCell, TableColumn, fit_widths, print_table, wrap
 from sparkassets.cli.terminal import Terminal
 
-COLUMNS = [Column("asset"), Column("rows", right=True), Column("reason", free=True)]
+COLUMNS = [TableColumn("asset"), TableColumn("rows", is_right_aligned=True), TableColumn("reason", wraps=True)]
 
 
 def printed(rows, *, columns=COLUMNS, **terminal):
@@ -46,7 +46,12 @@ def test_without_a_terminal_nothing_wraps():
 
 
 def test_spare_columns_make_way_the_first_ones_first():
-    columns = [Column("at", spare=True), Column("run"), Column("keys", free=True), Column("interval", spare=True)]
+    columns = [
+        TableColumn("at", is_optional=True),
+        TableColumn("run"),
+        TableColumn("keys", wraps=True),
+        TableColumn("interval", is_optional=True),
+    ]
     row = ["2025-01-01", "a" * 20, "b " * 20, "2025-01-01 to 2025-01-02"]
     titles = {width: printed([row], columns=columns, width=width)[0].split() for width in (None, 77, 76, 64, 40)}
     every = ["at", "run", "keys", "interval"]
@@ -54,8 +59,8 @@ def test_spare_columns_make_way_the_first_ones_first():
 
 
 def test_colour_adds_no_width():
-    plain = printed([[Cell("a", "red"), "1", "x"]])
-    coloured = printed([[Cell("a", "red"), "1", "x"]], colour=True)
+    plain = printed([[TableCell("a", "red"), "1", "x"]])
+    coloured = printed([[TableCell("a", "red"), "1", "x"]], colour=True)
     assert coloured[1] == "  \x1b[31ma\x1b[0m         1  x"
     assert plain[1] == "  a         1  x"
 
@@ -76,7 +81,7 @@ def test_a_cell_may_have_lines():
 
 
 def test_the_widest_column_gives_way_first_and_none_vanishes():
-    assert fit([6, 40, 60], 80, free=[False, True, True]) == [6, 34, 34]
-    assert fit([5, 5], 10, free=[True, True]) == [5, 5]
-    assert fit([100, 100], 60, free=[False, True]) == [41, 15]
-    assert fit([100, 100], 12, free=[False, True]) == [8, 8]
+    assert fit_widths([6, 40, 60], 80, free=[False, True, True]) == [6, 34, 34]
+    assert fit_widths([5, 5], 10, free=[True, True]) == [5, 5]
+    assert fit_widths([100, 100], 60, free=[False, True]) == [41, 15]
+    assert fit_widths([100, 100], 12, free=[False, True]) == [8, 8]

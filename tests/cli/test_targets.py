@@ -2,13 +2,13 @@
 
 import pytest
 
-from sparkassets.core.journal.found import ForeignCommit, Found
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.errors import SourceError
 from tests.builders import days
 from tests.runtime.fakes import FakeTargets
 
-CHANGED = Found(
+CHANGED = TableFinding(
     "changed",
     table_id="t",
     version=1,
@@ -24,7 +24,7 @@ class Unchanging(FakeTargets):
         super().__init__()
         self.found = found
 
-    def look(self, asset, known):
+    def detect_changes(self, asset, known):
         if asset.name != "daily_revenue":
             return None
         if isinstance(self.found, Exception):
@@ -61,7 +61,7 @@ def test_what_another_writer_changed_is_noticed(left, said, asked):
 
 
 def test_a_table_that_is_gone_is_due_again(left, asked, said):
-    left(Found("gone", "its table at /w/daily_revenue is gone", EVERYTHING))
+    left(TableFinding("gone", "its table at /w/daily_revenue is gone", EVERYTHING))
     document = asked("plan")
     assert [(run["asset"], run["reason"]) for run in document["runs"]] == [
         ("daily_revenue", "2 partitions missing; its table at /w/daily_revenue is gone")

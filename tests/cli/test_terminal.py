@@ -19,34 +19,34 @@ class LatinTty(Tty):
 
 
 def test_a_pipe_has_no_width_and_no_colour():
-    terminal = Terminal.of(io.StringIO(), {})
+    terminal = Terminal.from_stream(io.StringIO(), {})
     assert (terminal.width, terminal.colour) == (None, False)
 
 
 def test_a_terminal_has_both():
-    terminal = Terminal.of(Tty(), {"COLUMNS": "120", "TERM": "xterm"})
+    terminal = Terminal.from_stream(Tty(), {"COLUMNS": "120", "TERM": "xterm"})
     assert (terminal.width, terminal.colour) == (120, True)
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colour_can_be_refused(env):
-    terminal = Terminal.of(Tty(), env)
+    terminal = Terminal.from_stream(Tty(), env)
     assert terminal.paint("x", "red") == "x"
 
 
 def test_an_empty_no_color_is_not_set():
-    assert Terminal.of(Tty(), {"NO_COLOR": ""}).paint("x", "red", "bold") == "\x1b[31;1mx\x1b[0m"
+    assert Terminal.from_stream(Tty(), {"NO_COLOR": ""}).paint("x", "red", "bold") == "\x1b[31;1mx\x1b[0m"
 
 
 @pytest.mark.parametrize(("columns", "width"), [("", 80), ("nonsense", 80), ("7", 40)])
 def test_an_unknown_width_is_80_and_a_silly_one_40(columns, width):
-    assert Terminal.of(Tty(), {"COLUMNS": columns}).width == width
+    assert Terminal.from_stream(Tty(), {"COLUMNS": columns}).width == width
 
 
 def test_lines_and_ticks_need_a_unicode_encoding():
-    assert Terminal.of(Tty(), {}).unicode
-    assert not Terminal.of(LatinTty(), {}).unicode
-    assert not Terminal.of(io.StringIO(), {}).unicode
+    assert Terminal.from_stream(Tty(), {}).unicode
+    assert not Terminal.from_stream(LatinTty(), {}).unicode
+    assert not Terminal.from_stream(io.StringIO(), {}).unicode
 
 
 def test_blanks_at_the_end_of_a_line_are_not_written():

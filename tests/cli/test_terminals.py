@@ -14,15 +14,15 @@ pty = pytest.importorskip("pty")
 CODE = """
 import os, signal, sys
 import sparkassets.cli.app as app
-from sparkassets.cli.driving import drive
+from sparkassets.cli.run_loop import drive
 from sparkassets.core.results import Summary
-from sparkassets.runtime.progress import Unbroken
+from sparkassets.runtime.progress import GuardedProgress
 from tests.cli.test_driving import Invocations, run
 
 class Working(Invocations):
     def run(self, progress):
         self.running = True
-        progress = Unbroken(progress)
+        progress = GuardedProgress(progress)
         if {ignored}:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         if not self.steps:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.validations import Judgement, Tally, Verdict
+from sparkassets.core.validations import RuleTally, RuleVerdict, RunJudgement
 from tests.builders import days
 
 BAD = days("2025-01-01")
@@ -16,10 +16,10 @@ def judged(shop, engine):
     path.write_text(f"{path.read_text().rstrip()}\nvalidations:\n  - {{not_null: shop}}\n")
 
     def judge(order):
-        held = BAD & order.blocks - order.accepted
-        verdict = Verdict("not_null(shop)", "fail", "withheld", held, 9, 2, samples=SAMPLES)
-        warned = Verdict("pattern(shop)", "warn", "warned", order.blocks, 9, 1)
-        engine.judged["daily_revenue"] = Judgement(held, (verdict, warned) if held else (warned,))
+        held = BAD & order.blocks - order.accepted_partitions
+        verdict = RuleVerdict("not_null(shop)", "fail", "withheld", held, 9, 2, samples=SAMPLES)
+        warned = RuleVerdict("pattern(shop)", "warn", "warned", order.blocks, 9, 1)
+        engine.judged["daily_revenue"] = RunJudgement(held, (verdict, warned) if held else (warned,))
 
     engine.hooks["daily_revenue", "prepare"] = judge
     return engine
@@ -80,12 +80,12 @@ def test_partitions_are_accepted_by_their_keys_alone(said):
 def test_days_are_told_each_with_its_own_figures(said, engine):
     first, second = BAD, days("2025-01-02")
     tallies = (
-        Tally("not_null(shop)", first, 9, 2, samples=({"shop": "NULL"},)),
-        Tally("not_null(shop)", second, 7, 1, samples=({"shop": "none"},)),
+        RuleTally("not_null(shop)", first, 9, 2, samples=({"shop": "NULL"},)),
+        RuleTally("not_null(shop)", second, 7, 1, samples=({"shop": "none"},)),
     )
-    both = Verdict("not_null(shop)", "fail", "withheld", first | second, 16, 3, "", SAMPLES, by_block=tallies)
+    both = RuleVerdict("not_null(shop)", "fail", "withheld", first | second, 16, 3, "", SAMPLES, by_block=tallies)
     engine.hooks.clear()
-    engine.judged["daily_revenue"] = Judgement(first | second, (both,))
+    engine.judged["daily_revenue"] = RunJudgement(first | second, (both,))
     for out in (said("run")[2], said("status")[1]):
         told = " ".join(out.split())
         assert "not_null(shop): 3 of 16 rows" in told
@@ -96,10 +96,10 @@ def test_days_are_told_each_with_its_own_figures(said, engine):
 def test_a_run_that_publishes_nothing_names_no_place_where_rows_were_put(judged, said):
     def judge(order):
         rules = (
-            Verdict("row_count(min 9)", "fail", "withheld", order.blocks, 3),
-            Verdict("not_null(shop)", "quarantine", "quarantined", order.blocks, 9, 6),
+            RuleVerdict("row_count(min 9)", "fail", "withheld", order.blocks, 3),
+            RuleVerdict("not_null(shop)", "quarantine", "quarantined", order.blocks, 9, 6),
         )
-        judged.judged["daily_revenue"] = Judgement(order.blocks, rules)
+        judged.judged["daily_revenue"] = RunJudgement(order.blocks, rules)
 
     judged.hooks["daily_revenue", "prepare"] = judge
     told = " ".join(said("run")[2].split())

@@ -11,7 +11,7 @@ from typing import Any
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
 from sparkassets.ports import JournalStore
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 
 AT = datetime(2025, 3, 21, 6, 0, 0, 123456, tzinfo=UTC)
 TEXTS = (None, "", "a", "flüge", "it's", "r'1\"; -- ${x}", '{"é": "\\u0000😀", "n": null}', "a\nb\\c`d`\u2028")
@@ -41,14 +41,14 @@ def play(stores: Sequence[JournalStore], *, seed: int, steps: int) -> list[str]:
             ahead = store.read_after(0)[0] - model.read_after(0)[0]
     for store in stores:
         assert _outcome(_read, store, ahead) == _outcome(_read, model, 0), done
-        assert not store.damages(), done
+        assert not store.find_damages(), done
     return done
 
 
 def _step(random: Random, model: MemoryStore) -> tuple[str, Act]:
     """Something to do with a journal that stands where the model does."""
     number, rows = model.read_after(0)
-    last, base = (rows[-1].seq if rows else 0), model.base()[1]
+    last, base = (rows[-1].seq if rows else 0), model.read_base()[1]
     ways = {"append": 8, "late": 2, "gap": 1, "snapshot": 2, "read": 2, "after": 2, "history": 3, "expire": 2}
     what = random.choices([*ways], [*ways.values()])[0]
     match what:
@@ -72,14 +72,14 @@ def _step(random: Random, model: MemoryStore) -> tuple[str, Act]:
             return what, lambda store, ahead: _after(store, seq, ahead)
         case "history":
             asked = _filters(random, last)
-            return f"{what} {asked}", lambda store, _: list(store.history(**asked))
+            return f"{what} {asked}", lambda store, _: list(store.read_history(**asked))
     return what, _read
 
 
 def _read(store: JournalStore, ahead: int) -> Any:
-    image, (base, seq) = store.read(project="p"), store.base()
+    image, (base, seq) = store.read_image(project="p"), store.read_base()
     known = sorted(image.snapshot, key=str), image.snapshot_seq, sorted(base, key=str), seq
-    return image.commit - ahead, *known, list(image.tail), store.begins()
+    return image.commit - ahead, *known, list(image.tail), store.oldest_seq()
 
 
 def _after(store: JournalStore, seq: int, ahead: int) -> Any:

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import pytest
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.validations import Judgement
+from sparkassets.core.validations import RunJudgement
 from sparkassets.errors import RunError
-from sparkassets.ports import CommitMarker, Computation, FenceConflictError, RunOrder, Target, TargetMissingError
+from sparkassets.ports import CommitMarker, FenceConflictError, RunComputation, RunOrder, Target, TargetMissingError
 
 
 class Table(Protocol):
@@ -25,7 +25,7 @@ class Table(Protocol):
     def target(self, order: RunOrder) -> Target:
         """The table as an outlet of the run; made anew for every call, as drivers do."""
 
-    def compute(self, order: RunOrder) -> Computation:
+    def compute(self, order: RunOrder) -> RunComputation:
         """The run's row."""
 
     def rows(self) -> int:
@@ -52,7 +52,7 @@ class TargetContract:
 
     def found(self, table: Table, *orders: RunOrder) -> list[str]:
         """The runs that are in, as the newest of them sees it."""
-        return [each.run for each in table.target(orders[-1]).committed([order.run for order in orders])]
+        return [each.run for each in table.target(orders[-1]).find_commits([order.run for order in orders])]
 
     def test_what_is_prepared_shows_when_it_is_written_and_is_computed_once(self, table):
         order = table.order()
@@ -84,7 +84,7 @@ class TargetContract:
             self.write(table, table.order())
         order = table.order()
         self.withhold(table, order, order.blocks)
-        (committed,) = table.target(order).committed([order.run])
+        (committed,) = table.target(order).find_commits([order.run])
         assert (committed.withheld, table.rows()) == (order.blocks, runs_before)
         assert table.target(order).transaction_version() == 2 * order.token + 1
         self.write(table, order, attempt=2)
@@ -99,14 +99,14 @@ class TargetContract:
         target.prepare(made, marker=data(older))
         self.fence(table, newer)
         with suppress(RunError):
-            target.write(made, marker=data(older).judged(Judgement(older.blocks), older))
+            target.write(made, marker=data(older).with_judgement(RunJudgement(older.blocks), older))
         assert (self.found(table, older), table.rows()) == ([], 1)
 
     def withhold(self, table: Table, order: RunOrder, parts: PartitionSet) -> None:
         """A run of which some was withheld, as the protocol has it."""
         target, made = table.target(order), table.compute(order)
         target.prepare(made, marker=data(order))
-        target.write(made, marker=data(order).judged(Judgement(parts), order))
+        target.write(made, marker=data(order).with_judgement(RunJudgement(parts), order))
 
     def test_nothing_is_in_a_table_that_is_not_there(self, table):
         order = table.order()
@@ -138,7 +138,7 @@ class TargetContract:
         order = table.order()
         measures = {"watermarks": {"s": "7"}, "extra": {"note": "ü"}}
         self.write(table, order, attempt=3, blocks=("2025-01-01",), measures=measures)
-        (committed,) = table.target(order).committed([order.run])
+        (committed,) = table.target(order).find_commits([order.run])
         assert (committed.run, committed.token, committed.attempt) == (order.run, order.token, 3)
         assert committed.measures == measures
         assert committed.metrics["numOutputRows"] >= 1
@@ -148,7 +148,7 @@ class TargetContract:
         self.write(table, order)
         self.write(table, order, attempt=2)
         self.fence(table, order, own=True)
-        (committed,) = table.target(order).committed([order.run])
+        (committed,) = table.target(order).find_commits([order.run])
         assert (committed.attempt, table.rows()) == (1, 1)
 
     def test_the_same_fence_again_changes_nothing(self, table):
@@ -177,7 +177,7 @@ class TargetContract:
         self.write(table, first)
         self.write(table, dead, attempt=3)
         self.fence(table, newer)
-        (committed,) = table.target(newer).committed([dead.run])
+        (committed,) = table.target(newer).find_commits([dead.run])
         table.target(newer).remove_staged([dead.run, nowhere.run], upto=newer.token, keep=committed)
         table.target(newer).remove_staged([newer.run], upto=newer.token, keep=None)
         assert (self.found(table, dead, newer), table.rows()) == ([dead.run], 2)
@@ -201,7 +201,7 @@ class TargetContract:
         self.write(table, zombie)
         for order in newer:
             self.write(table, order)
-        (found,) = table.target(zombie).committed([zombie.run], above=2 * zombie.token)
+        (found,) = table.target(zombie).find_commits([zombie.run], above=2 * zombie.token)
         assert found.run == zombie.run
 
     def test_what_another_application_commits_is_its_own(self, table):
@@ -211,7 +211,7 @@ class TargetContract:
         assert table.rows() == 2
         assert self.found(table, ours) == [ours.run]
         assert table.target(ours).transaction_version() == 2 * ours.token + 1
-        assert not table.target(replace(ours, app_id=theirs.app_id)).committed([ours.run])
+        assert not table.target(replace(ours, app_id=theirs.app_id)).find_commits([ours.run])
 
     def test_of_two_fences_at_once_the_table_holds_the_higher_after_a_second_look(self, table):
         self.write(table, table.order())
@@ -249,7 +249,7 @@ class BlockTable(Protocol):
     def target(self, order: RunOrder) -> Target:
         """The table as an outlet of the run."""
 
-    def compute(self, order: RunOrder) -> Computation:
+    def compute(self, order: RunOrder) -> RunComputation:
         """The run's rows."""
 
     def blocks(self) -> Sequence[tuple[str, str]]:
@@ -290,8 +290,8 @@ class BlocksContract:
             order = by_blocks.order(*keys)
             target, made, marker = by_blocks.target(order), by_blocks.compute(order), data(order)
             target.prepare(made, marker=marker)
-            target.write(made, marker=marker.judged(Judgement(held), order))
-            (committed,) = target.committed([order.run])
+            target.write(made, marker=marker.with_judgement(RunJudgement(held), order))
+            (committed,) = target.find_commits([order.run])
             assert committed.withheld == held
             expected |= dict.fromkeys(order.asset.partitioning.keys(order.blocks - held), order.run)
             assert by_blocks.blocks() == sorted(expected.items())

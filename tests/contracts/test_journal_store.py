@@ -15,7 +15,7 @@ from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import JournalStore
 from sparkassets.state import DeltaStore
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from tests.depth import examples
 
 AT = datetime(2025, 3, 21, 6, 0, 0, 123456, tzinfo=UTC)
@@ -42,7 +42,7 @@ def store(empty) -> JournalStore:
 
 def fill(store: JournalStore, count: int, **more: object) -> None:
     """Commits of one row each, after what is there."""
-    image = store.read(project="p")
+    image = store.read_image(project="p")
     seq = max([image.snapshot_seq, *(row.seq for row in image.tail)])
     for step in range(count):
         store.append([row(seq + step + 1, **more)], after=image.commit + step)
@@ -54,9 +54,9 @@ class TestCreation:
 
     def test_a_missing_state_is_refused_with_what_to_do(self, empty):
         for ask in (
-            lambda: empty.read(project="p"),
+            lambda: empty.read_image(project="p"),
             lambda: empty.read_after(0),
-            empty.history,
+            empty.read_history,
             empty.maintain,
             lambda: empty.append([row(1)], after=0),
             lambda: empty.save_snapshot([], seq=1),
@@ -67,31 +67,31 @@ class TestCreation:
 
     def test_an_empty_journal(self, store):
         assert store.exists()
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert (image.commit, list(image.snapshot), image.snapshot_seq, list(image.tail)) == (0, [], 0, [])
         assert image.journal_id
         assert store.read_after(0) == (0, ())
-        assert list(store.history()) == []
+        assert list(store.read_history()) == []
 
     def test_creating_again_changes_nothing(self, store):
         fill(store, 2)
-        before = store.read(project="p")
+        before = store.read_image(project="p")
         store.create(project="p")
-        assert store.read(project="p") == before
+        assert store.read_image(project="p") == before
 
     def test_another_project_is_refused(self, store):
         fill(store, 1)
-        for ask in (store.create, store.check, store.read):
+        for ask in (store.create, store.check, store.read_image):
             with pytest.raises(StateError, match="belongs to the project 'p', not to 'q'") as error:
                 ask(project="q")
             assert "give each project a `state` of its own" in error.value.hint
             assert error.value.exit_code == 3
-        assert store.read(project="p").commit == 1
+        assert store.read_image(project="p").commit == 1
 
     def test_the_journal_is_known_by_a_lasting_id(self, store):
-        first = store.read(project="p").journal_id
+        first = store.read_image(project="p").journal_id
         fill(store, 1)
-        assert store.read(project="p").journal_id == first
+        assert store.read_image(project="p").journal_id == first
 
 
 class TestAppend:
@@ -117,9 +117,9 @@ class TestAppend:
         ]
         store.append(rows[:1], after=0)
         store.append(rows[1:], after=1)
-        assert list(store.read(project="p").tail) == rows
+        assert list(store.read_image(project="p").tail) == rows
         assert list(store.read_after(0)[1]) == rows
-        assert list(store.history()) == rows
+        assert list(store.read_history()) == rows
 
     def test_commits_are_numbered_one_by_one(self, store):
         store.append([row(1), row(2)], after=0)
@@ -135,7 +135,7 @@ class TestAppend:
             store.append([row(3)], after=after)
         assert error.value.retryable
         assert store.read_after(0)[0] == 2
-        assert [row.seq for row in store.history()] == [1, 2]
+        assert [row.seq for row in store.read_history()] == [1, 2]
 
     def test_rows_continue_without_a_gap(self, store):
         fill(store, 2)
@@ -166,7 +166,7 @@ class TestAppend:
 
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(work, range(workers)))
-        rows = store.history()
+        rows = store.read_history()
         assert [row.seq for row in rows] == list(range(1, workers * each + 1))
         assert sorted(row.run for row in rows) == sorted(f"{w}-{i}" for w in range(workers) for i in range(each))
         assert store.read_after(0)[0] == workers * each
@@ -195,7 +195,7 @@ class TestSnapshot:
             ),
         ]
         store.save_snapshot(rows, seq=2)
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert sorted(image.snapshot, key=str) == sorted(rows, key=str)
         assert (image.snapshot_seq, image.commit, [row.seq for row in image.tail]) == (2, 3, [3])
 
@@ -203,7 +203,7 @@ class TestSnapshot:
         fill(store, 3)
         store.save_snapshot([snapshot_row(1, asset=name) for name in "abc"], seq=1)
         store.save_snapshot([snapshot_row(3, asset="b")], seq=3)
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert list(image.snapshot) == [snapshot_row(3, asset="b")]
         assert list(image.tail) == []
 
@@ -212,14 +212,14 @@ class TestSnapshot:
         store.save_snapshot([snapshot_row(2)], seq=2)
         store.save_snapshot([snapshot_row(1, asset="old")], seq=1)
         store.save_snapshot([snapshot_row(2, asset="other")], seq=2)
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert (list(image.snapshot), image.snapshot_seq) == ([snapshot_row(2)], 2)
 
     def test_one_without_rows(self, store):
         fill(store, 2)
         store.save_snapshot([snapshot_row(1)], seq=1)
         store.save_snapshot([], seq=2)
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert (list(image.snapshot), image.snapshot_seq, list(image.tail)) == ([], 2, [])
 
     def test_rows_of_another_moment_are_refused(self, store):
@@ -233,14 +233,14 @@ class TestSnapshot:
     def test_the_journal_is_still_read_from_its_beginning(self, store):
         fill(store, 5)
         store.save_snapshot([snapshot_row(4)], seq=4)
-        assert [row.seq for row in store.history()] == [1, 2, 3, 4, 5]
+        assert [row.seq for row in store.read_history()] == [1, 2, 3, 4, 5]
         assert [row.seq for row in store.read_after(1)[1]] == [2, 3, 4, 5]
 
     def test_threads_that_race_leave_the_newest(self, store):
         fill(store, 12)
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda seq: store.save_snapshot([snapshot_row(seq)], seq=seq), [3, 12, 1, 7, 9, 2, 11, 5]))
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert (list(image.snapshot), image.snapshot_seq) == ([snapshot_row(12)], 12)
 
 
@@ -285,27 +285,27 @@ class TestHistory:
         ],
     )
     def test_filters(self, told, asked, expected):
-        assert [row.seq for row in told.history(**asked)] == expected
+        assert [row.seq for row in told.read_history(**asked)] == expected
 
     def test_it_sees_what_others_committed(self, told):
         told.append([row(6)], after=3)
-        assert [row.seq for row in told.history(last=1)] == [6]
+        assert [row.seq for row in told.read_history(last=1)] == [6]
 
 
 class TestMaintenance:
     def test_it_changes_nothing_that_is_told(self, store):
         fill(store, 40, asset="a")
         store.save_snapshot([snapshot_row(30)], seq=30)
-        before = store.read(project="p")
+        before = store.read_image(project="p")
         store.maintain()
         store.maintain()
-        after = store.read(project="p")
+        after = store.read_image(project="p")
         assert (after.snapshot, after.snapshot_seq, after.tail) == (before.snapshot, before.snapshot_seq, before.tail)
         assert after.commit >= before.commit
-        assert [row.seq for row in store.history()] == list(range(1, 41))
+        assert [row.seq for row in store.read_history()] == list(range(1, 41))
         assert store.read_after(40) == (after.commit, ())
         fill(store, 2)
-        assert [row.seq for row in store.history(last=3)] == [40, 41, 42]
+        assert [row.seq for row in store.read_history(last=3)] == [40, 41, 42]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -340,6 +340,6 @@ def test_whatever_is_appended_is_told(kind, commits, tmp_path_factory):
         rows = [replace(row, seq=len(appended) + place) for place, row in enumerate(commit, start=1)]
         store.append(rows, after=number)
         appended += rows
-    assert list(store.read(project="p").tail) == appended
-    assert list(store.history()) == appended
-    assert list(store.history(last=2)) == appended[-2:]
+    assert list(store.read_image(project="p").tail) == appended
+    assert list(store.read_history()) == appended
+    assert list(store.read_history(last=2)) == appended[-2:]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.ports import RunOrder
 from tests.builders import asset
 from tests.contracts.target_contract import BlocksContract, TargetContract
@@ -21,7 +21,7 @@ class FakeTable:
 
     def __init__(self) -> None:
         self.engine = FakeEngine()
-        self.asset = asset("log", by=None, write=Append())
+        self.asset = asset("log", by=None, write=AppendWrite())
         self.tokens = itertools.count(1)
 
     def order(self) -> RunOrder:
@@ -29,7 +29,7 @@ class FakeTable:
         return RunOrder(self.asset, f"log-{token}", "journal/log", token, EVERYTHING, {}, {}, None, at, {})
 
     def target(self, order: RunOrder) -> FakeTarget:
-        return FakeOutlets(self.engine).of(order.asset, app_id=order.app_id, enlist=lambda: None)
+        return FakeOutlets(self.engine).open_target(order.asset, app_id=order.app_id, enlist=lambda: None)
 
     def compute(self, order: RunOrder) -> Result:
         return self.engine.compute(order, attempt=1)

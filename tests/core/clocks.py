@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import offsets, unix
+from sparkassets.core.instants import to_unix, zone_offsets
 
 ZONES = [
     "UTC",
@@ -39,8 +39,8 @@ ZONES = [
 ]
 
 ONE_DAY = timedelta(days=1)
-FIRST, LAST = unix(datetime(1970, 1, 1, tzinfo=UTC)), unix(datetime(2040, 1, 1, tzinfo=UTC))
-CHANGES = {zone: [change.at for change in offsets(zone).changes(FIRST, LAST)] for zone in ZONES}
+FIRST, LAST = to_unix(datetime(1970, 1, 1, tzinfo=UTC)), to_unix(datetime(2040, 1, 1, tzinfo=UTC))
+CHANGES = {zone: [change.at for change in zone_offsets(zone).changes(FIRST, LAST)] for zone in ZONES}
 """Instants of the clock changes of each zone from 1970 to 2039."""
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.credentials import secret_in_text, secrets_in
-from sparkassets.core.redaction import Stream, redact, redacted
+from sparkassets.core.redaction import RedactingStream, redact, redact_json
 from tests.core.secret_kinds import KINDS
 
 
@@ -343,7 +343,7 @@ def test_every_kind_is_hidden_whatever_stands_before_it(text, secret, before):
 
 @pytest.mark.parametrize(("text", "secret"), KINDS.values(), ids=KINDS)
 def test_every_kind_is_hidden_in_a_text_that_comes_line_by_line(text, secret):
-    stream = Stream({})
+    stream = RedactingStream({})
     shown = "".join(stream.redact(line) for line in f"begins\n{text}\nends\n".splitlines(keepends=True))
     assert secret not in shown
     assert shown.startswith("begins\n")
@@ -357,7 +357,7 @@ def test_options_and_words_that_are_none(text):
 
 def test_what_stands_under_a_name_is_hidden_in_json():
     told = {"password": "hunter2", "columns": ["password", "email"], "n": 1, "password_policy": "strict"}
-    assert redacted(told) == {**told, "password": "***"}
+    assert redact_json(told) == {**told, "password": "***"}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_a_file_is_found_by_its_slot_and_tells_it(data, case, zone):
     shown = wall_clock(when, zone)
     name = f"in/{shown:{form}}.csv"
     text = pattern.match(name)
-    low, high = pattern.slot(text, partition)
+    low, high = pattern.slot_of_text(text, partition)
     if "H" in form:
         assert low <= when < high
         assert fnmatchcase(name, pattern.render(start, partition))
@@ -41,7 +41,7 @@ def test_a_file_is_found_by_its_slot_and_tells_it(data, case, zone):
 
 def test_a_minute_that_is_repeated_has_both_slots():
     partition, pattern = TimePartition("*/15 * * * *", "Europe/Berlin"), PathPattern.parse("{at:%Y%m%d%H%M}.csv")
-    low, high = pattern.slot("202510260215", partition)
+    low, high = pattern.slot_of_text("202510260215", partition)
     assert (partition.key(low), high - low) == ("2025-10-26T02:15+02:00", 3600 + 900)
     assert pattern.extent(low, partition) == pattern.extent(low + 3600, partition) == (low, high)
 

@@ -9,9 +9,15 @@ from random import Random
 import pytest
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.openlineage import subsets
-from sparkassets.core.openlineage.naming import DatasetName, named
-from sparkassets.core.openlineage.subsets import compared, joined, of_parts, was_read, was_written
+from sparkassets.core.openlineage import subset_conditions
+from sparkassets.core.openlineage.dataset_names import DatasetName, dataset_name
+from sparkassets.core.openlineage.subset_conditions import (
+    compare_condition,
+    input_condition,
+    join_conditions,
+    output_condition,
+    partition_condition,
+)
 from sparkassets.core.partitions import (
     EVERYTHING,
     NOTHING,
@@ -21,7 +27,7 @@ from sparkassets.core.partitions import (
     SegmentPartition,
     TimePartition,
 )
-from sparkassets.core.runs import Pin, Position
+from sparkassets.core.runs import InletPin, TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, SourceSpec, StorageLocation
 from tests.builders import asset, at, days, source
 from tests.depth import examples
@@ -73,13 +79,13 @@ def holds(condition, row):
 @pytest.mark.parametrize("listed", [0, 400])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rows_of_partitions_and_no_others_fulfil_their_condition(kind, listed, monkeypatch):
-    monkeypatch.setattr(subsets, "MOST_LISTED", listed)
+    monkeypatch.setattr(subset_conditions, "MOST_LISTED", listed)
     partitioning, random, told = KINDS[kind], Random(7), 0  # noqa: S311
     every = list(rows(partitioning))
     for _ in range(examples(40)):
         own = random.sample(every, random.randint(1, len(every)))
         parts = PartitionSet.union(part for _, part in own)
-        condition = of_parts(parts, partitioning)
+        condition = partition_condition(parts, partitioning)
         told += condition is not None
         if condition is not None:
             assert [holds(condition, row) for row, _ in every] == [part in [own for _, own in own] for _, part in every]
@@ -89,12 +95,12 @@ def test_the_rows_of_partitions_and_no_others_fulfil_their_condition(kind, liste
 def test_what_no_column_tells_has_no_condition():
     days_without = Partitioning(TimePartition("day", "UTC"))
     both = KINDS["both"]
-    assert of_parts(days("2025-01-01"), days_without) is None
-    assert of_parts(EVERYTHING, both) is None
-    assert of_parts(EVERYTHING - both.parse("2025-01-01,a"), both) is None
-    assert of_parts(NOTHING, KINDS["days"]) == {"type": "partition", "partitions": []}
+    assert partition_condition(days("2025-01-01"), days_without) is None
+    assert partition_condition(EVERYTHING, both) is None
+    assert partition_condition(EVERYTHING - both.parse("2025-01-01,a"), both) is None
+    assert partition_condition(NOTHING, KINDS["days"]) == {"type": "partition", "partitions": []}
     open_shops = Partitioning(KINDS["days"].time, (SegmentPartition("shop", ("*",), is_open=True),))
-    assert of_parts(days("2025-01-01"), open_shops)["partitions"] == [
+    assert partition_condition(days("2025-01-01"), open_shops)["partitions"] == [
         {"identifier": "2025-01-01", "dimensions": {"day": "2025-01-01"}}
     ]
 
@@ -110,8 +116,10 @@ def shape(value):
 
 def test_conditions_have_the_shape_of_the_examples():
     parts = KINDS["both"].parse("2024-10-15,a")
-    assert shape(of_parts(parts, KINDS["both"])) == shape(VECTORS["partition"])
-    both = joined("AND", [compared("first_name", "EQUAL", "John"), compared("last_name", "EQUAL", "Smith")])
+    assert shape(partition_condition(parts, KINDS["both"])) == shape(VECTORS["partition"])
+    both = join_conditions(
+        "AND", [compare_condition("first_name", "EQUAL", "John"), compare_condition("last_name", "EQUAL", "Smith")]
+    )
     assert both == VECTORS["binary"]
     assert shape(read(FILES, pin(days("2025-01-01..2025-01-02")))) == shape(VECTORS["location"])
 
@@ -125,11 +133,11 @@ TABLE = source("t")
 
 
 def pin(parts=EVERYTHING, **more):
-    return Pin("x-t", 1, "table", 7, parts, **more)
+    return InletPin("x-t", 1, "table", 7, parts, **more)
 
 
 def read(of, pinned, reading=None, *, high=None):
-    return was_read(InletSpec(of.name, of.uri, None, read=reading), of, pinned, high=high)
+    return input_condition(InletSpec(of.name, of.uri, None, read=reading), of, pinned, high=high)
 
 
 def text(condition):
@@ -160,7 +168,7 @@ def test_files_are_told_by_where_they_are():
     assert text(read(FILES, pin(days("2025-01-01..2025-01-02")))) == (
         "file:///data/landing/20250101 file:///data/landing/20250102"
     )
-    assert named(FILES, namespace="x") == DatasetName("file", "/data/landing")
+    assert dataset_name(FILES, namespace="x") == DatasetName("file", "/data/landing")
     for path, told in {
         "s3://lake/in/{day:%Y-%m-%d}.csv": "s3://lake/in/2025-01-01.csv",
         "/data/my files/{day:%Y/%m/%d}/part-*.csv": "file:///data/my%20files/2025/01/01",
@@ -182,17 +190,17 @@ def test_rows_above_a_watermark_are_told_by_its_bounds():
 
 
 def test_changes_are_told_by_the_versions_that_were_read():
-    low = str(Position("table", 3))
+    low = str(TablePosition("table", 3))
     assert text(read(TABLE, pin(low=low), ReadChanges())) == "(_commit_version > 3 AND _commit_version <= 7)"
     assert read(TABLE, pin(), ReadChanges()) is None
-    assert read(TABLE, pin(low=str(Position("another", 3))), ReadChanges()) is None  # all was read anew
+    assert read(TABLE, pin(low=str(TablePosition("another", 3))), ReadChanges()) is None  # all was read anew
 
 
 def test_an_iteration_is_told_by_its_folder():
-    found = was_written(asset("m", by=None), EVERYTHING, iteration="m-1.7.1")
+    found = output_condition(asset("m", by=None), EVERYTHING, iteration="m-1.7.1")
     assert text(found) == "file:///data/m/_iterations/m-1.7.1"
     assert text(read(TABLE, pin(iteration="t-1.7.1"))) == "file:///data/t/_iterations/t-1.7.1"
-    assert was_written(asset("m", by=None), EVERYTHING) is None
+    assert output_condition(asset("m", by=None), EVERYTHING) is None
 
 
 @pytest.mark.parametrize(
@@ -210,7 +218,7 @@ def test_an_iteration_is_told_by_its_folder():
 )
 def test_datasets_are_named_by_where_they_are(location, namespace, name):
     item = replace(source("s"), storage=StorageLocation(location, "s"))
-    assert named(item, namespace="x") == DatasetName(namespace, name)
+    assert dataset_name(item, namespace="x") == DatasetName(namespace, name)
 
 
 @pytest.mark.parametrize(
@@ -224,4 +232,4 @@ def test_datasets_are_named_by_where_they_are(location, namespace, name):
 )
 def test_what_is_known_by_its_events_is_named_by_its_identity(uri, namespace, name):
     item = replace(source("s"), storage=None, uri=uri, source=SourceSpec("events"))
-    assert named(item, namespace="prod") == DatasetName(namespace, name)
+    assert dataset_name(item, namespace="prod") == DatasetName(namespace, name)

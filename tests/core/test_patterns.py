@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.core.patterns import FileSlot, PathPattern, PatternError, fingerprint, hidden
+from sparkassets.core.patterns import FileSlot, PathPattern, PatternError, fingerprint, is_skipped_name
 
 UTC_DAYS = TimePartition("day", "UTC", column="day")
 NEW_YORK_HOURS = TimePartition("hour", "America/New_York")
@@ -167,7 +167,7 @@ def test_refuses_with_the_offending_piece(text, expected):
 )
 def test_check_refuses_what_cannot_tell_the_slots(text, partition, expected):
     with pytest.raises(PatternError) as error:
-        PathPattern.parse(text).check(partition)
+        PathPattern.parse(text).check_time(partition)
     assert message(error) == expected
 
 
@@ -190,7 +190,7 @@ def test_a_finer_time_tells_a_coarser_slot(form, grains):
 
 
 def test_a_path_without_field_or_partition_is_fine():
-    PathPattern.parse("landing/*.csv").check(None)
+    PathPattern.parse("landing/*.csv").check_time(None)
 
 
 # --------------------------------------------------------------------------- names
@@ -265,7 +265,7 @@ def test_a_misnamed_file_resembles_the_pattern(pattern, path, expected):
     ],
 )
 def test_enters_only_folders_that_can_hold_matches(pattern, depth, name, expected):
-    assert PathPattern.parse(pattern).enters(depth, name) is expected
+    assert PathPattern.parse(pattern).may_match_below(depth, name) is expected
 
 
 def test_the_regex_finds_the_field_at_the_end_of_any_spelling_of_a_path():
@@ -280,7 +280,7 @@ def test_the_regex_finds_the_field_at_the_end_of_any_spelling_of_a_path():
     [("_SUCCESS", True), (".a.csv.crc", True), ("a._COPYING_", True), ("_day=1", False), ("a_.csv", False)],
 )
 def test_hidden_names_are_those_that_spark_skips(name, expected):
-    assert hidden(name) is expected
+    assert is_skipped_name(name) is expected
 
 
 # --------------------------------------------------------------------------- times
@@ -306,7 +306,7 @@ def test_hidden_names_are_those_that_spark_skips(name, expected):
 )
 def test_the_slot_of_a_name(form, text, partition, key):
     pattern = PathPattern.parse(f"l/{form}.csv")
-    assert pattern.slot(text, partition) == partition.parse_key(key)
+    assert pattern.slot_of_text(text, partition) == partition.parse_key(key)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_the_slot_of_a_name(form, text, partition, key):
     ],
 )
 def test_a_name_without_a_slot(form, text, partition):
-    assert PathPattern.parse(f"l/{form}.csv").slot(text, partition) is None
+    assert PathPattern.parse(f"l/{form}.csv").slot_of_text(text, partition) is None
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_a_repeated_local_hour_without_offset_has_the_time_of_both(zone, text, f
     hours = TimePartition("hour", zone)
     pattern = PathPattern.parse("l/{t:%Y%m%d%H}.csv")
     both = (hours.parse_key(first)[0], hours.parse_key(last)[1])
-    assert pattern.slot(text, hours) == both
+    assert pattern.slot_of_text(text, hours) == both
     for key in (first, last):
         start = hours.parse_key(key)[0]
         assert pattern.extent(start, hours) == both
@@ -354,7 +354,7 @@ def test_a_repeated_local_hour_without_offset_has_the_time_of_both(zone, text, f
 
 def test_half_of_an_hour_that_the_clocks_cut_is_its_slot():
     hours = TimePartition("hour", "Australia/Lord_Howe")
-    assert PathPattern.parse("l/{t:%Y%m%d%H}").slot("2024100602", hours) == hours.parse_key("2024-10-06T02")
+    assert PathPattern.parse("l/{t:%Y%m%d%H}").slot_of_text("2024100602", hours) == hours.parse_key("2024-10-06T02")
 
 
 @pytest.mark.parametrize(
@@ -403,7 +403,7 @@ def test_what_is_rendered_is_found_again(by_form, zone, at):
         assert re.fullmatch(rendered.replace("?", "[0-9]").replace("*", "x"), _written(pattern, partition, start))
     else:
         text = pattern.match(rendered.replace("*", "x"))
-        assert pattern.slot(text, partition) == pattern.extent(start, partition)
+        assert pattern.slot_of_text(text, partition) == pattern.extent(start, partition)
 
 
 def _written(pattern, partition, start):
@@ -415,7 +415,7 @@ def _written(pattern, partition, start):
 @given(st.dates(date(1971, 1, 1), date(2100, 1, 1)))
 def test_a_days_name_has_its_slot(day):
     pattern = PathPattern.parse("l/{day:%Y%m%d}.csv")
-    assert pattern.slot(f"{day:%Y%m%d}", UTC_DAYS) == UTC_DAYS.parse_key(day.isoformat())
+    assert pattern.slot_of_text(f"{day:%Y%m%d}", UTC_DAYS) == UTC_DAYS.parse_key(day.isoformat())
 
 
 # --------------------------------------------------------------------------- fingerprints
@@ -458,7 +458,7 @@ TENANTS = SegmentPartition("tenant", ("a",))
 )
 def test_a_path_tells_its_segments(text, path, time, segment):
     pattern = PathPattern.parse(text, ["region", "tenant"])
-    assert (pattern.match(path), pattern.segment(path)) == (time, segment)
+    assert (pattern.match(path), pattern.segments_of_path(path)) == (time, segment)
     assert pattern.resembles(path)
 
 
@@ -470,7 +470,7 @@ def test_what_a_path_is_made_of_is_read_from_it(region, tenant, day):
     pattern = PathPattern.parse("in/{region}/x{tenant}/{day:%Y%m%d}.csv", ["tenant", "region"])
     path = f"in/{region}/x{tenant}/{day:%Y%m%d}.csv".replace(f"{day:%Y%m%d}", f"{day.year:04d}{day:%m%d}")
     assert pattern.fields == ("day", "tenant", "region")
-    assert pattern.segment(path) == (tenant, region)
+    assert pattern.segments_of_path(path) == (tenant, region)
     assert pattern.match(path) == f"{day.year:04d}{day:%m%d}"
 
 
@@ -527,9 +527,9 @@ def test_a_slot_holds_the_partitions_that_its_names_tell(hour, field, segmented)
     pattern = PathPattern.parse(f"in/{{region}}/{field}.csv", ["region"])
     start = time.floor(1730000000 + 3600 * hour)
     path = pattern.render(start, time).replace("*", "nl", 1).replace("??", "00")
-    found = pattern.time(pattern.match(path), partitioning)
-    segment = pattern.segment(path) if segmented else ()
+    found = pattern.time_of_text(pattern.match(path), partitioning)
+    segment = pattern.segments_of_path(path) if segmented else ()
     slot = FileSlot(segment, found[0])
-    assert slot.parts(pattern, partitioning) == PartitionSet.of_slots([(segment, found)])
-    assert slot.parts(pattern, partitioning).covers(PartitionSet.of_slots([(segment, (start, time.next(start)))]))
-    assert slot.named(partitioning) == ",".join([time.key(found[0]), *segment])
+    assert slot.parts(pattern, partitioning) == PartitionSet.from_slots([(segment, found)])
+    assert slot.parts(pattern, partitioning).covers(PartitionSet.from_slots([(segment, (start, time.next(start)))]))
+    assert slot.partition_key(partitioning) == ",".join([time.key(found[0]), *segment])

@@ -10,8 +10,8 @@ import pytest
 from jinja2 import TemplateAssertionError
 from jinja2.exceptions import SecurityError
 
-from sparkassets.core.sandbox import Meter, TooMuchError, render
-from sparkassets.core.templating import Template, TemplateError, check
+from sparkassets.core.sandbox import CostMeter, TooMuchError, render
+from sparkassets.core.templating import Template, TemplateError, check_template
 
 CHARACTERS = "the template makes more than 1,000,000 characters"
 STEPS = "the template takes more than 50,000 steps"
@@ -25,7 +25,7 @@ NAMES = {
 
 
 def rendered(text):
-    return render(text, NAMES, meter=Meter(steps=50_000, characters=1_000_000))
+    return render(text, NAMES, meter=CostMeter(steps=50_000, characters=1_000_000))
 
 
 def peak_of(work):
@@ -41,7 +41,9 @@ def peak_of(work):
 
 def validated(text):
     with suppress(TemplateError):
-        check(Template.parse(text), asset="a", columns={}, params=("n",), dimensions=(), events=None, watermarked=False)
+        check_template(
+            Template.parse(text), asset="a", columns={}, params=("n",), dimensions=(), events=None, watermarked=False
+        )
 
 
 DOUBLING = "{% macro m(x, n) %}{% if n %}{{ m(%s, n - 1) }}{% else %}{{ x }}{% endif %}{% endmacro %}{{ m(%s, 200) }}"

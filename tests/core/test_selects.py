@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.selects import bare_tables, columns_of
+from sparkassets.core.query_text import find_bare_tables, yielded_columns
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from sparkassets.core.selects import bare_tables, columns_of
     ],
 )
 def test_tables_that_are_named_bare(sql, tables):
-    found = bare_tables(sql)
+    found = find_bare_tables(sql)
     assert [name for name, _ in found] == tables
     assert all(sql[position:].strip("`").startswith(name) for name, position in found)
 
@@ -65,10 +65,10 @@ def test_tables_that_are_named_bare(sql, tables):
     ],
 )
 def test_columns_that_a_query_yields(sql, columns):
-    assert columns_of(sql) == columns
+    assert yielded_columns(sql) == columns
 
 
 @given(st.text(alphabet="aA ,.()[]'`;{}%FROM SELECT JOIN AS WITH *", max_size=60))
 def test_any_text_has_an_answer(sql):
-    columns_of(sql)
-    bare_tables(sql)
+    yielded_columns(sql)
+    find_bare_tables(sql)

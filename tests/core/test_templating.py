@@ -5,15 +5,23 @@ import pytest
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
-from sparkassets.core.columns import KnownColumns
+from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.sandbox import render
-from sparkassets.core.templating import MOST_NESTED, NAMES, Fault, Template, TemplateError, check, inlets_of
+from sparkassets.core.templating import (
+    MOST_NESTED,
+    NAMES,
+    Template,
+    TemplateError,
+    TemplateFault,
+    check_template,
+    template_inlets,
+)
 
 
 def faults(text, **given):
     closed = {"asset": "out", "columns": {}, "params": (), "dimensions": ("day",), "events": None}
     closed |= {"watermarked": False} | given
-    return check(Template.parse(text), **closed)
+    return check_template(Template.parse(text), **closed)
 
 
 def messages(text, **given):
@@ -22,7 +30,7 @@ def messages(text, **given):
 
 def test_inlets_in_order_of_appearance():
     sql = "SELECT {{ inlets.b.x }} FROM {{ inlets.a }} JOIN {{ inlets['c'] }} {% if ds %}{{ inlets.d }}{% endif %}"
-    assert inlets_of(sql) == ["b", "a", "c", "d"]
+    assert template_inlets(sql) == ["b", "a", "c", "d"]
 
 
 def test_events_are_of_what_can_trigger_the_asset():
@@ -179,7 +187,7 @@ def test_unknown_names_beside_an_unknown_filter():
 
 def test_columns_of_inlets_that_declare_them():
     sql = "SELECT {{ inlets.a.dep_dely }}, {{ inlets.a['day'] }}, {{ inlets.b.anything }}, {{ inlets.a.x1 }}"
-    assert messages(sql, columns={"a": KnownColumns.declared("a", ("day", "dep_delay"))}) == [
+    assert messages(sql, columns={"a": KnownColumns.of_declaration("a", ("day", "dep_delay"))}) == [
         (1, 20, 8, "asset 'a' declares no column 'dep_dely'", "did you mean 'dep_delay'?"),
         (1, 93, 2, "asset 'a' declares no column 'x1'", "known are day, dep_delay"),
     ]
@@ -196,7 +204,7 @@ def test_known_members():
 def test_broken_template():
     with pytest.raises(TemplateError) as error:
         Template.parse("SELECT 1\n  FROM {{ inlets. }}")
-    assert error.value.fault == Fault(2, 3, 18, "the template is broken: expected name or number")
+    assert error.value.fault == TemplateFault(2, 3, 18, "the template is broken: expected name or number")
     assert str(error.value) == "the template is broken: expected name or number"
 
 
@@ -205,7 +213,7 @@ def test_whoever_has_used_up_the_stack_is_told_so():
     given = {"asset": "out", "columns": {}, "params": (), "dimensions": (), "events": None, "watermarked": False}
 
     def under(frames):
-        return under(frames - 1) if frames else check(template, **given)
+        return under(frames - 1) if frames else check_template(template, **given)
 
     used = len(inspect.stack(0))
     found = [under(sys.getrecursionlimit() - used - spare) for spare in range(60, 500, 20)]
@@ -254,7 +262,9 @@ def test_what_is_not_nested_too_deep_can_be_compiled(nested):
 def test_a_number_may_be_too_long():
     with pytest.raises(TemplateError) as error:
         Template.parse("SELECT 1\n, {{ " + "9" * 5_000 + " }}")
-    assert error.value.fault == Fault(1, 1, 1, "the template is broken: a number in it has more than 4,300 digits")
+    assert error.value.fault == TemplateFault(
+        1, 1, 1, "the template is broken: a number in it has more than 4,300 digits"
+    )
 
 
 def test_the_sandbox():

@@ -2,17 +2,25 @@
 
 import pytest
 
-from sparkassets.core.writes import WRITES, Append, History, Publish, Replace, SelfWritten, Upsert
+from sparkassets.core.writes import (
+    WRITES,
+    AppendWrite,
+    HistoryColumns,
+    PublishWrite,
+    ReplaceWrite,
+    SelfWrite,
+    UpsertWrite,
+)
 
-ALL = (Replace(), Append(), Upsert(("id",)), Publish(3), SelfWritten())
+ALL = (ReplaceWrite(), AppendWrite(), UpsertWrite(("id",)), PublishWrite(3), SelfWrite())
 STRATEGIES = ("full_refresh", "date_range", "segments", "latest_only", "every_instance")
 
 
 def test_the_words_of_the_yaml_the_default_first():
     assert {name: type(write) for name, write in WRITES.items()} == {
-        "replace": Replace,
-        "append": Append,
-        "self": SelfWritten,
+        "replace": ReplaceWrite,
+        "append": AppendWrite,
+        "self": SelfWrite,
     }
     assert next(iter(WRITES)) == "replace"
 
@@ -30,15 +38,15 @@ def test_what_only_adds_cannot_be_computed_again():
 @pytest.mark.parametrize(
     ("write", "partitioned", "taken"),
     [
-        (Replace(), True, {"full_refresh", "date_range", "segments", "every_instance"}),
-        (Replace(), False, {"full_refresh", "date_range", "segments"}),
-        (Append(), True, {"latest_only", "every_instance"}),
-        (Upsert(("id",)), True, {"date_range", "segments", "latest_only", "every_instance"}),
-        (Upsert(("id",)), False, {"date_range", "segments", "latest_only", "every_instance"}),
-        (SelfWritten(), True, {*STRATEGIES}),
-        (SelfWritten(), False, {*STRATEGIES}),
-        (Publish(3), True, {"full_refresh", "latest_only", "every_instance"}),
-        (Publish(3), False, {"full_refresh", "latest_only", "every_instance"}),
+        (ReplaceWrite(), True, {"full_refresh", "date_range", "segments", "every_instance"}),
+        (ReplaceWrite(), False, {"full_refresh", "date_range", "segments"}),
+        (AppendWrite(), True, {"latest_only", "every_instance"}),
+        (UpsertWrite(("id",)), True, {"date_range", "segments", "latest_only", "every_instance"}),
+        (UpsertWrite(("id",)), False, {"date_range", "segments", "latest_only", "every_instance"}),
+        (SelfWrite(), True, {*STRATEGIES}),
+        (SelfWrite(), False, {*STRATEGIES}),
+        (PublishWrite(3), True, {"full_refresh", "latest_only", "every_instance"}),
+        (PublishWrite(3), False, {"full_refresh", "latest_only", "every_instance"}),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -47,9 +55,9 @@ def test_which_strategies_take_it(write, partitioned, taken):
 
 
 def test_options_are_of_the_code_but_not_how_long_things_are_kept():
-    assert Replace().parts() == Append().parts() == Publish(3).parts() == {}
-    history = History("valid_from", "valid_to", "is_current")
-    assert Upsert(("id",), ("at",), "op = 'd'", history=history).parts() == {
+    assert ReplaceWrite().parts() == AppendWrite().parts() == PublishWrite(3).parts() == {}
+    history = HistoryColumns("valid_from", "valid_to", "is_current")
+    assert UpsertWrite(("id",), ("at",), "op = 'd'", history=history).parts() == {
         "write.upsert.keys": ("id",),
         "write.upsert.newest_by": ("at",),
         "write.upsert.delete_when": "op = 'd'",

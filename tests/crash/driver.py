@@ -16,7 +16,7 @@ from sparkassets.app.adapters import Adapters
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.processes import this_process
-from sparkassets.runtime.leases import Leases
+from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.wiring.host import SystemClock, any_alive, host_identity
 from tests.crash import points
 from tests.crash.plain import PlainEngine, PlainOutlets, PlainTarget
@@ -92,8 +92,8 @@ def _plain(adapters: Adapters, engine: type[PlainEngine]) -> Adapters:
 def seen_from(project: Project, host: str, *, ahead: int) -> None:
     """The same project on another host."""
     clock = ShiftedClock(ahead)
-    made: Callable[[], Leases] = partial(
-        Leases, host=host or host_identity(), process=this_process(), alive=any_alive, clock=clock
+    made: Callable[[], LeaseMonitor] = partial(
+        LeaseMonitor, host=host or host_identity(), process=this_process(), alive=any_alive, clock=clock
     )
     context = project._context
     context.adapters = replace(context.adapters, clock=clock, leases=made)

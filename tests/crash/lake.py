@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
 from sparkassets.ports import RunOrder
-from sparkassets.spark.table import path_of
+from sparkassets.spark.target_table import path_of
 from tests.crash import points
 from tests.crash.driver import PlainProject
 from tests.crash.plain import Columns, Computed, PlainEngine, Row, rows_of
@@ -51,7 +51,7 @@ class BlockEngine(PlainEngine):
             values = {name: [ups[name].get(each) for each in needed(asset, order.inlets[name], block)] for name in ups}
             rows.append(row_of(asset.partitioning, block, number(asset, block, values, code=0)))
         points.TRIGGER.at("read:done")
-        parts = {each.asset.name: rows for each in order.written}
+        parts = {each.asset.name: rows for each in order.table_orders}
         return Computed(order, parts, {}, Columns(columns_of(asset.partitioning)))
 
 

@@ -21,21 +21,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from sparkassets.core.branches.places import WAREHOUSES
+from sparkassets.core.branches.branch_locations import WAREHOUSES
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.runs import Promotion
+from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ReadAfter, SqlBody
-from sparkassets.core.validations import Judgement, Verdict
-from sparkassets.core.writes import Append, Upsert
-from sparkassets.delta.slices import staged_slices
-from sparkassets.delta.staged import opened
-from sparkassets.files.stores import local_path
-from sparkassets.ports import CommitMarker, Committed, Enlist, RunOrder, TargetMissingError
+from sparkassets.core.validations import RuleVerdict, RunJudgement
+from sparkassets.core.writes import AppendWrite, UpsertWrite
+from sparkassets.delta.file_split import split_staged
+from sparkassets.delta.staging import open_folder
+from sparkassets.files.object_stores import local_path
+from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder, TargetMissingError
 from sparkassets.processes import Process
-from sparkassets.spark.table import open_table, path_of, table_at
-from sparkassets.spark.targets import at_path, by_driver, history
-from sparkassets.spark.targets.by_driver import Staged
-from sparkassets.spark.writes.planned import layout_of
+from sparkassets.spark.target_table import find_table_at, open_table, path_of
+from sparkassets.spark.targets import commit_history, driver_commit, path_target
+from sparkassets.spark.targets.driver_commit import DriverStaging
+from sparkassets.spark.writes.planned_write import layout_of
 from tests.crash import points
 
 Row = dict[str, Any]
@@ -116,14 +116,14 @@ class PlainEngine:
             rows += read
         rows = _in_parts(rows, order.blocks, order.asset)
         points.TRIGGER.at("read:done")
-        parts = {each.asset.name: _coded(_of_outlet(rows, each.asset.name), each.asset) for each in order.written}
+        parts = {each.asset.name: _coded(_of_outlet(rows, each.asset.name), each.asset) for each in order.table_orders}
         return Computed(order, parts, {"watermarks": marks} if marks else {}, Columns(SALES))
 
 
-def _promoted(order: RunOrder, promotion: Promotion) -> Computed:
+def _promoted(order: RunOrder, promotion: BranchPromotion) -> Computed:
     """The rows that a branch has of each table."""
     parts: dict[str, list[Row]] = {}
-    for each in order.written:
+    for each in order.table_orders:
         folder = Path(path_of(each.asset)).parent / WAREHOUSES / promotion.branch / each.asset.name
         there = pa.table(DeltaTable(folder, version=promotion.tables[each.asset.name][1]).scan().read_all()).to_pylist()
         parts[each.asset.name] = _in_parts(there, order.blocks, each.asset)
@@ -140,7 +140,7 @@ def _coded(rows: Sequence[Row], asset: AssetSpec) -> Sequence[Row]:
 class PlainOutlets:
     """Tables at paths, written without a JVM; implements `ports.Outlets`."""
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> PlainTarget:
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> PlainTarget:
         """The asset's."""
         return PlainTarget(asset, app_id)
 
@@ -151,28 +151,28 @@ class PlainTarget:
     def __init__(self, asset: AssetSpec, app_id: str) -> None:
         self._asset = asset
         self._app_id = app_id
-        self._before: history.Moment | None = None
-        self._prepared: tuple[CommitMarker, Staged] | None = None
+        self._before: commit_history.TableMoment | None = None
+        self._prepared: tuple[CommitMarker, DriverStaging] | None = None
 
     def transaction_version(self) -> int | None:
-        now = history.moment(table_at(path_of(self._asset)), self._app_id)
+        now = commit_history.read_moment(find_table_at(path_of(self._asset)), self._app_id)
         self._before = self._before or now
         return None if now is None else now.transaction
 
-    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
-        table, app = table_at(path_of(self._asset)), self._app_id
-        return history.committed(self._asset, table, runs, app_id=app, above=above, before=self._before)
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
+        table, app = find_table_at(path_of(self._asset)), self._app_id
+        return commit_history.find_commits(self._asset, table, runs, app_id=app, above=above, before=self._before)
 
     def fence(self, computation: Computed | None, *, marker: CommitMarker) -> None:
         table = open_table(path_of(self._asset))
         if table is not None:
-            by_driver.fence(self._asset, table, marker=marker)
+            driver_commit.fence(self._asset, table, marker=marker)
         elif computation is None:
             raise TargetMissingError(f"{self._asset.name}: there is no table")
         else:
-            by_driver.make(self._asset, computation.columns, marker=marker)
+            driver_commit.make_table(self._asset, computation.columns, marker=marker)
 
-    def prepare(self, computation: Computed, *, marker: CommitMarker) -> Judgement | None:
+    def prepare(self, computation: Computed, *, marker: CommitMarker) -> RunJudgement | None:
         found = self._stage(computation, marker)
         if found.files is None:
             return None
@@ -180,73 +180,84 @@ class PlainTarget:
         return self._judged(computation) if self._asset.rules and marker.judgement is None else None
 
     def write(self, computation: Computed, *, marker: CommitMarker) -> None:
-        if computation.order.is_nothing_but(marker.withheld):
+        if computation.order.is_fully_withheld(marker.withheld):
             self.fence(computation, marker=marker)
-            by_driver.discard_attempt(self._asset, marker)
+            driver_commit.discard_attempt(self._asset, marker)
             return
         if self._prepared is not None and replace(self._prepared[0], measures=marker.measures) == marker:
             found = self._prepared[1]
         else:
             found = self._stage(computation, marker)
-        by_driver.publish(self._settled(found, marker.withheld), marker=marker)
+        driver_commit.commit_staged(self._settled(found, marker.withheld), marker=marker)
         self._prepared = None
 
-    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         return {}
 
-    def compared(self, order: RunOrder, found: Committed) -> Committed:
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
         return found
 
-    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
-        at_path.discard_all(path_of(self._asset), runs, upto=upto, keep=at_path.attempt_kept(keep))
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
+        path_target.discard_all(path_of(self._asset), runs, upto=upto, keep=path_target.find_kept_attempt(keep))
 
     def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
-        at_path.discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
+        path_target.discard_iterations(path_of(self._asset), keep=keep, unsettled=unsettled, tokens=tokens)
 
-    def _judged(self, computation: Computed) -> Judgement:
+    def _judged(self, computation: Computed) -> RunJudgement:
         """Which blocks are withheld of the run."""
         partitioning = self._asset.partitioning
         bad = {_key(row, self._asset) for row in computation.rows[self._asset.name] if row["amount"] > WORST}
         withheld = PartitionSet.union(map(partitioning.parse, bad)) if partitioning.is_partitioned else NOTHING
         if not withheld:
-            return Judgement()
-        told = Verdict("range(amount)", "fail", "withheld", withheld, 1, 1, samples=({"amount": "?"},))
-        return Judgement(withheld, (told,))
+            return RunJudgement()
+        told = RuleVerdict("range(amount)", "fail", "withheld", withheld, 1, 1, samples=({"amount": "?"},))
+        return RunJudgement(withheld, (told,))
 
-    def _stage(self, computation: Computed, marker: CommitMarker) -> Staged:
+    def _stage(self, computation: Computed, marker: CommitMarker) -> DriverStaging:
         """Files of the rows in the attempt's own folder, as Spark's job leaves them."""
         asset, path = self._asset, path_of(self._asset)
-        order = next((each for each in computation.order.written if each.asset.name == asset.name), computation.order)
+        order = next(
+            (each for each in computation.order.table_orders if each.asset.name == asset.name), computation.order
+        )
         table, rows = open_table(path), computation.rows[asset.name]
         made, columns = replace(computation, order=order), computation.columns
-        replaces = "nothing" if isinstance(asset.write, Append) else "blocks" if asset.partitioning.columns else "all"
-        if table is not None and isinstance(asset.write, Upsert):
+        replaces = (
+            "nothing" if isinstance(asset.write, AppendWrite) else "blocks" if asset.partitioning.columns else "all"
+        )
+        if table is not None and isinstance(asset.write, UpsertWrite):
             made.read_version, replaces = table.version(), "all"
             rows = _merged(rows_of(asset, table.version()), rows, asset.write)
-        elif isinstance(asset.write, Upsert):
+        elif isinstance(asset.write, UpsertWrite):
             rows = _merged([], rows, asset.write)
         layout = list(table.metadata().partition_columns) if table is not None else layout_of(asset, columns, None)
         landing = SimpleNamespace(replaces=replaces, columns="kept")
         work = SimpleNamespace(asset=asset, landing=landing, schema=columns, table=SimpleNamespace(layout=layout))
-        if table is not None and at_path.is_in(table, app=marker.app_id, version=marker.version):
-            return Staged(made, work, table)
-        attempt = by_driver.attempt_of(asset, marker)
+        if table is not None and path_target.is_committed(table, app=marker.app_id, version=marker.version):
+            return DriverStaging(made, work, table)
+        attempt = driver_commit.attempt_of(asset, marker)
         _write(path, attempt.folder, rows, layout, columns.arrow)
         fields = json.loads(columns.json())["fields"]
         properties = {} if table is None else table.metadata().configuration
-        staged = by_driver.staged_files(path, attempt, schema={"fields": fields}, layout=layout, properties=properties)
-        return Staged(made, work, table, staged, fields, by_driver._replaced(order, work, table), attempt=attempt)
+        staged = driver_commit.list_staged_files(
+            path, attempt, schema={"fields": fields}, layout=layout, properties=properties
+        )
+        return DriverStaging(
+            made, work, table, staged, fields, driver_commit._find_replaced(order, work, table), attempt=attempt
+        )
 
-    def _settled(self, found: Staged, withheld: PartitionSet) -> Staged:
+    def _settled(self, found: DriverStaging, withheld: PartitionSet) -> DriverStaging:
         """Without blocks that are withheld, of which every file holds one alone."""
         if not withheld or found.files is None:
             return found
-        order = found.made.order.publishing(found.made.order.blocks - withheld)
-        lying = staged_slices(found.fields, found.files, withheld, partitioning=self._asset.partitioning)
+        order = found.computation.order.restrict_to(found.computation.order.blocks - withheld)
+        lying = split_staged(found.fields, found.files, withheld, partitioning=self._asset.partitioning)
         assert not lying.mixed
         gone = frozenset(file.path for file in lying.inside)
-        made, taken = replace(found.made, order=order), by_driver._replaced(order, found.work, found.table)
-        return replace(found, made=made, files=lying.outside, replaced=taken, gone=gone)
+        made, taken = (
+            replace(found.computation, order=order),
+            driver_commit._find_replaced(order, found.planned_write, found.table),
+        )
+        return replace(found, computation=made, files=lying.outside, replaced=taken, dropped_paths=gone)
 
 
 def rows_of(asset: AssetSpec, version: int | None) -> list[Row]:
@@ -279,7 +290,7 @@ def fits(amount: int, table: str) -> bool:
     return {"small": amount < 5, "large": amount >= 5}.get(table, True)
 
 
-def _merged(there: Iterable[Row], rows: Iterable[Row], write: Upsert) -> list[Row]:
+def _merged(there: Iterable[Row], rows: Iterable[Row], write: UpsertWrite) -> list[Row]:
     """The newest row of each key."""
     found: dict[tuple[Any, ...], Row] = {}
     for row in (*there, *rows):
@@ -291,7 +302,7 @@ def _merged(there: Iterable[Row], rows: Iterable[Row], write: Upsert) -> list[Ro
 
 def _write(table: str, folder: str, rows: Sequence[Row], layout: Sequence[str], columns: pa.Schema) -> None:
     """Files of the rows, in a folder for each value of the layout."""
-    store, written = opened(table), 0
+    store, written = open_folder(table), 0
     slices: dict[str, list[Row]] = {}
     for row in rows:
         slices.setdefault("/".join(f"{name}={row[name]}" for name in layout), []).append(row)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sparkassets.delta import commit, staged
+from sparkassets.delta import commit, staging
 from sparkassets.files import folders
 from sparkassets.runtime import execution, ledger
-from sparkassets.spark.targets import at_path, by_driver
-from sparkassets.state import compaction, delta, files, housekeeping, numbered, replacing
+from sparkassets.spark.targets import driver_commit, path_target
+from sparkassets.state import compaction, data_files, delta_store, file_replacement, housekeeping, numbered_table
 
 Act = Literal["kill", "stop"]
 
@@ -123,25 +123,25 @@ def arm(trigger: Trigger) -> None:
     global TRIGGER  # noqa: PLW0603  of a process that lives for one start of a driver
     TRIGGER = trigger
     _journal()
-    around(ledger, "_folded", ready="fold:ready", done="fold:done")
-    around(execution.Execution, "_look", done="look:done")
-    around(by_driver, "staged_files", ready="write:staged", done="write:footers")
-    for owner, name in ((commit, "_put"), (by_driver, "create")):
+    around(ledger, "_fold_entries", ready="fold:ready", done="fold:done")
+    around(execution.RunExecution, "_find_commits", done="look:done")
+    around(driver_commit, "list_staged_files", ready="write:staged", done="write:footers")
+    for owner, name in ((commit, "_write_commit"), (driver_commit, "create")):
         around(owner, name, ready="commit:ready", done="commit:in")
-    around(by_driver, "make_readable", done="publish:readable")
+    around(driver_commit, "make_readable", done="publish:readable")
     _removal()
     around(compaction, "_merge", ready="compact:ready")
-    around(replacing, "commit", ready="compact:merged", done="compact:in")
-    around(numbered.NumberedTable, "checkpoint", ready="checkpoint:ready", done="checkpoint:in")
-    around(delta.DeltaStore, "save_snapshot", ready="snapshot:ready", done="snapshot:in")
-    around(housekeeping, "tidy", ready="sweep:ready", done="sweep:done")
+    around(file_replacement, "commit_replacement", ready="compact:merged", done="compact:in")
+    around(numbered_table.NumberedTable, "checkpoint", ready="checkpoint:ready", done="checkpoint:in")
+    around(delta_store.DeltaStore, "save_snapshot", ready="snapshot:ready", done="snapshot:in")
+    around(housekeeping, "clean_up", ready="sweep:ready", done="sweep:done")
     around(housekeeping, "_delete_old_entries", done="sweep:half")
-    folders._OnDisk.remove = _dropped  # type: ignore[method-assign]
+    folders._DiskFolder.remove = _dropped  # type: ignore[method-assign]
 
 
 def hurry() -> None:
     """Has the journal cared for at every start of a driver, in place of once in many."""
-    ledger.CARE_EVERY, compaction.FAN_IN, housekeeping.TIDY_EVERY, numbered.LOG_KEPT = 4, 4, 4, 40
+    ledger.MAINTAIN_EVERY, compaction.FAN_IN, housekeeping.TIDY_EVERY, numbered_table.LOG_KEPT = 4, 4, 4, 40
     ledger.SNAPSHOT_EVERY = housekeeping.CHECKPOINT_EVERY = 6
 
 
@@ -155,11 +155,11 @@ def points_of(target: type[Any]) -> None:
 def of_spark() -> None:
     """Makes the steps of Spark's engine and targets points; a merge is Spark's to commit."""
     from sparkassets.spark import SparkEngine
-    from sparkassets.spark.upserts import merging
+    from sparkassets.spark.upserts import key_merge
 
     around(SparkEngine, "compute", ready="read:ready", done="read:done")
-    around(merging, "merge", ready="commit:ready", done="commit:in")
-    points_of(at_path.PathTarget)
+    around(key_merge, "merge", ready="commit:ready", done="commit:in")
+    points_of(path_target.PathTarget)
 
 
 def _of_table(target: type[Any], name: str, *, done: str, ready: str = "") -> None:
@@ -176,7 +176,7 @@ def _of_table(target: type[Any], name: str, *, done: str, ready: str = "") -> No
 
 
 def _journal() -> None:
-    append, write = delta.DeltaStore.append, files.FileAccess.write
+    append, write = delta_store.DeltaStore.append, data_files.FileAccess.write
 
     def appended(self: Any, rows: Sequence[Any], *, after: int) -> None:
         TRIGGER.step.now = step = next((STEPS[row.kind] for row in rows if row.kind in STEPS), "other")
@@ -192,7 +192,7 @@ def _journal() -> None:
             TRIGGER.at("snapshot:staged")
         return action
 
-    delta.DeltaStore.append, files.FileAccess.write = appended, written  # type: ignore[method-assign]
+    delta_store.DeltaStore.append, data_files.FileAccess.write = appended, written  # type: ignore[method-assign]
 
 
 def _dropped(self: Any, name: str) -> None:
@@ -205,10 +205,10 @@ def _dropped(self: Any, name: str) -> None:
 
 
 def _removal() -> None:
-    delete, discard = staged._delete, at_path.discard_iterations
+    delete, discard = staging._delete, path_target.discard_iterations
 
     def deleted(store: Any, folder: str) -> None:
-        found = [each.path for each in staged._listed(store, folder) if each.is_file]
+        found = [each.path for each in staging._list_files(store, folder) if each.is_file]
         if found:
             store.delete_file(min(found))
             TRIGGER.at("publish:half")
@@ -216,11 +216,11 @@ def _removal() -> None:
 
     def discarded(*given: Any, **named: Any) -> None:
         TRIGGER.at("publish:retiring")
-        staged._delete = deleted
+        staging._delete = deleted
         try:
             discard(*given, **named)
         finally:
-            staged._delete = delete
+            staging._delete = delete
         TRIGGER.at("publish:retired")
 
-    at_path.discard_iterations = discarded
+    path_target.discard_iterations = discarded

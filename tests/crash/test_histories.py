@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.host import SystemClock
 from tests.crash.driver import Orders
@@ -71,8 +71,8 @@ class History:
         self.lake.change(name, dict(some_values(self.random, self.lake.project.assets[name].partitioning)))
 
 
-def journal(lake: StoredLake) -> Ledger:
-    ledger = Ledger(DeltaStore(lake.project.state), project=lake.project.name, driver="t", clock=SystemClock())
+def journal(lake: StoredLake) -> JournalLedger:
+    ledger = JournalLedger(DeltaStore(lake.project.state), project=lake.project.name, driver="t", clock=SystemClock())
     ledger.open()
     return ledger
 
@@ -103,7 +103,7 @@ def test_every_table_is_as_if_computed_from_scratch(seed, tmp_path, figures):
         assert computable(lake, maker, set(fresh) - set(there)) == [], name
         if table:
             kinds = ("outlet",) if spec.maker else ("success",)
-            recorded = [row.run for row in ledger._store.history(kinds=kinds, asset=name)]
+            recorded = [row.run for row in ledger._store.read_history(kinds=kinds, asset=name)]
             assert recorded == [stamp["run"] for stamp in stamps(tmp_path / "tables" / name)]
             assert len(recorded) == len(set(recorded))
     again = history.start()

@@ -10,12 +10,12 @@ import sys
 
 from deltalake import DeltaTable
 
-from sparkassets.delta.commit import Change, CommitConflictError, commit
+from sparkassets.delta.commit import CommitConflictError, CommitRequest, commit
 
 
-def change(app: str, version: int, **more) -> Change:
+def change(app: str, version: int, **more) -> CommitRequest:
     """A commit of a transaction alone."""
-    return Change("sales", app, version, f"{app}-{version}", **more)
+    return CommitRequest("sales", app, version, f"{app}-{version}", **more)
 
 
 def main(path: str, app: str, *versions: str) -> None:

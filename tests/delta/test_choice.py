@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.delta.choice import why_spark, why_spark_makes
+from sparkassets.delta.writer_choice import spark_commit_reason, spark_creation_reason
 from tests.builders import asset
 
 
@@ -22,7 +22,7 @@ from tests.builders import asset
 )
 def test_asset_and_place_tell_who_commits(name, path, commit, reason):
     made = replace(asset(name, commit=commit), storage=StorageLocation(path, path))
-    assert why_spark(made, None) == why_spark_makes(made) == reason
+    assert spark_commit_reason(made, None) == spark_creation_reason(made) == reason
 
 
 def test_spark_makes_a_table_of_given_properties_and_the_driver_commits_to_it():
@@ -30,5 +30,5 @@ def test_spark_makes_a_table_of_given_properties_and_the_driver_commits_to_it():
         asset("daily", properties={"delta.logRetentionDuration": "interval 1 days"}),
         storage=StorageLocation("/lake/daily", "/lake/daily"),
     )
-    assert why_spark(made, None) is None
-    assert why_spark_makes(made) == "the asset gives properties to its new table"
+    assert spark_commit_reason(made, None) is None
+    assert spark_creation_reason(made) == "the asset gives properties to its new table"

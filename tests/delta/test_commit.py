@@ -14,9 +14,9 @@ from deltalake.transaction import AddAction
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, TimePartition
 from sparkassets.delta import commit as committing
-from sparkassets.delta import durable
-from sparkassets.delta.commit import Change, CommitConflictError, commit, create
-from sparkassets.delta.slices import sliced, touching
+from sparkassets.delta import durability
+from sparkassets.delta.commit import CommitConflictError, CommitRequest, commit, create
+from sparkassets.delta.file_split import make_touch_test, split_files
 from sparkassets.errors import RunError
 
 DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
@@ -55,16 +55,20 @@ def path(tmp_path):
 
 
 def change(path, *values, version=5, **more):
-    return Change("daily", APP, version, "{}", adds=ours(path, *values), **more)
+    return CommitRequest("daily", APP, version, "{}", adds=ours(path, *values), **more)
 
 
 def replacing(path, key, *values, **more):
     """Takes the place of a day."""
     table, parts = DeltaTable(path), DAYS.parse(key)
-    found = sliced(table, parts, partitioning=DAYS)
+    found = split_files(table, parts, partitioning=DAYS)
     assert not found.mixed
     made = change(
-        path, *values, removes=found.inside, touches=touching(table, parts, partitioning=DAYS, found=found), **more
+        path,
+        *values,
+        removes=found.inside,
+        conflicts_with=make_touch_test(table, parts, partitioning=DAYS, found=found),
+        **more,
     )
     return table, made
 
@@ -126,11 +130,11 @@ def test_an_append_is_made_beside_any_rows(path):
 
 
 def test_a_run_that_read_its_own_table_is_refused_by_any_rows_since(path):
-    table, made = DeltaTable(path), replace(change(path, 9), touches=lambda _: True)
+    table, made = DeltaTable(path), replace(change(path, 9), conflicts_with=lambda _: True)
     commit(path, table, made, since=2)
     theirs(path, 4)
     with pytest.raises(CommitConflictError):
-        commit(path, DeltaTable(path), replace(change(path, 9, version=7), touches=lambda _: True), since=3)
+        commit(path, DeltaTable(path), replace(change(path, 9, version=7), conflicts_with=lambda _: True), since=3)
     assert days(path) == [1, 2, 3, 4, 9]
 
 
@@ -190,13 +194,13 @@ def test_one_that_was_overtaken_while_it_was_made_is_skipped(path):
 
 
 def test_an_answer_that_is_lost_is_found_in_the_log(path, monkeypatch):
-    put = committing._put
+    put = committing._write_commit
 
     def lost(*arguments):
         put(*arguments)
         raise OSError("connection reset")
 
-    monkeypatch.setattr(committing, "_put", lost)
+    monkeypatch.setattr(committing, "_write_commit", lost)
     commit(path, DeltaTable(path), change(path, 9))
     assert days(path) == [1, 2, 3, 9]
 
@@ -215,7 +219,7 @@ def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
     def fails(*_):
         raise OSError(text)
 
-    monkeypatch.setattr(committing, "_put", fails)
+    monkeypatch.setattr(committing, "_write_commit", fails)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
     assert str(refused.value) == f"daily: its table cannot be committed to: {told}"
@@ -225,27 +229,27 @@ def test_a_commit_that_did_not_happen_is_told(path, monkeypatch, text, told):
 def flushed(monkeypatch, path) -> list[str]:
     """What is flushed from now on, each before it returns."""
     kept: list[str] = []
-    monkeypatch.setattr(durable, "_sync", lambda each: kept.append(str(each.relative_to(path))))
+    monkeypatch.setattr(durability, "_sync", lambda each: kept.append(str(each.relative_to(path))))
     return kept
 
 
 def test_rows_are_on_the_disk_before_the_commit_names_them_and_that_when_it_returns(path, monkeypatch):
-    kept, put, made = flushed(monkeypatch, path), committing._put, change(path, 9)
+    kept, put, made = flushed(monkeypatch, path), committing._write_commit, change(path, 9)
     (name,) = (add.path for add in made.adds)
-    monkeypatch.setattr(committing, "_put", lambda *arguments: (kept.append("put"), put(*arguments)))
+    monkeypatch.setattr(committing, "_write_commit", lambda *arguments: (kept.append("put"), put(*arguments)))
     commit(path, DeltaTable(path), made)
     entry = f"_delta_log/{3:020d}.json"
     assert kept == [name, str(Path(name).parent), "put", entry, "_delta_log"]
 
 
 def test_a_commit_that_is_found_in_the_log_is_on_the_disk_when_that_is_told(path, monkeypatch):
-    kept, put = flushed(monkeypatch, path), committing._put
+    kept, put = flushed(monkeypatch, path), committing._write_commit
 
     def lost(*arguments):
         put(*arguments)
         raise OSError("connection reset")
 
-    monkeypatch.setattr(committing, "_put", lost)
+    monkeypatch.setattr(committing, "_write_commit", lost)
     commit(path, DeltaTable(path), change(path, 9))
     assert kept[-2:] == [f"_delta_log/{3:020d}.json", "_delta_log"]
 
@@ -253,7 +257,7 @@ def test_a_commit_that_is_found_in_the_log_is_on_the_disk_when_that_is_told(path
 def test_a_table_that_is_made_is_on_the_disk_when_that_is_told(tmp_path, monkeypatch):
     path = str(tmp_path / "new")
     kept = flushed(monkeypatch, path)
-    create(path, Change("daily", APP, 4, "{}", schema=Schema.from_arrow(rows(1).schema)), layout=["day"])
+    create(path, CommitRequest("daily", APP, 4, "{}", schema=Schema.from_arrow(rows(1).schema)), layout=["day"])
     assert kept == [f"_delta_log/{0:020d}.json", "_delta_log"]
 
 
@@ -263,7 +267,7 @@ def test_a_disk_that_does_not_keep_what_is_written(path, monkeypatch, suffix, la
         if each.suffix == suffix:
             raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(durable, "_sync", failing)
+    monkeypatch.setattr(durability, "_sync", failing)
     with pytest.raises(RunError) as refused:
         commit(path, DeltaTable(path), change(path, 9))
     assert str(refused.value) == (
@@ -287,7 +291,7 @@ def test_a_table_that_was_made_anew_or_removed_is_not_committed_to(path, tmp_pat
 def test_a_fence_lands_over_anything_but_a_changed_table(path):
     table = DeltaTable(path)
     theirs(path, 1)
-    commit(path, table, Change("daily", APP, 6, "{}"))
+    commit(path, table, CommitRequest("daily", APP, 6, "{}"))
     assert (DeltaTable(path).transaction_version(APP), days(path)) == (6, [1, 1, 2, 3])
 
 
@@ -295,8 +299,12 @@ def test_all_is_replaced_with_other_columns_in_one_commit(path):
     fields = [{"name": "k", "type": "string", "nullable": True, "metadata": {"comment": "key"}}]
     schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
     table = DeltaTable(path)
-    everything = touching(table, EVERYTHING, partitioning=DAYS, found=sliced(table, EVERYTHING, partitioning=DAYS))
-    commit(path, table, Change("daily", APP, 5, "{}", replaces_all=True, schema=schema, touches=everything))
+    everything = make_touch_test(
+        table, EVERYTHING, partitioning=DAYS, found=split_files(table, EVERYTHING, partitioning=DAYS)
+    )
+    commit(
+        path, table, CommitRequest("daily", APP, 5, "{}", replaces_all=True, schema=schema, conflicts_with=everything)
+    )
     now = DeltaTable(path)
     assert (json.loads(now.schema().to_json())["fields"], now.file_uris(), now.version()) == (fields, [], 3)
 
@@ -304,10 +312,10 @@ def test_all_is_replaced_with_other_columns_in_one_commit(path):
 def test_a_table_is_made_by_one_writer_only(tmp_path):
     path = str(tmp_path / "new")
     schema = Schema.from_arrow(rows(1).schema)
-    create(path, Change("daily", APP, 4, "{}", schema=schema), layout=["day"])
-    create(path, Change("daily", APP, 4, "{}", schema=schema), layout=["day"])
+    create(path, CommitRequest("daily", APP, 4, "{}", schema=schema), layout=["day"])
+    create(path, CommitRequest("daily", APP, 4, "{}", schema=schema), layout=["day"])
     with pytest.raises(CommitConflictError, match=r"^daily: another writer created the table meanwhile$"):
-        create(path, Change("daily", APP, 6, "{}", schema=schema), layout=["day"])
+        create(path, CommitRequest("daily", APP, 6, "{}", schema=schema), layout=["day"])
     now = DeltaTable(path)
     assert (now.version(), now.metadata().partition_columns, now.transaction_version(APP)) == (0, ["day"], 4)
 
@@ -317,7 +325,7 @@ def test_checkpoints_are_written_in_time(tmp_path, properties, expected):
     path = str(tmp_path / "table")
     write_deltalake(path, rows(1), configuration=properties)
     for number in range(22):
-        commit(path, DeltaTable(path), Change("daily", APP, number, "{}"))
+        commit(path, DeltaTable(path), CommitRequest("daily", APP, number, "{}"))
     checkpoints = Path(path, "_delta_log").glob("*.checkpoint.parquet")
     assert sorted(int(each.name.partition(".")[0]) for each in checkpoints) == expected
     assert days(path) == [1]
@@ -329,7 +337,7 @@ def test_the_log_is_cleaned_as_the_table_says(tmp_path):
     for clean, path in paths.items():
         write_deltalake(path, rows(1), configuration={**kept, "delta.enableExpiredLogCleanup": clean})
         for number in range(12):
-            commit(path, DeltaTable(path), Change("daily", APP, number, "{}"))
+            commit(path, DeltaTable(path), CommitRequest("daily", APP, number, "{}"))
     left = {clean: len(list(Path(path, "_delta_log").glob("*.json"))) for clean, path in paths.items()}
     assert left["false"] == 13
     assert left["true"] < 5

@@ -9,7 +9,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 
 from sparkassets.core.runs import asset_app
 from sparkassets.delta.commit import CommitConflictError, commit
-from sparkassets.delta.slices import sliced
+from sparkassets.delta.file_split import split_files
 from tests.delta.test_commit import DAYS, change, days, path, replacing, theirs
 
 __all__ = ["path"]
@@ -21,7 +21,7 @@ def committed_by(app: str) -> CommitProperties:
 
 
 def beside(made):
-    return replace(made, beside=lambda app: asset_app(app) == "journal/daily" and app != made.app)
+    return replace(made, is_parallel_run=lambda app: asset_app(app) == "journal/daily" and app != made.app)
 
 
 def test_what_seems_to_touch_it_does_not_where_a_run_beside_it_came(path):
@@ -42,8 +42,8 @@ def test_that_of_anyone_else_refuses_it(path, app):
 def test_a_file_that_a_run_beside_it_took_refuses_it(path):
     theirs(path, 5, 6)
     table = DeltaTable(path)
-    (mixed,) = sliced(table, DAYS.parse("2013-01-05"), partitioning=DAYS).mixed
-    (same,) = sliced(table, DAYS.parse("2013-01-06"), partitioning=DAYS).mixed
+    (mixed,) = split_files(table, DAYS.parse("2013-01-05"), partitioning=DAYS).mixed
+    (same,) = split_files(table, DAYS.parse("2013-01-06"), partitioning=DAYS).mixed
     assert mixed.path == same.path
     first = beside(change(path, 5, 6, removes=[mixed]))
     second = beside(replace(change(path, 5, 6, removes=[same]), app=SIBLING))

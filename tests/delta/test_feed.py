@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets.core.runs import ChangesTold, Position
-from sparkassets.delta.feed import Fed, TableChanges, table_changes
+from sparkassets.core.runs import ChangeAvailability, TablePosition
+from sparkassets.delta.change_feed import FeedRange, TableChanges, table_changes
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.properties import FEED
+from sparkassets.delta.table_properties import FEED
 from sparkassets.errors import SourceError
 
 ON = {FEED: "true"}
@@ -36,7 +36,7 @@ def turn(path, on):
 
 
 def position(path, version):
-    return Position(str(DeltaTable(path).metadata().id), version)
+    return TablePosition(str(DeltaTable(path).metadata().id), version)
 
 
 def changes(path, since, version=None):
@@ -44,12 +44,12 @@ def changes(path, since, version=None):
 
 
 def told(path, since, version=None):
-    found = changes(path, since, version).told
+    found = changes(path, since, version).availability
     return found.kind, found.reason
 
 
 def versions(found: TableChanges):
-    return [commit.version for commit in found.appended]
+    return [commit.version for commit in found.appended_commits]
 
 
 def test_files_that_came_are_told_without_a_feed(path):
@@ -57,7 +57,12 @@ def test_files_that_came_are_told_without_a_feed(path):
     write(path, 2)
     write(path, 3)
     found = changes(path, 0)
-    assert (versions(found), found.fed, found.only_inserts, found.told) == ([1, 2], (), True, ChangesTold())
+    assert (versions(found), found.feed_ranges, found.only_inserts, found.availability) == (
+        [1, 2],
+        (),
+        True,
+        ChangeAvailability(),
+    )
     assert versions(changes(path, 0, 1)) == [1]
     assert changes(path, 2).is_empty
 
@@ -88,7 +93,7 @@ def test_a_feed_that_came_later_does_not_tell_what_was_before(path):
     turn(path, on=True)
     write(path, 3)
     assert told(path, 0) == ("lost", "version 1 (DELETE) changed rows before its change feed was on")
-    assert changes(path, 1).fed == (Fed(3, 3, replaced=False),)
+    assert changes(path, 1).feed_ranges == (FeedRange(3, 3, replaced=False),)
 
 
 def test_files_that_came_before_the_feed_was_on_are_told_all_the_same(path):
@@ -98,7 +103,7 @@ def test_files_that_came_before_the_feed_was_on_are_told_all_the_same(path):
     write(path, 3)
     DeltaTable(path).delete("id = 1")
     found = changes(path, 0)
-    assert (versions(found), found.fed, found.only_inserts) == ([1], (Fed(3, 4, replaced=False),), False)
+    assert (versions(found), found.feed_ranges, found.only_inserts) == ([1], (FeedRange(3, 4, replaced=False),), False)
 
 
 def test_a_feed_that_was_off_for_a_while(path):
@@ -109,7 +114,10 @@ def test_a_feed_that_was_off_for_a_while(path):
     turn(path, on=True)
     write(path, 4)
     found = changes(path, 0)
-    assert (versions(found), found.fed) == ([3], (Fed(1, 1, replaced=False), Fed(5, 5, replaced=False)))
+    assert (versions(found), found.feed_ranges) == (
+        [3],
+        (FeedRange(1, 1, replaced=False), FeedRange(5, 5, replaced=False)),
+    )
     turn(path, on=False)
     DeltaTable(path).delete("id = 1")
     assert told(path, 0) == ("untold", "version 7 (DELETE) changed or removed rows")
@@ -122,8 +130,8 @@ def test_versions_that_replace_files_are_apart(path):
     write(path, 4)
     write(path, 5)
     found = changes(path, 0)
-    assert [(each.first, each.last) for each in found.fed] == [(1, 1), (2, 2), (3, 4)]
-    assert [each.replaced for each in found.fed] == [False, not _has_change_files(path, 2), False]
+    assert [(each.first, each.last) for each in found.feed_ranges] == [(1, 1), (2, 2), (3, 4)]
+    assert [each.replaced for each in found.feed_ranges] == [False, not _has_change_files(path, 2), False]
     assert not found.only_inserts
 
 
@@ -150,7 +158,7 @@ def test_a_log_that_is_too_short_is_not_told(path):
     write(path, 3)
     since = position(path, 0)
     Path(path, "_delta_log", f"{1:020d}.json").unlink()
-    assert table_changes(path, since, 2).told == ChangesTold("lost", "its log no longer holds version 1")
+    assert table_changes(path, since, 2).availability == ChangeAvailability("lost", "its log no longer holds version 1")
 
 
 def test_files_that_were_vacuumed_are_not_told(path):
@@ -172,20 +180,24 @@ def test_in_a_store_the_first_version_is_asked_for_what_vacuum_takes(path, monke
         DeltaTable(path).delete(f"id = {number}")
     since, asked, holds = position(path, 0), [], DeltaLog.holds
     monkeypatch.setattr(DeltaLog, "holds", lambda log, place: asked.append(place) or holds(log, place))
-    monkeypatch.setattr("sparkassets.delta.feed.local_path", lambda _: None)
-    assert table_changes(path, since, 3).told == ChangesTold()
-    assert asked == [each.path for each in DeltaLog(path).after(1)[0].changes]
+    monkeypatch.setattr("sparkassets.delta.change_feed.local_path", lambda _: None)
+    assert table_changes(path, since, 3).availability == ChangeAvailability()
+    assert asked == [each.path for each in DeltaLog(path).read_after(1)[0].changes]
     Path(path, asked[0]).unlink()
-    assert table_changes(path, since, 3).told == ChangesTold("lost", "files of version 2 are gone")
+    assert table_changes(path, since, 3).availability == ChangeAvailability("lost", "files of version 2 are gone")
 
 
 def test_another_table_at_the_path_is_not_told(path):
     write(path, 1)
-    other = Position("another", 0)
+    other = TablePosition("another", 0)
     write_deltalake(path, rows(2), mode="append")
-    assert table_changes(path, other, 1).told == ChangesTold()  # which the pin tells: nothing here names a table
+    assert (
+        table_changes(path, other, 1).availability == ChangeAvailability()
+    )  # which the pin tells: nothing here names a table
     write_deltalake(path, rows(3, name=["a"]), mode="append", schema_mode="merge")
-    assert table_changes(path, other, 2).told == ChangesTold("lost", "another table stands there since version 2")
+    assert table_changes(path, other, 2).availability == ChangeAvailability(
+        "lost", "another table stands there since version 2"
+    )
 
 
 def test_what_a_table_was_is_read_from_its_checkpoint(path):
@@ -194,13 +206,13 @@ def test_what_a_table_was_is_read_from_its_checkpoint(path):
     DeltaTable(path).create_checkpoint()
     Path(path, "_delta_log", f"{0:020d}.json").unlink()
     write(path, 3)
-    since = Position(str(DeltaTable(path).metadata().id), 1)
-    assert table_changes(path, since, 2).fed == (Fed(2, 2, replaced=False),)
+    since = TablePosition(str(DeltaTable(path).metadata().id), 1)
+    assert table_changes(path, since, 2).feed_ranges == (FeedRange(2, 2, replaced=False),)
     turn(path, on=False)
-    assert table_changes(path, since, 3).fed == (Fed(2, 2, replaced=False),)
+    assert table_changes(path, since, 3).feed_ranges == (FeedRange(2, 2, replaced=False),)
     Path(path, "_delta_log", f"{1:020d}.checkpoint.parquet").unlink()
-    lost = ChangesTold("lost", "its log no longer tells what it was in version 1")
-    assert table_changes(path, since, 3).told == lost
+    lost = ChangeAvailability("lost", "its log no longer tells what it was in version 1")
+    assert table_changes(path, since, 3).availability == lost
 
 
 def test_a_damaged_checkpoint_is_an_error(path):
@@ -208,7 +220,7 @@ def test_a_damaged_checkpoint_is_an_error(path):
     write(path, 2)
     Path(path, "_delta_log", f"{1:020d}.checkpoint.parquet").write_bytes(b"PAR1")
     with pytest.raises(SourceError, match=r"^the checkpoint 1 of the table at '.*orders' is damaged: "):
-        table_changes(path, Position("t", 0), 1)
+        table_changes(path, TablePosition("t", 0), 1)
 
 
 def test_no_data_file_is_listed(path, monkeypatch):

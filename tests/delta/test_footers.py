@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from sparkassets.delta.bounds import form_of
-from sparkassets.delta.footers import FileStatistics, footers
+from sparkassets.delta.bounds import find_bounds_format
+from sparkassets.delta.file_statistics import FileStatistics, read_footers
 
 GREATEST = "\U0010ffff"
 TEXT = st.text(f"a~\x7f\x80é\uffff😀{GREATEST}", max_size=80)
@@ -73,7 +73,7 @@ def told(
     """The statistics of a file with these rows; numbers as they are written."""
     schema = schema or struct(*(field(one.name, log_type(one.type)) for one in table.schema))
     told_by = FileStatistics(schema, layout=layout, properties=properties or {})
-    return json.loads(told_by.of(footer(table, **options)), parse_float=Decimal)  # type: ignore[no-any-return]
+    return json.loads(told_by.build_json(footer(table, **options)), parse_float=Decimal)  # type: ignore[no-any-return]
 
 
 def ints(**columns: Sequence[int | None]) -> pa.Table:
@@ -186,7 +186,7 @@ def test_the_upper_bound_of_a_long_text_is_the_one_that_delta_makes(text, upper)
 
 @given(TEXT, st.integers(0, 40))
 def test_bounds_of_text_hold_the_text(text, prefix):
-    form = form_of("string", pa.string(), prefix=prefix)
+    form = find_bounds_format("string", pa.string(), prefix=prefix)
     raw = text.encode()
     assert json.loads(form.low(raw)).encode() <= raw
     assert (high := form.high(raw)) is None or json.loads(high).encode() >= raw
@@ -302,7 +302,7 @@ def test_without_statistics_only_the_rows_are_counted():
 def test_files_of_one_schema_after_another():
     told_by = FileStatistics(struct(field("a", "integer"), field("b", "integer")), layout=(), properties={})
     files = [footer(ints(b=[number], a=[-number])) for number in range(2)] + [footer(ints(a=[7])), footer(ints(b=[8]))]
-    assert [json.loads(told_by.of(each))["minValues"] for each in files] == [
+    assert [json.loads(told_by.build_json(each))["minValues"] for each in files] == [
         {"a": 0, "b": 0},
         {"a": -1, "b": 1},
         {"a": 7},
@@ -320,13 +320,13 @@ def test_footers_are_read_in_the_order_of_their_paths(tmp_path):
         folder.mkdir()
         pq.write_table(ints(x=range(count)), folder / "part-0.parquet")
     store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
-    found = footers(store, [f"day=a b%3A{count}/part-0.parquet" for count in (2, 3, 1)])
+    found = read_footers(store, [f"day=a b%3A{count}/part-0.parquet" for count in (2, 3, 1)])
     assert [each.num_rows for each in found] == [2, 3, 1]
-    assert footers(store, []) == []
+    assert read_footers(store, []) == []
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):
     (tmp_path / "part-0.parquet").write_text("torn")
     store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
     with pytest.raises(OSError, match=r"cannot read the footer of 'part-0.parquet': Parquet file size is 4 bytes"):
-        footers(store, ["part-0.parquet"])
+        read_footers(store, ["part-0.parquet"])

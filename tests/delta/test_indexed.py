@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.delta.indexed import indexed
+from sparkassets.delta.statistics_columns import select_statistics_columns
 
 
 def leaf(name):
@@ -26,7 +26,9 @@ EVERY = ["a", "S.x", "S.y.z", "S.y.w", "S.l", "odd.na`me", "c"]
 
 
 def names(properties, *, schema=SCHEMA):
-    return [".".join(column.path) for column in indexed(schema, layout=["day"], properties=properties)]
+    return [
+        ".".join(column.path) for column in select_statistics_columns(schema, layout=["day"], properties=properties)
+    ]
 
 
 def test_the_first_32_fields_of_all_depths_but_no_partition_column():

@@ -24,27 +24,27 @@ def log(tmp_path, put):
 
 def test_an_entry_is_its_content_and_one_that_is_not_there_is_none(log, put):
     put(1, "x" * 10_000)
-    assert (log.content(0), log.content(1), log.content(2)) == (b"{}\n", b"x" * 10_000, None)
+    assert (log.read_content(0), log.read_content(1), log.read_content(2)) == (b"{}\n", b"x" * 10_000, None)
 
 
 @pytest.mark.parametrize("version", [1, 70, 5_000])
 def test_also_of_versions_that_were_not_expected(log, put, version):
     put(version, "x")
-    assert log.content(version) == b"x"
-    assert log.content(version + 1) is None
+    assert log.read_content(version) == b"x"
+    assert log.read_content(version + 1) is None
     assert log.token(version) is not None
 
 
 def test_an_empty_entry_is_empty(log, put):
     put(1, "")
-    assert log.content(1) == b""
+    assert log.read_content(1) == b""
 
 
 @pytest.mark.parametrize("size", [7, 8, 9, 100])
 def test_an_entry_of_any_size_is_read_whole(tmp_path, put, monkeypatch, size):
     monkeypatch.setattr(module, "_AT_ONCE_BYTES", 8)
     put(1, "x" * size)
-    assert DeltaLog(tmp_path.as_uri()).content(1) == b"x" * size
+    assert DeltaLog(tmp_path.as_uri()).read_content(1) == b"x" * size
 
 
 def test_the_token_tells_an_entry_by_how_it_begins(log, put):
@@ -71,7 +71,7 @@ def test_the_last_checkpoint_is_what_its_hint_says(log, put):
 def test_a_store_that_refuses_is_no_log_without_entries(log, put):
     put(1, "x").chmod(0)
     try:
-        content = log.content(1)
+        content = log.read_content(1)
     except OSError:
         return
     assert content == b"x"  # who may read everything is refused nothing

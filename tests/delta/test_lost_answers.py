@@ -28,8 +28,10 @@ def table(tmp_path):
 @pytest.fixture
 def puts(monkeypatch):
     """What each put does in place of itself, given what it would have done; after these they are as ever."""
-    given, real = [], commits._put
-    monkeypatch.setattr(commits, "_put", lambda *what: given.pop(0)(lambda: real(*what)) if given else real(*what))
+    given, real = [], commits._write_commit
+    monkeypatch.setattr(
+        commits, "_write_commit", lambda *what: given.pop(0)(lambda: real(*what)) if given else real(*what)
+    )
     return given
 
 

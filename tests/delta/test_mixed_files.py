@@ -11,8 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import SegmentPartition
 from sparkassets.delta import mixed_files as module
+from sparkassets.delta.file_split import split_files
 from sparkassets.delta.mixed_files import examine_mixed_files
-from sparkassets.delta.slices import sliced
 from tests.builders import partitioned
 
 REGIONS = SegmentPartition("region", ("de", "it", "nl"))
@@ -32,7 +32,7 @@ def inside(table, keys, partitioning=BY_REGION):
     """The days of the files inside, and of the mixed ones."""
     parts = partitioning.parse(keys)
     path = table.table_uri.removeprefix("file://").rstrip("/")
-    lying = sliced(table, parts, partitioning=partitioning)
+    lying = split_files(table, parts, partitioning=partitioning)
     found = examine_mixed_files(path, table, lying, parts, partitioning=partitioning)
     return tuple(sorted(str(file.partition["day"]) for file in files) for files in (found.inside, found.mixed))
 
@@ -52,7 +52,7 @@ def test_a_file_is_inside_where_all_of_its_rows_are(table, keys, expected):
 
 def test_a_middle_segment_that_is_left_out_is_found_by_reading(table):
     parts = BY_REGION.parse("2025-01-01,de") | BY_REGION.parse("2025-01-01,nl")
-    lying = sliced(table, parts, partitioning=BY_REGION)
+    lying = split_files(table, parts, partitioning=BY_REGION)
     path = table.table_uri.removeprefix("file://").rstrip("/")
     assert len(examine_mixed_files(path, table, lying, parts, partitioning=BY_REGION).mixed) == 1
 
@@ -64,9 +64,9 @@ def test_files_of_very_many_rows_are_not_read(table, monkeypatch):
 
 def test_only_files_that_may_be_inside_are_read(table, monkeypatch):
     read = []
-    real = module.DataFiles.read
+    real = module.DataFiles.read_rows
     monkeypatch.setattr(
-        module.DataFiles, "read", lambda self, files, *, kept: read.extend(files) or real(self, files, kept=kept)
+        module.DataFiles, "read_rows", lambda self, files, *, kept: read.extend(files) or real(self, files, kept=kept)
     )
     inside(table, "2025-01-01..2025-01-02,de")
     assert not read

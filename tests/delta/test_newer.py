@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.delta.newer import Newer
-from sparkassets.delta.slices import TableFiles
+from sparkassets.delta.file_split import TableFiles
+from sparkassets.delta.newer_rows import NewerRows
 from tests.depth import examples
 
 _MIDNIGHT = datetime(2025, 3, 30, tzinfo=UTC)
@@ -41,7 +41,7 @@ KINDS = {
 
 
 def told(path: str, column: str, low: str, overlap: Duration | None = None) -> list[str]:
-    return [file.path for file in Newer(column, low, overlap).of(TableFiles.of(DeltaTable(path)))]
+    return [file.path for file in NewerRows(column, low, overlap).find_files(TableFiles.load_files(DeltaTable(path)))]
 
 
 def written(files, kind, *, folders=False):

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import unix
+from sparkassets.core.instants import to_unix
 from sparkassets.core.partitions import (
     EVERYTHING,
     NOTHING,
@@ -26,9 +26,9 @@ from sparkassets.core.partitions import (
     segment_of,
 )
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.delta.live import flat_adds, live_files, log_text
+from sparkassets.delta.file_split import TableFiles, make_touch_test, split_files
+from sparkassets.delta.live_files import flat_adds, live_files, log_text
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.slices import TableFiles, sliced, touching
 from tests.depth import examples
 
 DAYS = Partitioning(TimePartition("day", "UTC", column="day"))
@@ -68,14 +68,14 @@ def tables(draw):
     if kind == "string":
         values = values | st.sampled_from(["", "never", "2024-11-03T01", "2024-11-02T22-04:00"])
     physical = draw(st.booleans())
-    near = unix(_AROUND[zone].replace(tzinfo=ZoneInfo(zone)))
+    near = to_unix(_AROUND[zone].replace(tzinfo=ZoneInfo(zone)))
     rows = values.map(lambda value: [value]) if physical else st.lists(values, min_size=1, max_size=4)
     files = draw(st.lists(rows, min_size=1, max_size=4))
     edges = [time.floor(near)]
     while len(edges) < 10:
         edges.append(time.next(edges[-1]))
     chosen = draw(st.sets(st.integers(0, 8)))
-    parts = PartitionSet.of_time((edges[n], edges[n + 1]) for n in chosen)
+    parts = PartitionSet.from_time_pairs((edges[n], edges[n + 1]) for n in chosen)
     return time, kind, files, parts, physical
 
 
@@ -89,7 +89,7 @@ def _value(time, kind, local):
         case "timestamp_ntz":
             return local + timedelta(microseconds=999_999)
         case _:
-            return time.key(time.floor(unix(local.replace(tzinfo=zone))))
+            return time.key(time.floor(to_unix(local.replace(tzinfo=zone))))
 
 
 def _belongs(value, time, kind, parts):
@@ -121,8 +121,8 @@ def test_files_lie_as_their_rows_do(table):
             data = pa.table({"when": pa.array(rows, _TYPES[kind]), "n": [1] * len(rows)})
             write_deltalake(folder, data, mode="append", partition_by=["when"] if physical else None)
         opened = DeltaTable(folder)
-        found = sliced(opened, parts, partitioning=Partitioning(time))
-        near = TableFiles.of(opened).holding(parts, partitioning=Partitioning(time))
+        found = split_files(opened, parts, partitioning=Partitioning(time))
+        near = TableFiles.load_files(opened).find_holding(parts, partitioning=Partitioning(time))
         actual = {file.path: _rows(opened, file, physical=physical) for file in live_files(flat_adds(opened))}
     told = {path: {_belongs(value, time, kind, parts) for value in rows} for path, rows in actual.items()}
     assert sorted(told) == sorted(file.path for each in (found.inside, found.mixed, found.outside) for file in each)
@@ -175,7 +175,7 @@ def products(draw):
         files.append([first, *({**each, **same} for each in others)])
     keys = {name: [segment_of(value, _KINDS[name]) for value in SEGMENTS[name][1]] for name in names}
     dimensions = tuple(SegmentPartition(name.upper(), tuple(sorted(keys[name]))) for name in names)
-    spans = st.sets(st.integers(0, 3)).map(lambda days: RangeSet.of((n * DAY, n * DAY + DAY) for n in days))
+    spans = st.sets(st.integers(0, 3)).map(lambda days: RangeSet.from_pairs((n * DAY, n * DAY + DAY) for n in days))
     ranges = st.just(RangeSet.always()) | (spans if time else st.just(RangeSet()))
     times = draw(st.dictionaries(st.tuples(*(st.sampled_from(keys[name]) for name in names)), ranges, max_size=4))
     parts = PartitionSet.by_segment(times, draw(st.just(RangeSet()) | ranges))
@@ -185,7 +185,7 @@ def products(draw):
 def _holds(row, partitioning, parts):
     """What the predicate says of one row."""
     segment = tuple(segment_of(row[each.column.lower()], _KINDS[each.column.lower()]) for each in partitioning.segments)
-    ranges = parts.at(segment) if None not in segment else parts.time if not parts.apart else RangeSet()
+    ranges = parts.time_of(segment) if None not in segment else parts.time if not parts.apart else RangeSet()
     if partitioning.time is None or ranges == RangeSet.always():
         return bool(ranges)
     return row["when"] is not None and ranges.covers(
@@ -208,10 +208,10 @@ def test_files_of_segments_lie_as_their_rows_do_and_are_told_apart_where_they_ho
             data = pa.Table.from_pylist([{**row, "no": number} for row in rows], schema)
             write_deltalake(folder, data, mode="append", partition_by=folders or None)
         opened = DeltaTable(folder)
-        found = sliced(opened, parts, partitioning=partitioning)
-        near = TableFiles.of(opened).holding(parts, partitioning=partitioning)
-        touches = touching(opened, parts, partitioning=partitioning, found=found)
-        touched = {file.path: touches(file) for commit in DeltaLog(folder).after(-1) for file in commit.files}
+        found = split_files(opened, parts, partitioning=partitioning)
+        near = TableFiles.load_files(opened).find_holding(parts, partitioning=partitioning)
+        touches = make_touch_test(opened, parts, partitioning=partitioning, found=found)
+        touched = {file.path: touches(file) for commit in DeltaLog(folder).read_after(-1) for file in commit.files}
     told = {path: {_holds(row, partitioning, parts) for row in rows} for path, rows in zip(touched, files, strict=True)}
     judged = {file.path: held for held in ("inside", "mixed", "outside") for file in getattr(found, held)}
     assert judged.keys() == told.keys()
@@ -231,7 +231,7 @@ def test_bounds_of_long_decimals_that_writers_round_tell_nothing(path):
         price = pa.array([Decimal(value)], pa.decimal128(16, 2))
         write_deltalake(path, pa.table({"price": price, "n": [1]}), mode="append")
     prices = Partitioning(None, (SegmentPartition("price", ("1.5", "99999999999999.99")),))
-    assert counts(sliced(DeltaTable(path), prices.parse("99999999999999.99"), partitioning=prices)) == [0, 2, 0]
+    assert counts(split_files(DeltaTable(path), prices.parse("99999999999999.99"), partitioning=prices)) == [0, 2, 0]
 
 
 def days(*numbers):
@@ -255,45 +255,45 @@ def path(tmp_path):
 
 def test_a_file_lies_inside_beside_or_across_by_its_statistics(path):
     table = save(path, days(1), days(2, 3), days(3, 4), days(9))
-    found = sliced(table, DAYS.parse("2013-01-01..2013-01-03"), partitioning=DAYS)
+    found = split_files(table, DAYS.parse("2013-01-01..2013-01-03"), partitioning=DAYS)
     assert counts(found) == [2, 1, 1]
 
 
 def test_rows_of_excluded_time_are_in_no_partition(path):
     workdays = Partitioning(TimePartition("day", "UTC", column="day", exclude="* * * * SAT,SUN"))
     table = save(path, days(3, 4), days(4, 5, 7), days(4), days(7))  # from Thursday to Monday, with a Saturday
-    found = sliced(table, workdays.parse("2013-01-03..2013-01-07"), partitioning=workdays)
+    found = split_files(table, workdays.parse("2013-01-03..2013-01-07"), partitioning=workdays)
     assert [sorted(file.rows for file in files) for files in (found.inside, found.mixed)] == [[1, 1, 2], [3]]
 
 
 def test_rows_without_a_time_are_in_no_partition(path):
     table = save(path, days(1, None), days(None, None))
-    assert counts(sliced(table, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [0, 1, 1]
+    assert counts(split_files(table, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [0, 1, 1]
 
 
 def test_a_version_is_that_which_is_loaded(path):
     save(path, days(1), days(1))
     old = DeltaTable(path, version=0)
-    assert counts(sliced(old, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [1, 0, 0]
+    assert counts(split_files(old, DAYS.parse("2013-01-01"), partitioning=DAYS)) == [1, 0, 0]
 
 
 def test_all_files_hold_everything_and_none_nothing(path):
     table = save(path, days(1, None), days(2))
-    assert counts(sliced(table, EVERYTHING, partitioning=DAYS)) == [2, 0, 0]
-    assert counts(sliced(table, EVERYTHING, partitioning=UNPARTITIONED)) == [2, 0, 0]
-    assert counts(sliced(table, NOTHING, partitioning=DAYS)) == [0, 0, 2]
+    assert counts(split_files(table, EVERYTHING, partitioning=DAYS)) == [2, 0, 0]
+    assert counts(split_files(table, EVERYTHING, partitioning=UNPARTITIONED)) == [2, 0, 0]
+    assert counts(split_files(table, NOTHING, partitioning=DAYS)) == [0, 0, 2]
 
 
 @pytest.mark.parametrize("column", ["n", "nowhere", None])
 def test_where_no_column_tells_the_partition_any_file_may_hold_it(path, column):
     by_other = Partitioning(TimePartition("day", "UTC", column=column))
     table = save(path, days(1))
-    assert counts(sliced(table, DAYS.parse("2013-01-01"), partitioning=by_other)) == [0, 1, 0]
+    assert counts(split_files(table, DAYS.parse("2013-01-01"), partitioning=by_other)) == [0, 1, 0]
 
 
 def test_the_case_of_a_column_does_not_matter(path):
     upper = Partitioning(TimePartition("day", "UTC", column="DAY"))
-    assert counts(sliced(save(path, days(1)), DAYS.parse("2013-01-01"), partitioning=upper)) == [1, 0, 0]
+    assert counts(split_files(save(path, days(1)), DAYS.parse("2013-01-01"), partitioning=upper)) == [1, 0, 0]
 
 
 @pytest.mark.parametrize("folders", [["p"], None])
@@ -304,13 +304,13 @@ def test_a_file_of_any_segment_may_hold_the_whole_of_a_dimension_on_its_days(pat
     table = DeltaTable(path)
     whole = Partitioning(DAYS.time, (SegmentPartition("p", (WHOLE,), is_open=True),))
     parts = whole.parse("2013-01-01,*")
-    found = sliced(table, parts, partitioning=whole)
+    found = split_files(table, parts, partitioning=whole)
     assert counts(found) == [0, 2, 1]
-    assert sorted(TableFiles.of(table).holding(parts, partitioning=whole), key=lambda file: file.path) == sorted(
-        found.mixed, key=lambda file: file.path
-    )
-    touches = touching(table, parts, partitioning=whole, found=found)
-    assert [touches(file) for commit in DeltaLog(path).after(-1) for file in commit.files] == [True, True, False]
+    assert sorted(
+        TableFiles.load_files(table).find_holding(parts, partitioning=whole), key=lambda file: file.path
+    ) == sorted(found.mixed, key=lambda file: file.path)
+    touches = make_touch_test(table, parts, partitioning=whole, found=found)
+    assert [touches(file) for commit in DeltaLog(path).read_after(-1) for file in commit.files] == [True, True, False]
 
 
 def test_without_statistics_a_file_may_hold_any_partition(path):
@@ -320,7 +320,7 @@ def test_without_statistics_a_file_may_hold_any_partition(path):
     log.write_text("\n".join(json.dumps(_without_stats(line)) for line in lines))
     table = DeltaTable(path)
     assert [file.rows for file in live_files(flat_adds(table))] == [None]
-    assert counts(sliced(table, DAYS.parse("2013-01-05"), partitioning=DAYS)) == [0, 1, 0]
+    assert counts(split_files(table, DAYS.parse("2013-01-05"), partitioning=DAYS)) == [0, 1, 0]
 
 
 def _without_stats(line):
@@ -330,9 +330,9 @@ def _without_stats(line):
 def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_others(path):
     write_deltalake(path, pa.table({"day": ["2013-01-01", "some day", None], "n": [1, 2, 3]}), partition_by=["day"])
     table, parts = DeltaTable(path), DAYS.parse("2013-01-01")
-    assert counts(sliced(table, parts, partitioning=DAYS)) == [1, 1, 1]
-    touches = touching(table, parts, partitioning=DAYS, found=sliced(table, parts, partitioning=DAYS))
-    (commit,) = DeltaLog(path).after(-1)
+    assert counts(split_files(table, parts, partitioning=DAYS)) == [1, 1, 1]
+    touches = make_touch_test(table, parts, partitioning=DAYS, found=split_files(table, parts, partitioning=DAYS))
+    (commit,) = DeltaLog(path).read_after(-1)
     assert {file.partition["day"]: touches(file) for file in commit.files} == {
         "2013-01-01": True,
         "some day": True,
@@ -342,11 +342,11 @@ def test_a_folder_of_no_slot_may_hold_any_for_who_replaces_and_for_who_looks_at_
 
 def test_what_others_took_is_judged_by_what_was_there_when_the_table_has_moved_on(path):
     table, parts = save(path, days(1, 3), days(2), days(4)), DAYS.parse("2013-01-01")
-    touches = touching(table, parts, partitioning=DAYS, found=sliced(table, parts, partitioning=DAYS))
+    touches = make_touch_test(table, parts, partitioning=DAYS, found=split_files(table, parts, partitioning=DAYS))
     DeltaTable(path).delete("day = '2013-01-03'")
     DeltaTable(path).delete("day = '2013-01-04'")
     table.update_incremental()
-    gone = [file for commit in DeltaLog(path).after(2) for file in commit.files if not file.added]
+    gone = [file for commit in DeltaLog(path).read_after(2) for file in commit.files if not file.added]
     assert [touches(file) for file in gone] == [True, False]
 
 
@@ -381,4 +381,4 @@ def test_rows_of_a_segment_that_left_the_list_lie_in_a_block_that_holds_it(path,
     write_deltalake(path, pa.table({"region": ["de", "de"], "x": [1, 2]}), partition_by=folders)
     listed = Partitioning(None, (SegmentPartition("region", ("nl",)),))
     block = PartitionSet.by_segment({("de",): RangeSet.always()})
-    assert len(sliced(DeltaTable(path), block, partitioning=listed).inside) == 1
+    assert len(split_files(DeltaTable(path), block, partitioning=listed).inside) == 1

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkassets.delta.staged import Attempt, staged_files
+from sparkassets.delta.staging import StagingAttempt, list_staged_files
 
 SCHEMA = {"fields": [{"name": "n", "type": "long"}, {"name": "_day", "type": "string"}]}
-ATTEMPT = Attempt("sales-1", 7, 1)
+ATTEMPT = StagingAttempt("sales-1", 7, 1)
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def stage(tmp_path):
 
 
 def staged(folder):
-    return staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=["_day"], properties={})
+    return list_staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=["_day"], properties={})
 
 
 def test_files_are_told_with_their_folders_values_rows_and_statistics(stage, tmp_path):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkassets.delta.statistics import bounds
+from sparkassets.delta.footer_bounds import read_bounds
 
 INSTANTS = datetime(1965, 1, 1, 3, 4, 5, 678_000, UTC), datetime(2025, 1, 2, 3, 4, 5, 678_000, UTC)
 LOCAL = [each.replace(tzinfo=None) for each in INSTANTS]
@@ -30,15 +30,15 @@ LOCAL = [each.replace(tzinfo=None) for each in INSTANTS]
 def test_they_are_what_pyarrow_tells(kind, values, tmp_path):
     pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "x.parquet")
     told = pq.ParquetFile(tmp_path / "x.parquet").metadata.row_group(0).column(0).statistics
-    assert bounds(told) == (told.min, told.max)
+    assert read_bounds(told) == (told.min, told.max)
 
 
 def test_instants_take_no_pandas(tmp_path):
     values = pa.array(list(INSTANTS), pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
     code = (
-        "import sys; from pyarrow.parquet import ParquetFile; from sparkassets.delta.statistics import bounds; "
-        "told = ParquetFile(sys.argv[1]).metadata.row_group(0).column(0).statistics; print(bounds(told)[1].year); "
+        "import sys; from pyarrow.parquet import ParquetFile; from sparkassets.delta.footer_bounds import read_bounds; "
+        "told = ParquetFile(sys.argv[1]).metadata.row_group(0).column(0).statistics; print(read_bounds(told)[1].year); "
         "sys.exit('pandas' in sys.modules)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "x.parquet")]

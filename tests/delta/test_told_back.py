@@ -29,7 +29,7 @@ def file_of(path: str, version: int) -> Path:
 def test_they_are_told_from_the_newest_back(path):
     for version in (1, 2, 3):
         commit(path, DeltaTable(path), change("app", version))
-    told = [(each["version"], each["userMetadata"]) for each in DeltaLog(path).told_back(2)]
+    told = [(each["version"], each["userMetadata"]) for each in DeltaLog(path).iterate_commit_info(2)]
     assert told == [(2, "app-2"), (1, "app-1"), (0, "other-0")]
 
 
@@ -46,7 +46,7 @@ def test_each_has_its_own_version_while_another_writer_commits(path):
     thread.start()
     try:
         for _ in range(150):
-            for each in islice(DeltaLog(path).told_back(DeltaTable(path).version()), 3):
+            for each in islice(DeltaLog(path).iterate_commit_info(DeltaTable(path).version()), 3):
                 assert each["userMetadata"] == f"other-{each['version']}"
     finally:
         stop.set()
@@ -57,17 +57,17 @@ def test_it_ends_where_the_log_begins(path):
     for version in (1, 2):
         commit(path, DeltaTable(path), change("app", version))
     file_of(path, 0).unlink()
-    assert [each["version"] for each in DeltaLog(path).told_back(2)] == [2, 1]
+    assert [each["version"] for each in DeltaLog(path).iterate_commit_info(2)] == [2, 1]
 
 
 def test_one_that_says_nothing_has_its_version_alone(path):
     file = file_of(path, 0)
     lines = [line for line in file.read_text().splitlines() if "commitInfo" not in json.loads(line)]
     file.write_text("\n".join(lines))
-    assert list(DeltaLog(path).told_back(0)) == [{"version": 0}]
+    assert list(DeltaLog(path).iterate_commit_info(0)) == [{"version": 0}]
 
 
 def test_a_damaged_one_is_told(path):
     file_of(path, 0).write_text('{"commitInfo": ')
     with pytest.raises(SourceError, match=r"version 0 of the Delta table at '.*' is damaged"):
-        list(DeltaLog(path).told_back(0))
+        list(DeltaLog(path).iterate_commit_info(0))

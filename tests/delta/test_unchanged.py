@@ -12,13 +12,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet, SegmentPartition
+from sparkassets.delta.file_split import split_files
 from sparkassets.delta.mixed_files import examine_mixed_files
-from sparkassets.delta.slices import sliced
-from sparkassets.delta.staged import Attempt, staged_files
-from sparkassets.delta.unchanged import Group, Same, grouped, is_told
+from sparkassets.delta.partition_files import PartitionGroup, UnchangedFiles, group_by_files, is_known_position
+from sparkassets.delta.staging import StagingAttempt, list_staged_files
 from tests.builders import days, partitioned
 
-ATTEMPT = Attempt("sales-1", 7, 1)
+ATTEMPT = StagingAttempt("sales-1", 7, 1)
 DAYS = partitioned("day")
 BLOCKS = days("2025-01-01..2025-01-04")
 SCHEMA = {"fields": [{"name": "day", "type": "date"}, {"name": "n", "type": "long"}]}
@@ -44,11 +44,11 @@ def copied(folder: Path, *, but: dict[int, list[int]] | None = None) -> None:
             place.write_bytes(path.read_bytes())
 
 
-def groups(folder: Path, blocks=BLOCKS, partitioning=DAYS, layout=("day",)) -> list[Group]:
+def groups(folder: Path, blocks=BLOCKS, partitioning=DAYS, layout=("day",)) -> list[PartitionGroup]:
     table = DeltaTable(folder)
-    staged = staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=list(layout), properties={})
-    inside = sliced(table, blocks, partitioning=partitioning).inside
-    return grouped(table, blocks, partitioning=partitioning, there=inside, staged=staged)
+    staged = list_staged_files(str(folder), ATTEMPT, schema=SCHEMA, layout=list(layout), properties={})
+    inside = split_files(table, blocks, partitioning=partitioning).inside
+    return group_by_files(table, blocks, partitioning=partitioning, there=inside, staged=staged)
 
 
 def differing(folder: Path) -> PartitionSet:
@@ -57,7 +57,7 @@ def differing(folder: Path) -> PartitionSet:
 
 def test_each_day_has_its_files_and_days_without_any_are_together(there):
     copied(there, but={2: [3]})
-    found = {str(DAYS.labels(each.parts)): (len(each.there), len(each.staged)) for each in groups(there)}
+    found = {str(DAYS.labels(each.parts)): (len(each.table_files), len(each.staged_files)) for each in groups(there)}
     assert found == {
         "['2025-01-01']": (1, 1),
         "['2025-01-02']": (1, 1),
@@ -80,10 +80,14 @@ def test_a_day_that_comes_or_goes_has_other_rows(there):
 def test_without_partitions_all_is_one_block(there):
     copied(there)
     (group,) = groups(there, EVERYTHING, UNPARTITIONED)
-    assert (group.parts, len(group.there), len(group.staged)) == (EVERYTHING, 3, 3)
-    same = Same.of([group])
+    assert (group.parts, len(group.table_files), len(group.staged_files)) == (EVERYTHING, 3, 3)
+    same = UnchangedFiles.from_groups([group])
     assert (same.parts, same.rows) == (EVERYTHING, 4)
-    assert {path.partition("/")[0] for path in same.there} == {"day=2025-01-01", "day=2025-01-02", "day=2025-01-03"}
+    assert {path.partition("/")[0] for path in same.table_paths} == {
+        "day=2025-01-01",
+        "day=2025-01-02",
+        "day=2025-01-03",
+    }
 
 
 def test_a_file_of_several_days_makes_them_one(tmp_path):
@@ -108,11 +112,11 @@ def test_of_a_slot_whose_files_hold_several_segments_only_the_rows_tell_which_di
     partitioning = replace(DAYS, segments=(SegmentPartition("region", ("de", "nl")),))
     blocks = partitioning.parse("2025-01-01..2025-01-03,*")
     table, schema = DeltaTable(folder), {"fields": [*SCHEMA["fields"][:1], {"name": "region", "type": "string"}]}
-    staged = staged_files(str(folder), ATTEMPT, schema=schema, layout=["day"], properties={})
-    lying = sliced(table, blocks, partitioning=partitioning)
+    staged = list_staged_files(str(folder), ATTEMPT, schema=schema, layout=["day"], properties={})
+    lying = split_files(table, blocks, partitioning=partitioning)
     inside = examine_mixed_files(str(folder), table, lying, blocks, partitioning=partitioning).inside
-    found = grouped(table, blocks, partitioning=partitioning, there=inside, staged=staged)
-    told = {",".join(partitioning.labels(each.parts)): (len(each.there), each.differs) for each in found}
+    found = group_by_files(table, blocks, partitioning=partitioning, there=inside, staged=staged)
+    told = {",".join(partitioning.labels(each.parts)): (len(each.table_files), each.differs) for each in found}
     assert told == {
         "2025-01-01,de,2025-01-01,nl": (1, False),
         "2025-01-02,de": (1, True),
@@ -124,15 +128,15 @@ def test_of_a_slot_whose_files_hold_several_segments_only_the_rows_tell_which_di
 def test_a_table_is_told_up_to_a_version_that_nobody_changed_rows_after(there):
     table = DeltaTable(there)
     told, path = (str(table.metadata().id), 0), str(there)
-    assert is_told(path, table, told)
-    assert not is_told(path, table, None)
-    assert not is_told(path, table, ("another", 0))
-    assert not is_told(path, table, (told[0], 1))
+    assert is_known_position(path, table, told)
+    assert not is_known_position(path, table, None)
+    assert not is_known_position(path, table, ("another", 0))
+    assert not is_known_position(path, table, (told[0], 1))
     DeltaTable(there).optimize.compact()
-    assert is_told(path, DeltaTable(there), told)
+    assert is_known_position(path, DeltaTable(there), told)
     DeltaTable(there).delete("n = 4")
-    assert not is_told(path, DeltaTable(there), told)
-    assert is_told(path, DeltaTable(there), (told[0], DeltaTable(there).version()))
+    assert not is_known_position(path, DeltaTable(there), told)
+    assert is_known_position(path, DeltaTable(there), (told[0], DeltaTable(there).version()))
 
 
 def test_columns_that_others_added_were_not_told(there):
@@ -141,4 +145,4 @@ def test_columns_that_others_added_were_not_told(there):
     table = DeltaTable(there)
     told = str(table.metadata().id), 0
     table.alter.add_columns([Field("more", "string")])
-    assert not is_told(str(there), DeltaTable(there), told)
+    assert not is_known_position(str(there), DeltaTable(there), told)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.partitions import TimePartition
 from sparkassets.delta.columns import PartitionColumn
-from sparkassets.delta.times import FileTimes
+from sparkassets.delta.file_times import FileTimes
 from sparkassets.delta.values import spans_of
 
 

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from sparkassets.deploy.owned import RECORD, Content, write_owned
+from sparkassets.deploy.owned_files import RECORD, OwnedContent, write_owned
 from sparkassets.errors import InputError
 
 
 def contents(**files):
-    return {name.replace("__", "/"): Content(text.encode()) for name, text in files.items()}
+    return {name.replace("__", "/"): OwnedContent(text.encode()) for name, text in files.items()}
 
 
 def there(folder):

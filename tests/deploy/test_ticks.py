@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.crons.expand import expand
-from sparkassets.deploy.ticks import on_calendar, quartz
+from sparkassets.deploy.cron_formats import to_on_calendar, to_quartz
 from sparkassets.errors import InputError
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -64,11 +64,11 @@ def test_they_match_the_same_minutes(cron, offset):
         *(each + timedelta(days=1) for each in moments),
     ]:
         expected = croniter.match(cron, moment)
-        assert is_quartz(quartz(cron), moment) == expected
-        assert is_calendar(on_calendar(cron, "UTC"), moment) == expected
+        assert is_quartz(to_quartz(cron), moment) == expected
+        assert is_calendar(to_on_calendar(cron, "UTC"), moment) == expected
 
 
-@pytest.mark.parametrize("write", [quartz, lambda cron: on_calendar(cron, "UTC")])
+@pytest.mark.parametrize("write", [to_quartz, lambda cron: to_on_calendar(cron, "UTC")])
 @pytest.mark.parametrize(
     ("cron", "told"),
     [
@@ -86,7 +86,7 @@ def test_what_they_cannot_say_is_refused(write, cron, told):
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 @pytest.mark.parametrize("cron", ["*/15 * * * *", "30 6 * * MON-FRI", "0 0 L * *", "5 4 1,15 3 *"])
 def test_systemd_reads_it_as_it_is_meant(cron):
-    calendar = on_calendar(cron, "UTC")
+    calendar = to_on_calendar(cron, "UTC")
     command = ["systemd-analyze", "calendar", "--iterations=3", "--base-time=2025-01-31 23:59:30 UTC", calendar]
     told = subprocess.run(
         command, capture_output=True, text=True, check=False, env={"TZ": "UTC", "PATH": "/usr/bin:/bin"}

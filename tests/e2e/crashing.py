@@ -23,14 +23,14 @@ import sparkassets.spark
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import Judgement
-from sparkassets.delta import commit, staged
-from sparkassets.ports import CommitMarker, Computation, Enlist, RunOrder, Target
-from sparkassets.runtime.progress import Silent
-from sparkassets.spark import SparkEngine, SparkOutlets
+from sparkassets.core.validations import RunJudgement
+from sparkassets.delta import commit, staging
+from sparkassets.ports import CommitMarker, Enlist, RunComputation, RunOrder, Target
+from sparkassets.runtime.progress import SilentProgress
+from sparkassets.spark import SparkEngine, SparkTargetFactory
 from sparkassets.spark.computation import SparkComputation
-from sparkassets.spark.targets import at_path, by_driver, quarantine
-from sparkassets.spark.upserts import merging
+from sparkassets.spark.targets import driver_commit, path_target, quarantine
+from sparkassets.spark.upserts import key_merge
 
 Moment = Literal[
     "claimed",
@@ -92,7 +92,7 @@ class StoppingEngine(SparkEngine):
         super().__init__(*given)
         self._stop = stop
 
-    def compute(self, order: RunOrder, *, attempt: int) -> Computation:
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
         self._stop.at("claimed")
         return super().compute(order, attempt=attempt)
 
@@ -104,19 +104,19 @@ class StoppingTarget:
         self._target = target
         self._stop = stop
         self._name = name
-        self.segments = target.segments
-        self.compared = target.compared
+        self.read_segments = target.read_segments
+        self.detect_unchanged = target.detect_unchanged
         self.transaction_version = target.transaction_version
-        self.committed = target.committed
+        self.find_commits = target.find_commits
         self.remove_staged = target.remove_staged
         self.remove_iterations = target.remove_iterations
 
-    def prepare(self, computation: Computation, *, marker: CommitMarker) -> Judgement | None:
+    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
         judged = self._target.prepare(computation, marker=marker)
         self._stop.at("prepared", self._name)
         return judged
 
-    def write(self, computation: Computation, *, marker: CommitMarker) -> None:
+    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
         self._stop.at("computed", self._name)
         if self._stop.moment == "writing" and isinstance(computation, SparkComputation):
             endless = computation.frame.where(f"{IN_A_TASK} AND {FOR_EVER}")
@@ -124,23 +124,23 @@ class StoppingTarget:
         self._target.write(computation, marker=marker)
         self._stop.at("written", self._name)
 
-    def fence(self, computation: Computation | None, *, marker: CommitMarker) -> None:
+    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
         self._target.fence(computation, marker=marker)
         self._stop.at("fenced", self._name)
 
 
-class StoppingOutlets(SparkOutlets):
+class StoppingOutlets(SparkTargetFactory):
     """The real outlets, with targets that stop."""
 
     def __init__(self, engine: SparkEngine, *, stop: Stop) -> None:
         super().__init__(engine)
         self._stop = stop
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
-        return StoppingTarget(super().of(asset, app_id=app_id, enlist=enlist), self._stop, asset.name)
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+        return StoppingTarget(super().open_target(asset, app_id=app_id, enlist=enlist), self._stop, asset.name)
 
 
-class StoppingProgress(Silent):
+class StoppingProgress(SilentProgress):
     """Stops when a run has been recorded."""
 
     def __init__(self, marker: str) -> None:
@@ -153,7 +153,7 @@ class StoppingProgress(Silent):
 
 def stop_while_the_driver_commits(stop: Stop) -> None:
     """Stops between Spark's last file and what comes after the commit."""
-    read, put, create = by_driver.staged_files, commit._put, by_driver.create
+    read, put, create = driver_commit.list_staged_files, commit._write_commit, driver_commit.create
 
     def staged_files(*given: Any, **named: Any) -> Any:
         stop.at("staged")
@@ -168,35 +168,35 @@ def stop_while_the_driver_commits(stop: Stop) -> None:
 
         return committed
 
-    by_driver.staged_files, commit._put, by_driver.create = staged_files, then(put), then(create)
+    driver_commit.list_staged_files, commit._write_commit, driver_commit.create = staged_files, then(put), then(create)
 
 
 def stop_after_the_quarantine(stop: Stop) -> None:
     """Stops between the commit of what rules take out and that of what they leave."""
-    keep = quarantine.keep
+    keep = quarantine.keep_quarantined
 
     def kept(*given: Any, **named: Any) -> None:
         keep(*given, **named)
         stop.at("quarantined")
 
-    quarantine.keep = kept
+    quarantine.keep_quarantined = kept
 
 
 def stop_around_a_merge(stop: Stop) -> None:
     """Stops between what an upsert remembers and its commit, and after that."""
-    merge = merging.merge
+    merge = key_merge.commit_merge
 
     def merged(*given: Any, **named: Any) -> None:
         stop.at("remembered")
         merge(*given, **named)
         stop.at("merged")
 
-    merging.merge = merged
+    key_merge.commit_merge = merged
 
 
 def stop_around_iterations(stop: Stop) -> None:
     """Stops after an iteration is a table by itself, and while older ones are removed."""
-    make, remove, delete = by_driver.make_readable, at_path.discard_iterations, staged._delete
+    make, remove, delete = driver_commit.make_readable, path_target.discard_iterations, staging._delete
 
     def made_readable(*given: Any, **named: Any) -> None:
         make(*given, **named)
@@ -204,16 +204,16 @@ def stop_around_iterations(stop: Stop) -> None:
 
     def removed(*given: Any, **named: Any) -> None:
         stop.at("retired")
-        staged._delete = deleted
+        staging._delete = deleted
         remove(*given, **named)
 
     def deleted(store: FileSystem, folder: str) -> None:
-        files = [each.path for each in staged._listed(store, folder) if each.is_file]
+        files = [each.path for each in staging._list_files(store, folder) if each.is_file]
         store.delete_file(min(files))
         stop.at("removing")
         delete(store, folder)
 
-    by_driver.make_readable, at_path.discard_iterations = made_readable, removed
+    driver_commit.make_readable, path_target.discard_iterations = made_readable, removed
 
 
 def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") -> None:
@@ -223,8 +223,8 @@ def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") 
     stop_after_the_quarantine(stop)
     stop_around_iterations(stop)
     sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
-    sparkassets.spark.SparkOutlets = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
-    progress = StoppingProgress(marker) if moment == "recorded" else Silent()
+    sparkassets.spark.SparkTargetFactory = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
+    progress = StoppingProgress(marker) if moment == "recorded" else SilentProgress()
     project = Project.load(folder)
     if rollback:
         project.assets.roll_back(asset, rollback)

@@ -19,14 +19,14 @@ import attr
 from openlineage.client import generated
 from openlineage.client.serde import Serde
 
-from sparkassets.emit.openlineage import as_client
+from sparkassets.emit.openlineage import to_client_event
 
 PLACES = {"run": "facets", "job": "facets", "inputs": "inputFacets", "outputs": "outputFacets"}
 
 
 def accepted(event):
     """The event as it is sent, once everybody has accepted it."""
-    sent = json.loads(Serde.to_json(as_client(event)))
+    sent = json.loads(Serde.to_json(to_client_event(event)))
     assert sent == json.loads(json.dumps(event)), "the client sends something else"
     made(classes()["https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"], sent, "event")
     if validator() is not None:

@@ -29,7 +29,7 @@ class Receiver:
         self.url = f"json://127.0.0.1:{port}/T0KEN-0f-the-receiver"
 
     @property
-    def told(self):
+    def received(self):
         """Title and lines of each message."""
         return [(each["title"], each["message"].splitlines()) for each in self.messages]
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.openlineage.identity import RunName, run_id
-from sparkassets.core.openlineage.telling import Telling
 from sparkassets.core.spec.model import NOWHERE, ReadAfter, SqlBody
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append
-from sparkassets.emit.openlineage import OpenLineage, parent_of
+from sparkassets.core.writes import AppendWrite
+from sparkassets.emit.openlineage import OpenLineageSink, parent_of
 from sparkassets.runtime.progress import RunFailedError
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.emit.checking import accepted
 from tests.runtime.fakes import FakeEngine, FakeOutlets, World, raising
@@ -37,13 +37,13 @@ class Transport:
         self.closed += 1
 
 
-class Told(OpenLineage):
+class Told(OpenLineageSink):
     """The sink, with the events as plain values."""
 
     def __init__(self, project, **more):
         self.transport = Transport()
         self.errors = []
-        super().__init__(Telling(project, "prod", **more), now=lambda: NOW, client=lambda: self.transport)
+        super().__init__(FacetBuilder(project, "prod", **more), now=lambda: NOW, client=lambda: self.transport)
 
     def committed(self, commit):
         try:
@@ -99,7 +99,7 @@ def test_what_a_query_compares_with_literals_is_told_of_what_it_reads_and_adds()
         "SELECT first_name AS name, last_name, n FROM {{ inlets.s }}"
         " WHERE first_name = 'John' AND last_name = 'Smith' AND n > 1"
     )
-    reading = replace(asset("a", "s", by=None), strategy=LatestOnly(), write=Append(), body=SqlBody(sql, NOWHERE))
+    reading = replace(asset("a", "s", by=None), strategy=LatestOnly(), write=AppendWrite(), body=SqlBody(sql, NOWHERE))
     reading = replace(reading, inlets={"s": replace(reading.inlets["s"], read=ReadAfter("n"))}, retries=0)
     w, sink = world(source("s", by=None), reading)
     w.tell("s", table_id="t", version=7)

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, Numbered, RenewEntry
-from sparkassets.core.openlineage.events import events
-from sparkassets.core.openlineage.telling import Telling
+from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, NumberedEntry, RenewEntry
+from sparkassets.core.openlineage.events import run_events
+from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.runs import RunRequest
-from sparkassets.runtime.sinks import Sinks
+from sparkassets.runtime.sink_dispatch import SinkDispatcher
 from tests.builders import Story, asset, at, days, project, source
 from tests.emit.checking import accepted
 from tests.runtime.listeners import Listener, gone
@@ -20,11 +20,13 @@ CLAIM = ClaimEntry(REQUEST, run="a-1", lease_seconds=600, invocation="i1", host=
 
 
 def numbered(entry, seq):
-    return Numbered(entry, seq, NOW, "d")
+    return NumberedEntry(entry, seq, NOW, "d")
 
 
 def told(entry, *, before, after):
-    found = events([numbered(entry, 9)], before=before.assets, after=after.assets, telling=Telling(MADE, "prod"))
+    found = run_events(
+        [numbered(entry, 9)], before=before.assets, after=after.assets, telling=FacetBuilder(MADE, "prod")
+    )
     return [accepted(each) for each in found]
 
 
@@ -73,9 +75,9 @@ def test_a_renewal_says_that_its_runs_go_on():
 def test_sinks_are_told_of_the_assets_whose_claims_are_renewed():
     state, token = claimed()
     listener = Listener()
-    sinks = Sinks([listener], project=MADE, note=lambda _: None)
-    sinks.tell([numbered(RenewEntry([("a", token)]), 9)], state, state)
-    sinks.end()
+    sinks = SinkDispatcher([listener], project=MADE, note=lambda _: None)
+    sinks.dispatch([numbered(RenewEntry([("a", token)]), 9)], state, state)
+    sinks.end_invocation()
     assert gone("sink Listener")
     (commit,) = listener.commits
     assert commit.claim(token).run == "a-1"

@@ -8,16 +8,16 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client.parser import text_string_to_metric_families
 
-from sparkassets.core.spec.model import Expectation
+from sparkassets.core.spec.model import DeadlineSpec
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.emit.metrics import Metrics
-from sparkassets.emit.traces import Traces
+from sparkassets.emit.metrics import MetricsWatcher
+from sparkassets.emit.traces import TraceWatcher
 from sparkassets.errors import InputError
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
-EXPECTED = Expectation(parse_timetable({"at": "0 8 * * *"}, timezone="UTC"), "by 08:00")
+EXPECTED = DeadlineSpec(parse_timetable({"at": "0 8 * * *"}, timezone="UTC"), "by 08:00")
 
 
 def broken(_):
@@ -26,7 +26,7 @@ def broken(_):
 
 @pytest.fixture
 def world():
-    w = World(project(source("s", expect=EXPECTED), asset("a", "s", retries=0), asset("b", "s")), MemoryStore())
+    w = World(project(source("s", deadlines=EXPECTED), asset("a", "s", retries=0), asset("b", "s")), MemoryStore())
     w.tell("s", "2025-01-01..2025-01-02")
     w.engine.hooks["a", "compute"] = broken
     return w
@@ -47,7 +47,7 @@ def test_counters_go_on_and_gauges_say_how_it_is(world, tmp_path):
     file = tmp_path / "sparkassets.prom"
     for number in (1, 2):
         driving = world.opened()
-        driving.watch(Metrics(world.project, file, now=world.clock.now))
+        driving.watch(MetricsWatcher(world.project, file, now=world.clock.now))
         driving.run(check=False)
         told = figures(file)
         assert (told["runs_total a failed"], told["runs_total b success"]) == (number, 1)
@@ -64,21 +64,21 @@ def test_a_file_that_holds_something_else_is_not_written_over(tmp_path):
     file = tmp_path / "project.yml"
     file.write_text("project: shop\n")
     with pytest.raises(InputError, match=r"project.yml' holds no metrics, and is not written over"):
-        Metrics(project(), file, now=None)
+        MetricsWatcher(project(), file, now=None)
     with pytest.raises(InputError, match="'/dev/null' holds no metrics"):
-        Metrics(project(), Path("/dev/null"), now=None)
+        MetricsWatcher(project(), Path("/dev/null"), now=None)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no folder"):
-        Metrics(project(), tmp_path / "no/x.prom", now=None)
+        MetricsWatcher(project(), tmp_path / "no/x.prom", now=None)
 
 
 def test_a_span_for_the_tick_and_one_for_each_run_without_secrets(world):
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     driving = world.opened()
-    driving.watch(Traces(world.project, provider=provider))
+    driving.watch(TraceWatcher(world.project, provider=provider))
     driving.run(check=False)
     spans = {span.name: span for span in exporter.get_finished_spans()}
     assert sorted(spans) == ["run a", "run b", "tick"]
@@ -98,7 +98,7 @@ def test_a_span_for_the_tick_and_one_for_each_run_without_secrets(world):
 
 def test_a_watcher_that_raises_touches_nothing(world, tmp_path):
     driving = world.opened()
-    metrics = Metrics(world.project, tmp_path / "x.prom", now=broken)
+    metrics = MetricsWatcher(world.project, tmp_path / "x.prom", now=broken)
     driving.watch(metrics)
     with pytest.warns(RuntimeWarning, match="it is told no more"):
         summary = driving.run(check=False)

@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-from sparkassets.core.spec.model import Expectation, NotifyRule, PythonBody
+from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.emit.notifications import Notifications
-from sparkassets.errors import Location
-from sparkassets.state.memory import MemoryStore
+from sparkassets.emit.notifications import NotificationSink
+from sparkassets.errors import FileLocation
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.emit.receiver import receiving
 from tests.runtime.fakes import World
@@ -28,7 +28,7 @@ def receiver():
 
 def world(env, *rules, names="abc", **more):
     assets = [asset(name, "s", retries=0, notify=rules or (RULE,)) for name in names]
-    return World(project(source("s"), *assets, **more), MemoryStore(), sinks=(Notifications(env),))
+    return World(project(source("s"), *assets, **more), MemoryStore(), sinks=(NotificationSink(env),))
 
 
 def drive(world):
@@ -56,7 +56,7 @@ def test_an_invocation_with_many_failures_is_one_message_and_so_is_its_recovery(
     fail(w, "a", "b")
     summary, noted = drive(w)
     assert (summary.ok, noted) == (False, [])
-    ((title, lines),) = receiver.told
+    ((title, lines),) = receiver.received
     assert title == "test: 2 assets failed"
     assert [line for line in lines if "run:" not in line] == [
         "failed: a 2025-01-01..2025-01-03: no such day at https://u:***@h/x",
@@ -69,7 +69,7 @@ def test_an_invocation_with_many_failures_is_one_message_and_so_is_its_recovery(
 
     fail(w)
     assert drive(w)[0].ok
-    assert receiver.told[1] == (
+    assert receiver.received[1] == (
         "test: 2 assets recovered",
         [f"recovered: {name} 2025-01-01..2025-01-03: computed again" for name in "ab"],
     )
@@ -90,13 +90,13 @@ def test_what_runs_well_or_what_a_person_does_is_no_message(receiver):
 
 
 def test_what_is_late_is_told_once_by_whoever_looks_first(receiver):
-    deadlines = Expectation(parse_timetable({"at": "0 8 * * *"}, timezone="UTC"), "by 08:00")
-    spec = project(source("s", expect=deadlines, notify=(RULE,)), asset("a", "s"))
-    w = World(spec, MemoryStore(), sinks=(Notifications({"ALERTS_URL": receiver.url}),))
+    deadlines = DeadlineSpec(parse_timetable({"at": "0 8 * * *"}, timezone="UTC"), "by 08:00")
+    spec = project(source("s", deadlines=deadlines, notify=(RULE,)), asset("a", "s"))
+    w = World(spec, MemoryStore(), sinks=(NotificationSink({"ALERTS_URL": receiver.url}),))
     for _ in range(3):
         summary, noted = drive(w)
         assert ([each.asset for each in summary.late], noted) == (["s"], [])
-    ((title, _),) = receiver.told
+    ((title, _),) = receiver.received
     assert title == "test: 1 asset late"
 
 
@@ -118,11 +118,11 @@ def test_a_dead_receiver_is_one_line_without_its_url_and_changes_nothing(env, sa
     summary, (noted,) = drive(w)
     assert [(run.asset, run.status) for run in summary.runs if run.status == "failed"] == [("a", "failed")]
     assert noted == (
-        f"the sink Notifications raised NotifyError: not all receivers were told: {said}; "
+        f"the sink NotificationSink raised NotifyError: not all receivers were told: {said}; "
         "runs are not affected, and it is told what follows"
     )
     assert "T0KEN" not in caplog.text
-    assert all("T0KEN" not in str(row) for row in w.store.history())
+    assert all("T0KEN" not in str(row) for row in w.store.read_history())
 
 
 def test_one_that_refuses_and_one_that_takes_seconds_hold_up_nobody(receiver, monkeypatch):
@@ -152,7 +152,7 @@ def test_the_url_may_stand_in_a_file_that_a_secret_is_mounted_at(receiver, tmp_p
 
 def hook(tmp_path, text):
     (tmp_path / "alarms.py").write_text(text, encoding="utf-8")
-    return PythonBody("alarms", "page", ("message",), str(tmp_path), Location("alarms.py", 1, 1))
+    return PythonBody("alarms", "page", ("message",), str(tmp_path), FileLocation("alarms.py", 1, 1))
 
 
 @pytest.fixture

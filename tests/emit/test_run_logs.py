@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, make_room
-from sparkassets.state.memory import MemoryStore
+from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, remove_old_logs
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
@@ -94,7 +94,7 @@ def test_of_a_long_log_the_middle_is_left_out(tmp_path, logs):
 
 def test_warnings_of_a_process_without_logging_still_reach_stderr_once(tmp_path, logs, capsys, monkeypatch):
     root = logging.getLogger()
-    monkeypatch.setattr(root, "handlers", [each for each in root.handlers if type(each).__name__ == "_Handler"])
+    monkeypatch.setattr(root, "handlers", [each for each in root.handlers if type(each).__name__ == "_RunLogHandler"])
     logs.started(None, "a-1")
     within("a-1", lambda: logging.getLogger("jobs").warning("mind"))
     logs.finished(Run("a-1"))
@@ -120,7 +120,7 @@ def test_old_logs_make_way_by_age(tmp_path):
     for name, days in (("old", 31), ("new", 29)):
         (tmp_path / f"{name}.log").write_text("x")
         os.utime(tmp_path / f"{name}.log", (time.time() - days * 86_400,) * 2)
-    make_room(tmp_path)
+    remove_old_logs(tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["new.log"]
 
 

@@ -7,10 +7,10 @@ from time import monotonic
 
 import pytest
 
-from sparkassets.core.openlineage.telling import Telling
-from sparkassets.emit.openlineage import OpenLineage, configured_client
-from sparkassets.runtime.sinks import Sinks
-from sparkassets.state.memory import MemoryStore
+from sparkassets.core.openlineage.facet_builder import FacetBuilder
+from sparkassets.emit.openlineage import OpenLineageSink, build_client
+from sparkassets.runtime.sink_dispatch import SinkDispatcher
+from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import SystemClock
 from tests.builders import asset, project, source
@@ -35,7 +35,7 @@ def nowhere(monkeypatch, tmp_path):
 
 def world():
     made = project(source("s"), asset("a", "s", retries=0))
-    w = World(made, MemoryStore(), sinks=(OpenLineage(Telling(made, "prod"), now=SystemClock().now),))
+    w = World(made, MemoryStore(), sinks=(OpenLineageSink(FacetBuilder(made, "prod"), now=SystemClock().now),))
     w.tell("s", "2025-01-05")
     return w
 
@@ -108,7 +108,7 @@ def test_a_server_is_sent_to_with_the_key_that_no_event_holds(monkeypatch):
 
 def test_nobody_listening_fails_no_run_and_is_a_warning(monkeypatch):
     monkeypatch.setenv("OPENLINEAGE__TRANSPORT", '{"type": "http", "url": "http://127.0.0.1:9", "retry": {"total": 0}}')
-    with pytest.warns(RuntimeWarning, match=r"^the sink OpenLineage raised .*; runs are not affected"):
+    with pytest.warns(RuntimeWarning, match=r"^the sink OpenLineageSink raised .*; runs are not affected"):
         summary = drive(world())
     assert [result.status for result in summary.runs] == ["success"]
 
@@ -119,19 +119,21 @@ def test_a_refusal_fails_no_run(monkeypatch, status):
         monkeypatch.setenv(
             "OPENLINEAGE__TRANSPORT", json.dumps({"type": "http", "url": receiver.url, "retry": {"total": 0}})
         )
-        with pytest.warns(RuntimeWarning, match=r"^the sink OpenLineage raised "):
+        with pytest.warns(RuntimeWarning, match=r"^the sink OpenLineageSink raised "):
             assert drive(world()).ok
     assert len(receiver.bodies) == 4
 
 
 def test_who_never_answers_delays_the_end_by_the_grace_alone(monkeypatch):
-    monkeypatch.setattr("sparkassets.app.context.Sinks", lambda *a, **more: Sinks(*a, **more, grace_seconds=0.3))
+    monkeypatch.setattr(
+        "sparkassets.app.context.SinkDispatcher", lambda *a, **more: SinkDispatcher(*a, **more, grace_seconds=0.3)
+    )
     with Receiver(hangs=True) as receiver:
         monkeypatch.setenv("OPENLINEAGE_URL", receiver.url)
         w = world()
         drive(World(w.project, MemoryStore()))  # what is imported once
         begun = monotonic()
-        with pytest.warns(RuntimeWarning, match=r"^the sink OpenLineage is behind"):
+        with pytest.warns(RuntimeWarning, match=r"^the sink OpenLineageSink is behind"):
             assert drive(w).ok
         assert monotonic() - begun < 3
 
@@ -140,7 +142,7 @@ def test_without_any_set_up_nothing_follows_and_with_it_one_does(monkeypatch, tm
     spec = project(source("s"))
     assert followers(spec) == ()
     monkeypatch.setenv("OPENLINEAGE_URL", "http://marquez:5000")
-    assert [type(each) for each in followers(spec)] == [OpenLineage]
+    assert [type(each) for each in followers(spec)] == [OpenLineageSink]
     monkeypatch.setenv("OPENLINEAGE_DISABLED", "True")
     assert followers(spec) == ()
 
@@ -184,7 +186,7 @@ def test_without_the_package_the_hint_says_which():
     sys.modules["openlineage"] = None
     try:
         with pytest.raises(Exception, match="the package openlineage-python is not installed") as raised:
-            configured_client()
+            build_client()
         assert raised.value.hint.startswith("pip install 'sparkassets[openlineage]'")
     finally:
         del sys.modules["openlineage"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
-from sparkassets.core.table_names import quoted
+from sparkassets.core.table_names import quote_table_name
 from tests.integration import orders
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def schema(spark: SparkSession, folder: Path) -> Iterator[str]:
 
 def named(asset: AssetSpec, *table: str) -> AssetSpec:
     """The asset, in a catalog."""
-    place = StorageLocation.named(table)
+    place = StorageLocation.of_table(table)
     return replace(asset, storage=place, uri=place.given)
 
 
@@ -43,7 +43,7 @@ def table(name: str, where: str, **more: Any) -> AssetSpec:
 def rows(spark: SparkSession, asset: AssetSpec, *columns: str) -> list[tuple[Any, ...]]:
     """Its rows, in order; none where there is no table."""
     assert asset.storage is not None
-    if not spark.catalog.tableExists(quoted(asset.storage.table)):
+    if not spark.catalog.tableExists(quote_table_name(asset.storage.table)):
         return []
-    found = spark.table(quoted(asset.storage.table)).selectExpr(*columns or ("*",)).collect()
+    found = spark.table(quote_table_name(asset.storage.table)).selectExpr(*columns or ("*",)).collect()
     return sorted(tuple(row) for row in found)

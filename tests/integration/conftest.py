@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sparkassets.files.reach import reach
+from sparkassets.files.bucket_access import set_bucket_access
 from sparkassets.spark import SparkEngine
 from tests.integration.lossy import Lossy, before
 from tests.integration.orders import project, save, table
@@ -39,4 +39,4 @@ def s3() -> Iterator[Lossy]:
     for name in {*os.environ} - {*known}:
         del os.environ[name]
     os.environ.update(known)
-    reach(())
+    set_bucket_access(())

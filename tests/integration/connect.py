@@ -30,11 +30,11 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from jobs.landing import land_days, land_dimensions
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Upsert
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import RunError, SparkAssetsError
-from sparkassets.runtime.progress import Silent
+from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark import SparkEngine
-from sparkassets.spark.own_session import briefly_beside
+from sparkassets.spark.own_session import open_brief_session
 from sparkassets.wiring import Project
 from tests.contracts.target_contract import TargetContract
 from tests.integration.orders import execute, order, project, sql, table
@@ -65,7 +65,7 @@ class Client:
         return sorted(map(tuple, rows), key=str)
 
 
-class Recorded(Silent):
+class Recorded(SilentProgress):
     """Keeps what a progress is told."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ def cancelling(client: Client) -> Any:
     threading.Timer(0.5, client.engine.cancel, [run.run]).start()
     began = time.monotonic()
     try:
-        with client.engine.workplace.work(run) as (session, _), briefly_beside(session) as own:
+        with client.engine.workplace.work(run) as (session, _), open_brief_session(session) as own:
             own.sql(LONG).collect()
     except RunError as error:
         return str(error) == f"{run.run} was cancelled", time.monotonic() - began < PATIENCE_SECONDS
@@ -237,7 +237,7 @@ def _serverless(client: Client, name: str) -> Any:
     engine = SparkEngine(project(), client.session)
     daily = table(name, client.folder, by="day", **sql("SELECT DATE'2013-01-01' AS day"))
     execute(engine, order(daily, keys="2013-01-01"))
-    merged = table("keys", client.folder, write=Upsert(("id",)), strategy=LatestOnly(), **sql("SELECT 1L AS id"))
+    merged = table("keys", client.folder, write=UpsertWrite(("id",)), strategy=LatestOnly(), **sql("SELECT 1L AS id"))
     write_deltalake(merged.storage.path, pa.table({"id": [1]}), mode="overwrite")
     refusal = _attempt(lambda: execute(engine, order(merged)))
     engine.close()

@@ -106,7 +106,9 @@ def data_objects(asset: AssetSpec) -> dict[str, str]:
 
 def told_by_log(asset: AssetSpec) -> set[str]:
     """The files that were ever added."""
-    return {unquote(file.path) for commit in DeltaLog(place(asset)).after(-1) for file in commit.files if file.added}
+    return {
+        unquote(file.path) for commit in DeltaLog(place(asset)).read_after(-1) for file in commit.files if file.added
+    }
 
 
 def writer(asset: AssetSpec) -> str:

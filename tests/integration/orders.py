@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import (
     AssetSpec,
     InletSpec,
@@ -24,10 +24,10 @@ from sparkassets.core.spec.model import (
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
-from sparkassets.core.writes import Replace
-from sparkassets.errors import Location
-from sparkassets.ports import CommitMarker, Computation, RunOrder, Target
-from sparkassets.spark import SparkEngine, SparkOutlets
+from sparkassets.core.writes import ReplaceWrite
+from sparkassets.errors import FileLocation
+from sparkassets.ports import CommitMarker, RunComputation, RunOrder, Target
+from sparkassets.spark import SparkEngine, SparkTargetFactory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,12 +46,12 @@ def table(name: str, folder: Path, *, by: str | None = None, zone: str = "UTC", 
     """An asset at ``<folder>/<name>``."""
     partition = TimePartition(by, zone, column=column) if by else None  # type: ignore[arg-type]
     path = str(folder / name)
-    defaults = {"write": Replace(), "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
+    defaults = {"write": ReplaceWrite(), "strategy": DateRange() if by else FullRefresh(), "timezone": zone, **more}
     return AssetSpec(
         name,
         path,
         StorageLocation(path, name),
-        Location(f"{name}.yml", 1, 1),
+        FileLocation(f"{name}.yml", 1, 1),
         partitioning=Partitioning(partition),
         **defaults,
     )
@@ -67,19 +67,19 @@ def sql(text: str, *inlets: str, after: Mapping[str, str] | None = None) -> dict
     """The body and the inlets of an asset."""
     read = {name: ReadAfter(column) for name, column in (after or {}).items()}
     linked = {name: InletSpec(name, name, None, read=read.get(name)) for name in inlets}
-    return {"body": SqlBody(text, Location("query.sql", 1, 1)), "inlets": linked}
+    return {"body": SqlBody(text, FileLocation("query.sql", 1, 1)), "inlets": linked}
 
 
 def function(folder: Path, name: str, *arguments: str, inlets: Sequence[str] = ()) -> dict[str, Any]:
     """The body of an asset that is computed by ``tasks.work:<name>`` in ``folder``."""
-    body = PythonBody("tasks.work", name, arguments, str(folder), Location("asset.yml", 3, 1))
+    body = PythonBody("tasks.work", name, arguments, str(folder), FileLocation("asset.yml", 3, 1))
     return {"body": body, "inlets": {each: InletSpec(each, each, None) for each in inlets}}
 
 
 def order(
     asset: AssetSpec,
     *sources: AssetSpec,
-    pins: Mapping[str, Pin] | None = None,
+    pins: Mapping[str, InletPin] | None = None,
     keys: str | Sequence[str] | None = None,
     **more: Any,
 ) -> RunOrder:
@@ -107,14 +107,16 @@ def order(
     )
 
 
-def newest(asset: AssetSpec, *, parts: PartitionSet = EVERYTHING, low: str | None = None) -> Pin:
+def newest(asset: AssetSpec, *, parts: PartitionSet = EVERYTHING, low: str | None = None) -> InletPin:
     """A Delta inlet as it is now."""
     assert asset.storage is not None
     now = DeltaTable(asset.storage.path)
-    return Pin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), parts=parts, low=low)
+    return InletPin(asset.uri, 1, table_id=str(now.metadata().id), version=now.version(), parts=parts, low=low)
 
 
-def marker(order: RunOrder, computation: Computation | None = None, *, kind: str = "data", **more: Any) -> CommitMarker:
+def marker(
+    order: RunOrder, computation: RunComputation | None = None, *, kind: str = "data", **more: Any
+) -> CommitMarker:
     given = {
         "version": 2 * order.token + 1,
         "token": order.token,
@@ -128,10 +130,10 @@ def marker(order: RunOrder, computation: Computation | None = None, *, kind: str
 
 def target(engine: SparkEngine, order: RunOrder) -> Target:
     """Where a run is written."""
-    return SparkOutlets(engine).of(order.asset, app_id=order.app_id, enlist=lambda: None)
+    return SparkTargetFactory(engine).open_target(order.asset, app_id=order.app_id, enlist=lambda: None)
 
 
-def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> Computation:
+def execute(engine: SparkEngine, order: RunOrder, **more: Any) -> RunComputation:
     """One attempt, as the runtime makes it."""
     computation = engine.compute(order, attempt=1)
     target(engine, order).write(computation, marker=marker(order, computation, **more))

@@ -19,7 +19,7 @@ from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.patterns import PathPattern
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.files import list_files
-from sparkassets.files.stores import open_store
+from sparkassets.files.object_stores import open_store
 from sparkassets.state import DeltaStore
 from tests.contracts import test_journal_store as contract
 from tests.integration.emulators import ACCOUNT, ACCOUNT_KEY, NotInstalledError, azurite, environment
@@ -103,13 +103,13 @@ def driver(place: str, name: str) -> subprocess.Popen[bytes]:
 def test_drivers_at_once_one_of_which_is_killed_and_started_again(place):
     append(place, "first", 1)
     drivers = [driver(place, name) for name in "abc"]
-    while not any(row.driver == "a" for row in DeltaStore(place).history()):
+    while not any(row.driver == "a" for row in DeltaStore(place).read_history()):
         time.sleep(0.05)
     drivers[0].send_signal(signal.SIGKILL)
     assert drivers[0].wait() == -signal.SIGKILL
     drivers.append(driver(place, "a"))
     assert [each.wait(timeout=120) for each in drivers[1:]] == [0, 0, 0]
-    rows = DeltaStore(place).history()
+    rows = DeltaStore(place).read_history()
     assert [row.seq for row in rows] == list(range(1, 3 * APPENDS + 2))
     assert sorted(row.run for row in rows[1:]) == sorted(f"{name}-{i}" for name in "abc" for i in range(APPENDS))
 
@@ -124,7 +124,7 @@ def test_threads_that_put_one_entry_have_one_winner(store, place):
 
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(once, range(16))) == 1
-    assert [row.seq for row in store.history()] == [1]
+    assert [row.seq for row in store.read_history()] == [1]
 
 
 @pytest.mark.parametrize("at", [1, 3, 9])
@@ -132,14 +132,14 @@ def test_an_answer_that_is_lost_after_the_put(azure, place, at):
     with before(azure) as lossy, environment({"AZURITE_BLOB_STORAGE_URL": lossy.address}):
         lossy.begin("lose", at=range(at, at + 1))
         append(place, "a", 10)
-    assert [row.run for row in DeltaStore(place).history()] == [f"a-{number}" for number in range(10)]
+    assert [row.run for row in DeltaStore(place).read_history()] == [f"a-{number}" for number in range(10)]
 
 
 def test_every_spelling_is_one_state(store, place):
     store.append([JournalRow(1, AT, "a", "event")], after=0)
     folder = place.removeprefix("az://lake")
     for base in (LONG, LONG.replace("abfss", "abfs"), "abfs://lake", "azure://lake", "adl://lake"):
-        assert [row.seq for row in DeltaStore(base + folder).history()] == [1]
+        assert [row.seq for row in DeltaStore(base + folder).read_history()] == [1]
 
 
 def test_files_are_listed_by_the_same_credentials(store, place):

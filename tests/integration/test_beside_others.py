@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sparkassets.errors import SparkAssetsError
-from sparkassets.spark.failures import condition
+from sparkassets.spark.failures import error_condition
 from tests.integration.orders import execute, order, rows, save_by_spark, sql, table
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_a_spark_writer_of_another_day_and_the_run_both_land(spark, engine, dail
 def test_a_spark_writer_of_the_same_day_gets_its_conflict(spark, engine, daily, beside):
     raised = beside(theirs(spark, daily, 1, WAITING.format(day=1)), ours(engine, daily, 1, quick(1, 7)))
     assert raised is not None
-    assert condition(raised).startswith("DELTA_CONCURRENT_")
+    assert error_condition(raised).startswith("DELTA_CONCURRENT_")
     assert held(spark, daily) == [(1, 7), (2, 0)]
 
 

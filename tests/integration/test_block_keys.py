@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.spark.validating import BlockKeys
+from sparkassets.spark.validation import PartitionGrouping
 
 pytestmark = pytest.mark.spark
 ZONE = "Europe/Amsterdam"
@@ -39,9 +39,9 @@ def test_a_row_is_put_into_its_own_block(spark, partition, keys, kind):
     partitioning = Partitioning(partition, segments)
     blocks = PartitionSet.union(map(partitioning.parse, [keys + (",*" if segments else "")]))
     frame = rows(spark, partitioning, blocks, kind)
-    told = BlockKeys.of(frame.schema, blocks, partitioning=partitioning, owner="rows")
+    told = PartitionGrouping.from_schema(frame.schema, blocks, partitioning=partitioning, owner="rows")
     found = frame.selectExpr("block", f"{told.label(partitioning)} AS label", *told.keys).distinct().collect()
-    seen = {row[0]: (told.told(tuple(row)[2:]), row[1]) for row in found}
+    seen = {row[0]: (told.find_partition(tuple(row)[2:]), row[1]) for row in found}
     expected = {partitioning.labels(each)[0]: each for each in told.blocks}
     assert {label: block for label, (block, _) in seen.items()} == expected
     assert len(told.blocks) == 1 or {label: same for label, (_, same) in seen.items()} == {key: key for key in expected}
@@ -49,8 +49,10 @@ def test_a_row_is_put_into_its_own_block(spark, partition, keys, kind):
 
 def test_a_run_of_all_is_one_block(spark):
     partitioning, frame = Partitioning(time("day")), spark.sql("SELECT DATE'2025-01-01' AS at")
-    everything = PartitionSet.union([partitioning.known])
-    assert BlockKeys.of(frame.schema, everything, partitioning=partitioning, owner="rows").blocks == (everything,)
+    everything = PartitionSet.union([partitioning.known_partitions])
+    assert PartitionGrouping.from_schema(frame.schema, everything, partitioning=partitioning, owner="rows").blocks == (
+        everything,
+    )
 
 
 def rows(spark, partitioning, blocks, kind):
@@ -58,7 +60,7 @@ def rows(spark, partitioning, blocks, kind):
     told = []
     for start, end, segment in partitioning.slots(blocks):
         label = partitioning.labels(
-            PartitionSet.of_slots([(segment, (start, end))]) if segment else PartitionSet.span(start, end)
+            PartitionSet.from_slots([(segment, (start, end))]) if segment else PartitionSet.span(start, end)
         )[0]
         time = partitioning.time
         last = time.dated(end) - timedelta(days=1) if kind == "date" else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets import BackfillRequest, Project, RunFailedError
-from sparkassets.core.branches.difference import RowCounts, Sample
+from sparkassets.core.branches.difference import RowCounts, RowDifference
 from sparkassets.errors import InputError
 from tests.integration import orders
 
@@ -131,13 +131,13 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
     labels = {project.spec.asset("clean").partitioning.labels(block)[0]: counts for block, counts in clean.rows.blocks}
     assert labels == {"2025-01-01": RowCounts(changed=1, same=1), "2025-01-02": RowCounts(added=1, same=1)}
     assert clean.rows.keys == ("shop",)
-    assert clean.rows.samples[0] == Sample(
+    assert clean.rows.samples[0] == RowDifference(
         "changed",
         {"shop": "***", "day": "2025-01-01", "amount": "2"},
         {"shop": "***", "day": "2025-01-01", "amount": "7"},
     )
     assert daily.rows.keys == ()
-    assert daily.total == RowCounts(added=2, removed=2)
+    assert daily.total_row_counts == RowCounts(added=2, removed=2)
     assert [(sample.change, sample.before, sample.after) for sample in total.rows.samples] == [
         ("removed", {"total": "13"}, None),
         ("added", None, {"total": "2500"}),
@@ -149,7 +149,7 @@ def test_a_branch_is_compared_by_partition_and_row(spark, prod, dev, tmp_path):
     columns = spark.read.format("delta").load(str(tmp_path / "warehouse/clean")).columns
     assert set(columns) == {"day", "shop", "amount", "kind"}
     assert held(spark, tmp_path, "total") == [("2500",)]
-    assert not any(found.total.differ for found in project.branches.diff("rows", spark))
+    assert not any(found.total_row_counts.has_differences for found in project.branches.diff("rows", spark))
 
 
 def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it(spark, prod, tmp_path):

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.processes import started
+from sparkassets.processes import read_start_time
 from tests.integration.orders import execute, order, rows, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -51,6 +51,6 @@ def test_a_later_attempt_of_a_cancelled_run_is_not_cancelled(engine, spark, tmp_
 def test_the_processes_that_may_commit_besides_the_driver(engine):
     engine.start()
     ((jvm, created),) = engine.processes()
-    assert created == started(jvm)
+    assert created == read_start_time(jvm)
     assert psutil.Process(jvm).name() == "java"
     assert psutil.Process(jvm).ppid() == os.getpid()

@@ -7,11 +7,11 @@ import pytest
 from chispa import assert_df_equality
 
 from sparkassets.core.cases import read_cases
-from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.errors import InputError
-from sparkassets.project import load
+from sparkassets.project import load_project
+from sparkassets.testing.case_runner import run_cases
 from sparkassets.testing.project import ProjectUnderTest
-from sparkassets.testing.running import run_cases
 
 pytestmark = pytest.mark.spark
 
@@ -182,7 +182,7 @@ def folder(tmp_path):
 
 
 def test_rows(spark, folder):
-    project = load(folder, {})
+    project = load_project(folder, {})
     cases = read_cases([SourceFile("t.yml", "tests/t.yml", CASES)], project=project, environment={})
     results = {each.name: (each.outcome, each.message) for each in run_cases(project, cases, spark=spark)}
     passing = ["of its partition alone", "with other params", "above the watermark", "types by their values"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.writes import Append
-from sparkassets.ports import Computation, RunOrder, Target
+from sparkassets.core.writes import AppendWrite
+from sparkassets.ports import RunComputation, RunOrder, Target
 from tests.contracts.target_contract import BlocksContract, TargetContract
 from tests.integration import catalogs, orders
 from tests.integration.orders import sql, target
@@ -19,7 +19,7 @@ class NamedTable:
     def __init__(self, engine, spark, schema: str) -> None:
         self.engine = engine
         self.spark = spark
-        self.asset = catalogs.table("log_book", schema, write=Append(), **sql("SELECT 1 AS n"))
+        self.asset = catalogs.table("log_book", schema, write=AppendWrite(), **sql("SELECT 1 AS n"))
 
     def order(self) -> RunOrder:
         return orders.order(self.asset)
@@ -27,7 +27,7 @@ class NamedTable:
     def target(self, order: RunOrder) -> Target:
         return target(self.engine, order)
 
-    def compute(self, order: RunOrder) -> Computation:
+    def compute(self, order: RunOrder) -> RunComputation:
         return self.engine.compute(order, attempt=1)
 
     def rows(self) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from tests.depth import deep
 from tests.integration.orders import execute, marker, order, rows, save, sql, table, target
@@ -20,7 +20,7 @@ COMMITS = pytest.mark.parametrize("commit", ["auto", deep("spark")])
 
 def described(engine, folder, **more):
     """A second run of an appending asset that waits to be written."""
-    asset = table("log", folder, write=Append(), **more, **sql("SELECT 1 AS n"))
+    asset = table("log", folder, write=AppendWrite(), **more, **sql("SELECT 1 AS n"))
     execute(engine, order(asset))
     run = order(asset)
     computation = engine.compute(run, attempt=1)
@@ -94,7 +94,7 @@ def test_a_run_that_is_in_is_neither_computed_nor_staged_again(engine, spark, tm
 
 
 def test_a_folder_that_is_there_already_is_left_as_it_is(engine, spark, tmp_path):
-    asset = table("log", tmp_path, write=Append(), **sql("SELECT 1 AS n"))
+    asset = table("log", tmp_path, write=AppendWrite(), **sql("SELECT 1 AS n"))
     run = order(asset)
     taken = tmp_path / "log" / f"{run.run}.{run.token}.1"
     taken.mkdir(parents=True)
@@ -109,7 +109,7 @@ def test_what_was_written_and_cannot_be_read_is_told_and_taken_away(engine, tmp_
     def gone(*_, **__):
         raise OSError("[Errno 5] Input/output error")
 
-    monkeypatch.setattr("sparkassets.delta.staged.footers", gone)
+    monkeypatch.setattr("sparkassets.delta.staging.read_footers", gone)
     asset = table("log", tmp_path, **sql("SELECT 1 AS n"))
     with pytest.raises(RunError) as refused:
         execute(engine, order(asset))

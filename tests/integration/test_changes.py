@@ -10,10 +10,10 @@ from deltalake import DeltaTable
 
 from sparkassets import Project, RunFailedError
 from sparkassets.core.instants import Duration
-from sparkassets.core.runs import Position
+from sparkassets.core.runs import TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append, Upsert
+from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import RunError, SourceChangedError
 from tests.depth import deep
 from tests.e2e.projects import rows as stored
@@ -134,14 +134,14 @@ def test_without_a_feed_what_was_appended_is_read_and_the_plan_tells_of_the_rest
 def reading(tmp_path, orders, query="SELECT * FROM {{ inlets.orders }}", **more):
     source = table("orders", orders.path.parent, **more)
     inlets = {"orders": InletSpec("orders", "orders", None, read=ReadChanges())}
-    log = table("log", tmp_path, **{**sql(query), "inlets": inlets, "strategy": LatestOnly(), "write": Append()})
+    log = table("log", tmp_path, **{**sql(query), "inlets": inlets, "strategy": LatestOnly(), "write": AppendWrite()})
     return log, source
 
 
 def told(engine, log, source, since):
     """The rows of the versions after ``since``, without their time."""
     pin = newest(source)
-    low = None if since is None else str(Position(pin.table_id, since))
+    low = None if since is None else str(TablePosition(pin.table_id, since))
     return [row[:-1] for row in computed(engine, order(log, source, pins={"orders": newest(source, low=low)}))]
 
 
@@ -154,7 +154,7 @@ def test_a_row_that_was_there_twice_and_is_there_once_stays_in_an_upsert(engine,
     log, source = reading(tmp_path, orders, "SELECT id, _change_type, _commit_version, 0 FROM {{ inlets.orders }}")
     came, went = [(3, "insert", once), (4, "insert", once)], [(2, "delete", once), (2, "delete", once)]
     assert sorted(told(engine, log, source, twice)) == sorted([(1, "delete", once), *came, *went])
-    upsert = replace(log, write=Upsert(keys=("id",)))
+    upsert = replace(log, write=UpsertWrite(keys=("id",)))
     assert sorted(told(engine, upsert, source, twice)) == sorted([*came, *went])
 
 
@@ -191,7 +191,7 @@ def test_a_restored_table_tells_what_that_changed(engine, spark, tmp_path):
 def late(tmp_path, orders, overlap):
     inlets = {"orders": InletSpec("orders", "orders", None, read=ReadAfter("at", Duration.parse(overlap)))}
     query = "SELECT order_id, '{{ watermark.high }}' AS high FROM {{ inlets.orders }}"
-    log = table("log", tmp_path, **{**sql(query), "inlets": inlets, "strategy": LatestOnly(), "write": Append()})
+    log = table("log", tmp_path, **{**sql(query), "inlets": inlets, "strategy": LatestOnly(), "write": AppendWrite()})
     return log, table("orders", orders.path.parent)
 
 
@@ -252,7 +252,7 @@ def test_what_went_after_the_plan_fails_the_run_and_is_planned_anew(engine, spar
     with pytest.raises(SourceChangedError) as changed:
         told(engine, log, source, 1)
     assert str(changed.value) == "the changes of the inlet 'orders' cannot be told: files of version 2 are gone"
-    pin = newest(source, low=str(Position("another", 0)))
+    pin = newest(source, low=str(TablePosition("another", 0)))
     with pytest.raises(SourceChangedError) as changed:
         engine.compute(order(log, source, pins={"orders": pin}), attempt=1)
     assert str(changed.value) == (
@@ -283,7 +283,7 @@ def test_files_that_came_are_read_with_their_partitions_and_later_columns(engine
         (3, None, None, "insert", since + 1),
         (4, date(2025, 3, 1), "x", "insert", since + 3),
     ]
-    pin = newest(source, low=str(Position(newest(source).table_id, since)))
+    pin = newest(source, low=str(TablePosition(newest(source).table_id, since)))
     times = engine.compute(order(log, source, pins={"orders": pin}), attempt=1).inlets.frames["orders"]
     assert times.where("_commit_timestamp > current_timestamp() - INTERVAL 1 HOUR").count() == 3
 

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.runtime.driver import Driver
-from sparkassets.runtime.execution import Done
+from sparkassets.runtime.execution import CommittedRun
 from tests.depth import deep, examples
 from tests.e2e.projects import rows as table_rows
 from tests.e2e.projects import write
@@ -79,7 +79,7 @@ def dying(project, spark, monkeypatch):
     """A driver that dies when its run is in the table, and has not said so; not at all where nothing is due."""
 
     def killed(driver, _):
-        assert [type(end.outcome) for end in driver._unrecorded] == [Done]
+        assert [type(end.outcome) for end in driver._unrecorded] == [CommittedRun]
         raise Killed
 
     with monkeypatch.context() as patched:

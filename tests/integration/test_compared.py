@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning
-from sparkassets.spark.compared import changed
+from sparkassets.spark.row_comparison import find_changed_partitions
 from tests.builders import days, partitioned
 from tests.integration.queries import queries
 
@@ -51,7 +51,7 @@ def differ(spark, old: str, new: str, *, parts=EVERYTHING, partitioning: Partiti
     """The blocks in which the rows of two queries differ."""
     frames = [spark.sql(each) for each in (old, new)]
     schema = frames[0].schema.json()
-    return changed(*frames, parts, partitioning=partitioning, schema=schema)
+    return find_changed_partitions(*frames, parts, partitioning=partitioning, schema=schema)
 
 
 @pytest.mark.parametrize("name", NEVER_THE_SAME)
@@ -130,7 +130,7 @@ def test_numbers_as_segments(spark):
     kinds = partitioned(None, segments={"kind": ("-1", "2", "3")})
     old = "SELECT CAST(kind AS INT) AS kind, 1 AS n FROM VALUES (-1), (2), (3) AS s(kind)"
     new = but("kind, if(kind < 0, 2, 1) AS n", old)
-    assert kinds.labels(differ(spark, old, new, parts=kinds.known, partitioning=kinds)) == ["-1"]
+    assert kinds.labels(differ(spark, old, new, parts=kinds.known_partitions, partitioning=kinds)) == ["-1"]
 
 
 def test_what_has_no_hash_is_taken_for_another(spark):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.spark.jars import fetched_jars
+from sparkassets.spark.jars import fetch_delta_jars
 from sparkassets.spark.java import find_java
 from tests.conftest import QUICK
 from tests.e2e.projects import rows, write
@@ -108,7 +108,7 @@ def told(folder):
     conf.mkdir()
     import pyspark
 
-    jars = fetched_jars(Path(pyspark.__file__).parent, find_java())
+    jars = fetch_delta_jars(Path(pyspark.__file__).parent, find_java())
     settings = {
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",

@@ -38,7 +38,7 @@ def replaced(spark, engine, folder, files, keys, *, folders=None):
         asset = table(f"by_{commit}", folder, by="day", commit=commit, **NEW)
         foreign(asset.storage.path, *files, folders=folders)
         execute(engine, run := order(asset, keys=keys))
-        (committed,) = target(engine, run).committed([run.run])
+        (committed,) = target(engine, run).find_commits([run.run])
         engine_of = DeltaTable(asset.storage.path).history(1)[0]["engineInfo"]
         assert engine_of.startswith("delta-rs") is (commit == "auto")
         counts = row_counts(committed.operation, committed.metrics)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sparkassets.core.partitions import EVERYTHING, NOTHING, UNPARTITIONED, Partitioning, PartitionSet, TimePartition
 from sparkassets.errors import RunError
 from sparkassets.spark.delta_files import read_version
-from sparkassets.spark.predicates import belonging
+from sparkassets.spark.predicates import partition_predicate
 from tests.depth import examples
 from tests.integration.orders import newest, order, sql, table
 from tests.integration.skipping import files_read
@@ -37,14 +37,14 @@ def in_utc(spark):
 
 def by_delta(spark, path, version, parts=EVERYTHING, partitioning=UNPARTITIONED):
     frame = spark.read.format("delta").option("versionAsOf", version).load(path)
-    predicate = belonging(frame.schema, parts, partitioning=partitioning, owner="it")
+    predicate = partition_predicate(frame.schema, parts, partitioning=partitioning, owner="it")
     return frame if predicate is None else frame.filter(predicate)
 
 
 def by_files(spark, path, version, parts=EVERYTHING, partitioning=UNPARTITIONED):
     """The rows, and whether they are read from the files."""
     frame, exact = read_version(spark, DeltaTable(path), version, path=path, parts=parts, partitioning=partitioning)
-    predicate = belonging(frame.schema, parts, partitioning=partitioning, owner="it")
+    predicate = partition_predicate(frame.schema, parts, partitioning=partitioning, owner="it")
     plan = frame._jdf.queryExecution().toString()
     from_files = "InMemoryFileIndex" in plan or "LocalTableScan <empty>" in plan
     return (frame if exact or predicate is None else frame.filter(predicate)), from_files
@@ -87,7 +87,7 @@ def tables(draw):
     chosen = draw(st.sets(st.integers(0, 3)))
     day = 24 * 3600
     start = int(datetime(2013, 1, 1, tzinfo=UTC).timestamp())
-    parts = PartitionSet.of_time((start + n * day, start + (n + 1) * day) for n in chosen)
+    parts = PartitionSet.from_time_pairs((start + n * day, start + (n + 1) * day) for n in chosen)
     column = draw(st.sampled_from([name for name in ("day", "at") if name in names] or [None]))
     return folders, writes, parts, column
 

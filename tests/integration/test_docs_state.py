@@ -7,7 +7,7 @@ import pytest
 
 from sparkassets import Project
 from sparkassets.core.journal.codec import encode
-from sparkassets.state.delta import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.builders import Story, asset, project, source
 from tests.integration.test_examples import example
 

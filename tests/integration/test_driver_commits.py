@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.integration.orders import execute, marker, order, rows, save_by_spark, sql, table, target
 from tests.integration.skipping import FILTERS, WIDE, files_read
 
@@ -100,7 +100,7 @@ def test_text_that_stands_for_no_value_is_none(spark, engine, tmp_path):
     words = "SELECT n, p FROM VALUES (1, ''), (2, NULL), (3, '__HIVE_DEFAULT_PARTITION__'), (4, 'null') AS v(n, p)"
     found = []
     for commit in ("auto", "spark"):
-        asset = table(commit, tmp_path, write=Append(), commit=commit, **sql(words))
+        asset = table(commit, tmp_path, write=AppendWrite(), commit=commit, **sql(words))
         spark.sql(f"CREATE TABLE delta.`{asset.storage.path}` (n INT, p STRING) USING delta PARTITIONED BY (p)")
         execute(engine, order(asset))
         assert by_driver(tmp_path / commit) == (commit == "auto")
@@ -125,7 +125,7 @@ def test_data_skipping_reads_the_files_that_it_would_of_deltas_own(spark, engine
     for first in range(0, 4000, 1000):
         query = WIDE.format(first=first, last=first + 1000)
         save_by_spark(spark.sql(query), theirs)
-        execute(engine, order(table("ours", tmp_path, write=Append(), **sql(query))))
+        execute(engine, order(table("ours", tmp_path, write=AppendWrite(), **sql(query))))
     folders = (tmp_path / "theirs", tmp_path / "ours")
     assert by_driver(folders[1])
     numbers = [{Path(add["path"]).name: number for number, add in enumerate(adds(folder))} for folder in folders]
@@ -163,7 +163,7 @@ def test_describe_history_tells_operation_and_metrics(spark, engine, tmp_path):
 
 
 def test_a_long_log_is_checkpointed_and_cleaned_and_read_by_everyone(spark, engine, tmp_path):
-    ours = table("ours", tmp_path, write=Append(), **sql("SELECT 1 AS n"))
+    ours = table("ours", tmp_path, write=AppendWrite(), **sql("SELECT 1 AS n"))
     folder = tmp_path / "ours"
     spark.sql(f"CREATE TABLE delta.`{folder}` (n int) USING delta TBLPROPERTIES ('delta.checkpointInterval' = '5')")
     execute(engine, order(ours))
@@ -177,7 +177,7 @@ def test_a_long_log_is_checkpointed_and_cleaned_and_read_by_everyone(spark, engi
         run = order(ours)
         target(engine, run).fence(None, marker=marker(run, kind="fence", version=2 * run.token))
     execute(engine, run := order(ours))
-    (committed,) = target(engine, run).committed([run.run])
+    (committed,) = target(engine, run).find_commits([run.run])
     assert committed.run == run.run
     names = sorted(path.name for path in folder.glob("_delta_log/*.json"))
     assert int(names[0].partition(".")[0]) >= 10

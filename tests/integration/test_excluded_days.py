@@ -6,7 +6,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.core.partitions import RangeSet, TimePartition
-from sparkassets.spark.predicates import inside
+from sparkassets.spark.predicates import time_predicate
 
 pytestmark = pytest.mark.spark
 ZONE, WEEKENDS = "Europe/Berlin", "* * * * SAT,SUN"
@@ -31,7 +31,7 @@ def test_years_of_working_days_are_a_short_predicate_of_the_same_rows(spark, by,
     partition = TimePartition(by, ZONE, exclude=exclude)
     first, hole, last = (partition.parse_keys(key) for key in KEYS[by])
     ranges = RangeSet.span(first[0], last[1]) - RangeSet.span(*hole)
-    predicate = inside("value", kind, partition=partition, ranges=ranges, owner="x")
+    predicate = time_predicate("value", kind, partition=partition, ranges=ranges, owner="x")
     assert predicate.count(" OR ") <= most
     hours = range(first[0] - 40 * 86400, last[1] + 40 * 86400, 3600)
     told = spark.range(hours.start, hours.stop, 3600).selectExpr("id", "timestamp_seconds(id) AS at")

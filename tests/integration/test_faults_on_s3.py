@@ -39,7 +39,7 @@ def started(place: str) -> DeltaStore:
 def work(store: DeltaStore) -> None:
     """What a driver does in a few invocations, from wherever the journal is."""
     store.create(project="p")
-    image = store.read(project="p")
+    image = store.read_image(project="p")
     seq = max([image.snapshot_seq, *(row.seq for row in image.tail)])
     number = image.commit
     while seq < COMMITS:
@@ -70,8 +70,8 @@ def until_done(place: str, *, most: int = 4) -> list[StateError]:
 def check(place: str) -> None:
     """All of it is there, once."""
     store = started(place)
-    assert [row.seq for row in store.history()] == list(range(1, COMMITS + 1))
-    image = store.read(project="p")
+    assert [row.seq for row in store.read_history()] == list(range(1, COMMITS + 1))
+    image = store.read_image(project="p")
     assert (image.snapshot_seq, image.commit, list(image.tail)) == (COMMITS, COMMITS + 1, [])
 
 
@@ -128,19 +128,19 @@ def test_a_new_journal_of_which_one_request_is_refused_is_told_in_two_lines(s3, 
     for at in range(1, 8):
         s3.begin("deny", r"GET .*_delta_log/0{20}\.json", range(at, at + 1))
         try:
-            started(place).read(project="p")
+            started(place).read_image(project="p")
         except StateError as error:
             told.append(str(error))
     assert {len(each.splitlines()) for each in told} == {2}, told
     s3.begin()
-    assert started(place).read(project="p").commit == 0
+    assert started(place).read_image(project="p").commit == 0
 
 
 def asked_all(store: DeltaStore) -> None:
     """Everything that can be asked of a state."""
     store.create(project="p")
-    seq = store.read(project="p").commit - 1
-    rows = store.history()
+    seq = store.read_image(project="p").commit - 1
+    rows = store.read_history()
     store.append([JournalRow(len(rows) + 1, AT, "d", "event")], after=seq + 1)
     store.save_snapshot([], seq=len(rows) + 1)
     store.maintain()

@@ -8,9 +8,9 @@ import pytest
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import FileSlot, fingerprint
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
-from sparkassets.errors import Location, RunError, SourceError
+from sparkassets.errors import FileLocation, RunError, SourceError
 from tests.integration.orders import computed, execute, marker, order, span, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -26,7 +26,7 @@ def landing(folder, pattern="{day:%Y%m%d}.csv", *, kind="csv", by="day", zone="U
         "landing",
         "x-landing",
         place,
-        Location("landing.yml", 1, 1),
+        FileLocation("landing.yml", 1, 1),
         source=source,
         partitioning=Partitioning(partition),
         **more,
@@ -48,7 +48,7 @@ def seen(asset, folder, files, *, keys=None):
         stats = [(name, (folder / name).stat()) for name in names]
         found[start] = fingerprint((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
     parts = span(asset, keys) if keys else EVERYTHING
-    return {"pins": {"landing": Pin(asset.uri, 1, parts=parts)}, "files": {"landing": found}}
+    return {"pins": {"landing": InletPin(asset.uri, 1, parts=parts)}, "files": {"landing": found}}
 
 
 def test_the_field_of_the_path_is_a_column_and_text_stays_text(engine, tmp_path):
@@ -104,7 +104,7 @@ def test_fields_of_segments_are_columns(engine, tmp_path, keys, expected):
         stat, start = (tmp_path / names[number]).stat(), partitioning.time.parse_key(f"2013-01-0{day}")[0]
         key = FileSlot((region, shop), start).key
         found[key] = fingerprint([(names[number], stat.st_size, stat.st_mtime_ns)])
-    pin = Pin(source.uri, 1, parts=partitioning.parse(keys))
+    pin = InletPin(source.uri, 1, parts=partitioning.parse(keys))
     copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
     run = order(copy, source, pins={"landing": pin}, files={"landing": found})
     rows = [(number, date(2013, 1, drawn[number][2]), drawn[number][0], int(drawn[number][1])) for number in expected]
@@ -163,7 +163,7 @@ def test_a_declared_column_that_is_not_in_the_header_is_named(engine, tmp_path):
         f"the file {tmp_path}/20130101.csv of 'landing' has no column 'delay' in its header of 2 columns\n"
         "  hint: did you mean 'dealy'?"
     )
-    assert error.value.of_data  # of fewer days it may succeed
+    assert error.value.is_data_error  # of fewer days it may succeed
     put(tmp_path, {"20130101.csv": "flight;delay\n1;5\n"})
     files = seen(source, tmp_path, {"2013-01-01": ["20130101.csv"]})
     with pytest.raises(RunError, match=r"in its header of 1 column\n  hint: .* probably ';': options: \{sep: ';'\}$"):
@@ -198,13 +198,13 @@ def test_files_that_change_while_they_are_read_are_not_written(engine, tmp_path)
 
 def test_a_folder_that_vanished_is_named(engine, tmp_path):
     source = landing(tmp_path / "gone")
-    files = {"files": {"landing": {"1": "x"}}, "pins": {"landing": Pin("x", 1)}}
+    files = {"files": {"landing": {"1": "x"}}, "pins": {"landing": InletPin("x", 1)}}
     with pytest.raises(SourceError, match=r"^the source 'landing' vanished: '.*/gone' is no longer there$"):
         engine.compute(order(table("copy", tmp_path / "w", **sql(COPY, "landing")), source, **files), attempt=1)
 
 
 def test_no_files_are_no_rows_if_the_columns_are_declared(engine, tmp_path):
-    run = {"pins": {"landing": Pin("x", 1, parts=NOTHING)}, "files": {"landing": {}}}
+    run = {"pins": {"landing": InletPin("x", 1, parts=NOTHING)}, "files": {"landing": {}}}
     copy = table("copy", tmp_path / "w", **sql(COPY, "landing"))
     with pytest.raises(RunError, match=r"^the source 'landing' has no files for this run, so its columns are unknown"):
         engine.compute(order(copy, landing(tmp_path), **run), attempt=1)

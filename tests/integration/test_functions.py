@@ -54,7 +54,7 @@ def test_a_function_gets_inlets_context_and_session_by_name(engine, spark, fligh
     assert computation.measures == {"extra": {"rows": 6}}
     expected = ("daily", run.run, "2013-01-03", "2013-01-03 00:00:00+00:00", "2013-01-03", 7)
     assert [tuple(row) for row in spark.read.format("delta").load(daily.storage.path).collect()] == [expected]
-    (committed,) = target(engine, run).committed([run.run])
+    (committed,) = target(engine, run).find_commits([run.run])
     assert committed.measures == {"extra": {"rows": 6}}
 
 

@@ -6,14 +6,14 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import History, Upsert
+from sparkassets.core.writes import HistoryColumns, UpsertWrite
 from sparkassets.errors import RunError
 from tests.depth import deep
 from tests.integration.orders import execute, held, order, save, sql, table
 
 pytestmark = pytest.mark.spark
 
-TIMES = History("since", "until", "holds")
+TIMES = HistoryColumns("since", "until", "holds")
 
 
 class Prices:
@@ -22,7 +22,7 @@ class Prices:
     def __init__(self, engine, spark, folder, query, **options):
         self.engine, self.spark = engine, spark
         self.feed = table("feed", folder)
-        write = Upsert(("id",), history=TIMES, **options)
+        write = UpsertWrite(("id",), history=TIMES, **options)
         self.asset = table("prices", folder, write=write, strategy=LatestOnly(), **sql(query, "feed"))
 
     def run(self, *given, **more):

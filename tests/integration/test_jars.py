@@ -9,18 +9,18 @@ import zipfile
 
 import pytest
 
-from sparkassets.spark.jars import coordinates
+from sparkassets.spark.jars import delta_coordinates
 
 pytestmark = pytest.mark.spark
 
 FETCH = """
 from pathlib import Path
 import pyspark
-from sparkassets.spark.jars import fetched_jars
+from sparkassets.spark.jars import fetch_delta_jars
 from sparkassets.spark.java import find_java
 from sparkassets.errors import SparkUnavailableError
 try:
-    print(*(jar.name for jar in fetched_jars(Path(pyspark.__file__).parent, find_java())))
+    print(*(jar.name for jar in fetch_delta_jars(Path(pyspark.__file__).parent, find_java())))
 except SparkUnavailableError as error:
     print(error)
 """
@@ -44,7 +44,7 @@ def publish(repository, organisation, name, version, *dependencies):
 @pytest.fixture
 def repository(tmp_path):
     folder = tmp_path / "repository"
-    wanted = coordinates()
+    wanted = delta_coordinates()
     publish(folder, "io.delta", wanted.name, wanted.version, ("io.delta", "delta-storage"), ("org.other", "shipped"))
     publish(folder, "io.delta", "delta-storage", "1", ("io.unitycatalog", "client"))
     publish(folder, "io.unitycatalog", "client", "1", ("org.other", "shipped"))
@@ -58,7 +58,7 @@ def fetch(tmp_path, repository):
 
 
 def test_two_processes_at_once_fetch_what_pyspark_does_not_ship(tmp_path, repository):
-    wanted = coordinates()
+    wanted = delta_coordinates()
     said = [process.communicate()[0].split() for process in [fetch(tmp_path, repository.as_uri()) for _ in range(2)]]
     delta = [f"{wanted.name}-{wanted.version}.jar", "delta-storage-1.jar"]
     jars = ["client-1.jar", *delta, "hadoop-bare-naked-local-fs-0.1.0.jar"]
@@ -78,7 +78,7 @@ def test_jars_that_cannot_be_fetched_are_one_line(tmp_path, where, reason):
     (tmp_path / "empty").mkdir()
     place = where or (tmp_path / "empty").as_uri()
     said = fetch(tmp_path, place).communicate()[0].splitlines()
-    assert said[0].startswith(f"cannot fetch Delta's jars ({coordinates()}) from {place}: ")
+    assert said[0].startswith(f"cannot fetch Delta's jars ({delta_coordinates()}) from {place}: ")
     assert reason in said[0] or "not found" in said[0]
     assert said[1:] == [
         "  hint: they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY"

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets import Project
-from sparkassets.core.openlineage.subsets import compared
+from sparkassets.core.openlineage.subset_conditions import compare_condition
 from tests.core.test_openlineage_subsets import VECTORS, shape
 from tests.emit.checking import accepted
 
@@ -130,7 +130,7 @@ def test_what_is_told_is_what_was_read_and_written(spark, folder):
     (files,) = ended["daily"]["inputs"]
     where, asked = subset(files)["left"], subset(files)["right"]
     assert shape(where) == shape(VECTORS["location"])
-    assert asked == compared("id", "GREATER_THAN", "0")
+    assert asked == compare_condition("id", "GREATER_THAN", "0")
     assert where["locations"] == [(folder / f"landing/2025030{day}").as_uri() for day in (1, 2)]
     assert files["name"] == str(folder / "landing")
     assert fields(ended["daily"])["text"] == {("amount", "TRANSFORMATION")}

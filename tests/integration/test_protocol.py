@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.runs import Pin
-from sparkassets.core.writes import Append
+from sparkassets.core.runs import InletPin
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError, HistoryGoneError, TargetMissingError
-from sparkassets.spark.markers import describe
+from sparkassets.spark.markers import format_marker
 from tests.integration.orders import computed, execute, marker, order, rows, save, sql, table, target
 
 pytestmark = pytest.mark.spark
@@ -25,7 +25,7 @@ ONE = "SELECT DATE'2013-01-01' AS day, 1 AS n"
 
 @pytest.fixture
 def log(tmp_path):
-    return table("log", tmp_path, write=Append(), **sql(ONE))
+    return table("log", tmp_path, write=AppendWrite(), **sql(ONE))
 
 
 def test_the_same_stamp_lands_once(engine, spark, log):
@@ -33,7 +33,7 @@ def test_the_same_stamp_lands_once(engine, spark, log):
     execute(engine, run)
     execute(engine, run, attempt=2)
     assert len(rows(spark, log)) == 1
-    (committed,) = target(engine, run).committed([run.run])
+    (committed,) = target(engine, run).find_commits([run.run])
     assert (committed.run, committed.token, committed.attempt, committed.version) == (run.run, run.token, 1, 0)
     assert committed.metrics["numOutputRows"] == 1
     assert committed.table_id == str(DeltaTable(log.storage.path).metadata().id)
@@ -47,9 +47,9 @@ def test_a_fence_keeps_older_runs_out(engine, spark, log):
     target(engine, newer).fence(None, marker=marker(newer, kind="fence", version=2 * newer.token))
     target(engine, zombie).write(computation, marker=marker(zombie, computation))
     assert len(rows(spark, log)) == 1
-    assert target(engine, zombie).committed([zombie.run]) == ()
+    assert target(engine, zombie).find_commits([zombie.run]) == ()
     execute(engine, newer)
-    assert [each.run for each in target(engine, newer).committed([zombie.run, newer.run])] == [newer.run]
+    assert [each.run for each in target(engine, newer).find_commits([zombie.run, newer.run])] == [newer.run]
 
 
 def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(engine, tmp_path):
@@ -63,9 +63,9 @@ def test_a_fence_creates_a_missing_table_with_the_schema_and_layout_of_the_run(e
     ]
     assert there.metadata().partition_columns == ["day"]
     assert target(engine, run).transaction_version() == 2 * run.token
-    assert target(engine, run).committed([run.run]) == ()
+    assert target(engine, run).find_commits([run.run]) == ()
     execute(engine, run)
-    assert [each.version for each in target(engine, run).committed([run.run])] == [1]
+    assert [each.version for each in target(engine, run).find_commits([run.run])] == [1]
 
 
 def test_a_fence_of_a_missing_table_takes_the_declared_columns(engine, tmp_path):
@@ -84,7 +84,7 @@ def test_a_fence_without_table_and_schema_asks_for_one(engine, log):
 def test_no_table_means_no_transaction_and_no_history(engine, log):
     nowhere = target(engine, order(log))
     assert nowhere.transaction_version() is None
-    assert not nowhere.committed(["log-1"])
+    assert not nowhere.find_commits(["log-1"])
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_commits_of_others_do_not_hide_a_run(engine, log):
     for days in range(10):
         retention = {"delta.logRetentionDuration": f"interval {40 + days} days"}
         DeltaTable(log.storage.path).alter.set_table_properties(retention)
-    assert [each.version for each in target(engine, run).committed([run.run])] == [0]
-    assert target(engine, replace(run, app_id="another/log")).committed([run.run]) == ()
+    assert [each.version for each in target(engine, run).find_commits([run.run])] == [0]
+    assert target(engine, replace(run, app_id="another/log")).find_commits([run.run]) == ()
 
 
 def test_a_restore_after_the_commit_asks_a_person(engine, log):
@@ -166,7 +166,7 @@ def test_a_restore_after_the_commit_asks_a_person(engine, log):
     execute(engine, run)
     DeltaTable(log.storage.path).restore(0)
     with pytest.raises(HistoryGoneError) as error:
-        target(engine, run).committed([run.run])
+        target(engine, run).find_commits([run.run])
     assert str(error.value) == (
         f"log: its table was restored after version 1, which holds run {run.run}\n"
         "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
@@ -183,7 +183,7 @@ def test_a_log_that_is_too_short_asks_a_person(engine, spark, log):
         Path(log.storage.path, "_delta_log", f"{version:020}.json").unlink()
     assert target(engine, run).transaction_version() == 2 * run.token + 1
     with pytest.raises(HistoryGoneError) as error:
-        target(engine, run).committed([run.run])
+        target(engine, run).find_commits([run.run])
     assert str(error.value) == (
         f"log: its table's log begins at version 2; whether run {run.run} is in it cannot be told\n"
         "  hint: the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
@@ -196,16 +196,16 @@ def test_a_run_that_fenced_itself_is_not_in_however_short_the_log_is(engine, log
     target(engine, run).fence(None, marker=marker(run, kind="fence"))
     DeltaTable(log.storage.path).create_checkpoint()
     Path(log.storage.path, "_delta_log", f"{0:020}.json").unlink()
-    assert target(engine, run).committed([run.run]) == ()
+    assert target(engine, run).find_commits([run.run]) == ()
 
 
 def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
-    odd = table("odd", tmp_path / "a b+ü[c]{d}*&=,;:'", write=Append(), **sql(ONE))
+    odd = table("odd", tmp_path / "a b+ü[c]{d}*&=,;:'", write=AppendWrite(), **sql(ONE))
     run = order(odd)
     execute(engine, run)
-    assert [each.version for each in target(engine, run).committed([run.run])] == [0]
+    assert [each.version for each in target(engine, run).find_commits([run.run])] == [0]
     copy = table("copy", tmp_path, **sql("SELECT * FROM {{ inlets.odd }}", "odd"))
-    assert len(computed(engine, order(copy, odd, pins={"odd": Pin("x", 1, version=0)}))) == 1
+    assert len(computed(engine, order(copy, odd, pins={"odd": InletPin("x", 1, version=0)}))) == 1
     misread = {"%20": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
     for text, what in misread.items():
         escaped = table("escaped", tmp_path / f"a{text}b", **sql(ONE))
@@ -219,7 +219,7 @@ def test_a_path_may_hold_spaces_but_no_escapes(engine, tmp_path):
 
 def test_what_a_commit_says_of_itself(log):
     run = order(log)
-    assert json.loads(describe(marker(run, blocks=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
+    assert json.loads(format_marker(marker(run, blocks=("2013-01-01",), measures={"watermarks": {"a": "1"}}))) == {
         "app": run.app_id,
         "version": 2 * run.token + 1,
         "epoch": run.token,
@@ -243,9 +243,9 @@ def test_however_short_the_log_is_what_no_version_of_the_transaction_tells_is_no
     DeltaTable(log.storage.path).create_checkpoint()
     Path(log.storage.path, "_delta_log", f"{0:020}.json").unlink()
     with pytest.raises(HistoryGoneError):
-        target(engine, run).committed([run.run])
+        target(engine, run).find_commits([run.run])
     there = target(engine, run)
-    assert there.committed([run.run], above=2 * run.token) == ()
+    assert there.find_commits([run.run], above=2 * run.token) == ()
     assert there.transaction_version() is not None
     there.fence(None, marker=marker(run, version=2 * run.token, kind="fence"))
-    assert there.committed([run.run], above=2 * run.token) == ()
+    assert there.find_commits([run.run], above=2 * run.token) == ()

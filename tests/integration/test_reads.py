@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.core.instants import parse_instant, unix
+from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import InletPin
 from sparkassets.errors import RunError, SourceError
 from tests.integration.orders import computed, newest, order, save, save_by_spark, span, sql, table
 
@@ -60,7 +60,7 @@ def test_a_shallow_clone_is_read_although_deltalake_cannot_tell_its_history(engi
 def test_an_inlet_that_was_never_written_is_empty_if_its_columns_are_declared(engine, tmp_path):
     source = table("source", tmp_path)
     report = reading(tmp_path)
-    pins = {"source": Pin("x", 0)}
+    pins = {"source": InletPin("x", 0)}
     with pytest.raises(RunError) as error:
         engine.compute(order(report, source, pins=pins), attempt=1)
     assert str(error.value) == (
@@ -214,7 +214,7 @@ def test_a_type_that_is_not_exact_is_no_watermark(engine, spark, tmp_path):
 def test_an_inlet_that_is_only_waited_for_is_not_read(engine, flights, tmp_path):
     report = table("report", tmp_path, **sql("SELECT 1 AS n", "flights"))
     waits = {"flights": replace(report.inlets["flights"], waits_only=True)}
-    run = order(replace(report, inlets=waits), flights, pins={"flights": Pin("x", 0)})
+    run = order(replace(report, inlets=waits), flights, pins={"flights": InletPin("x", 0)})
     assert computed(engine, run) == [(1,)]
 
 
@@ -228,7 +228,7 @@ def test_the_values_of_hours_and_days(engine, tmp_path):
         (date(2013, 10, 27), datetime(2013, 10, 27, 23)),  # noqa: DTZ001
         (date(2013, 10, 28), datetime(2013, 10, 28, 23)),  # noqa: DTZ001
     ]
-    assert unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partitioning.time.parse_key("2013-10-27")[1]
+    assert to_unix(parse_instant("2013-10-27T23:00Z", zone="UTC")) == daily.partitioning.time.parse_key("2013-10-27")[1]
 
 
 def test_decimals_stay_decimals(engine, spark, tmp_path):

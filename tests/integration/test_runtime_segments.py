@@ -312,11 +312,11 @@ def test_once_the_last_is_removed_others_are_discovered_and_its_rows_stay(spark,
     write(folder, [("a", 1), ("b", 5)])
     project = project_of(folder, ALL_ROWS)
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
-    project.remove_partitions("energy_model", "a", "b")
+    project.partitions.remove("energy_model", "a", "b")
     assert project.run(spark).runs == ()
 
     write(folder, [("a", 2), ("c", 1)])
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
     assert rows(folder, "energy_model") == [("a", 1.0), ("b", 5.0), ("c", 1.0)]
-    assert [each for each in project.partitions("energy_model") if each[1] == "current"] == [("c", "current")]
+    assert [each for each in project.partitions.statuses("energy_model") if each[1] == "current"] == [("c", "current")]
     assert project.run(spark).runs == ()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.partitions import (
     Dependency,
-    Overlap,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     RangeSet,
@@ -23,12 +23,12 @@ from sparkassets.core.partitions import (
     TimePartition,
     segment_of,
 )
-from sparkassets.core.partitions.segments import decoded
+from sparkassets.core.partitions.segments import decode_segment
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Publish
-from sparkassets.delta.live import flat_adds, live_files
+from sparkassets.core.writes import PublishWrite
+from sparkassets.delta.live_files import flat_adds, live_files
 from sparkassets.errors import RunError
-from sparkassets.spark.predicates import belonging
+from sparkassets.spark.predicates import partition_predicate
 from sparkassets.spark.writes import layout_of
 from tests.depth import deep
 from tests.integration.orders import execute, held, newest, order, rows, save, segmented, sql, table
@@ -81,7 +81,7 @@ def some_parts(draw):
     named = zip(names, keys, strict=True)
     dimensions = tuple(SegmentPartition(name.upper(), tuple(sorted(each))) for name, each in named)
     spans = st.sets(st.integers(0, 3)).map(
-        lambda days: RangeSet.of((START + n * DAY, START + n * DAY + DAY) for n in days)
+        lambda days: RangeSet.from_pairs((START + n * DAY, START + n * DAY + DAY) for n in days)
     )
     ranges = st.just(RangeSet.always()) | (spans if time is not None else st.just(RangeSet()))
     tuples = st.tuples(*(st.sampled_from(each) for each in keys))
@@ -95,7 +95,7 @@ def belongs(row, partitioning, parts):
         return True
     columns = [each.column.lower() for each in partitioning.segments]
     segment = tuple(segment_of(row[column], KINDS[column][0]) for column in columns)
-    ranges = parts.at(segment) if None not in segment else RangeSet() if parts.apart else parts.time
+    ranges = parts.time_of(segment) if None not in segment else RangeSet() if parts.apart else parts.time
     if partitioning.time is None or ranges == RangeSet.always():
         return bool(ranges)
     moment = row[partitioning.time.column]
@@ -109,7 +109,9 @@ def test_a_predicate_holds_for_the_rows_of_its_partitions_and_no_others(spark, g
     own.conf.set("spark.sql.session.timeZone", "UTC")
     data = [{**row, **{name: row[name] and in_time(name, row[name]) for name in TIMES}} for row in given_rows]
     frame = own.createDataFrame([tuple(row[name] for name in (*KINDS, *TIMES)) for row in data], SCHEMA)
-    told = [belonging(frame.schema, parts, partitioning=partitioning, owner="x") for partitioning, parts in drawn]
+    told = [
+        partition_predicate(frame.schema, parts, partitioning=partitioning, owner="x") for partitioning, parts in drawn
+    ]
     found = frame.selectExpr(*(f"coalesce(({each or 'true'}), false) AS p{n}" for n, each in enumerate(told))).collect()
     wrong = [
         (row, parts, predicate)
@@ -144,9 +146,9 @@ def hourly(tmp_path, query=SPEND, *inlets, **more):
 
 def pinned(daily, asset, keys):
     """The run, whose inlet is pinned to what its blocks need."""
-    inlet = Dependency(Overlap(), asset.partitioning, daily.partitioning)
+    inlet = Dependency(OverlapMapping(), asset.partitioning, daily.partitioning)
     run = order(asset, daily, keys=keys)
-    return replace(run, pins={daily.name: newest(daily, parts=inlet.up(run.blocks))})
+    return replace(run, pins={daily.name: newest(daily, parts=inlet.required_partitions(run.blocks))})
 
 
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
@@ -225,7 +227,7 @@ def test_a_segment_that_its_column_cannot_hold_is_refused_before_anything_is_com
 def test_a_new_table_has_folders_by_days_or_else_by_segments_that_name_some(
     engine, spark, tmp_path, by, keys, query, layout
 ):
-    segments = [decoded(key.rpartition(",")[2]) for key in keys]
+    segments = [decode_segment(key.rpartition(",")[2]) for key in keys]
     asset = segmented(table("spend", tmp_path, by=by, **sql(f"SELECT {query}, 1 AS n")), seg=segments)
     for _ in range(2):
         execute(engine, order(asset, keys=keys))
@@ -239,12 +241,12 @@ def test_a_new_table_has_folders_by_days_or_else_by_segments_that_name_some(
     [
         ({}, ["day"]),
         ({"strategy": EveryInstance()}, ["day", "seg"]),
-        ({"write": Publish(10)}, ["day", "seg"]),
+        ({"write": PublishWrite(10)}, ["day", "seg"]),
         ({"properties": {"delta.enableChangeDataFeed": "true"}}, ["day", "seg"]),
         ({"followed": True}, ["day", "seg"]),
         ({"partitioned_by": ("SEG", "day")}, ["seg", "day"]),
         ({"partitioned_by": ()}, []),
-        ({"write": Publish(10), "partitioned_by": ()}, []),
+        ({"write": PublishWrite(10), "partitioned_by": ()}, []),
     ],
     ids=str,
 )

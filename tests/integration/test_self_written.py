@@ -11,8 +11,8 @@ from delta.tables import DeltaTable
 
 from sparkassets import Project, RunFailedError
 from sparkassets.core.cases import read_cases
-from sparkassets.core.spec.document import SourceFile
-from sparkassets.testing.running import run_cases
+from sparkassets.core.spec.yaml_document import SourceFile
+from sparkassets.testing.case_runner import run_cases
 from tests.integration import catalogs
 
 pytestmark = pytest.mark.spark

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from sparkassets.cache import cache_folder
-from sparkassets.core.writes import Replace
+from sparkassets.core.writes import ReplaceWrite
 from sparkassets.errors import RunError, SparkUnavailableError
-from sparkassets.processes import is_alive, started
+from sparkassets.processes import is_alive, read_start_time
 from sparkassets.spark import SparkEngine, session
 from sparkassets.spark.gateway import delta_version
-from sparkassets.spark.own_session import beside, require_utc
+from sparkassets.spark.own_session import open_own_session, require_utc
 from sparkassets.spark.session import open_session
-from sparkassets.spark.table import described, open_table, path_of
-from sparkassets.spark.targets.by_spark import write
-from sparkassets.spark.writes import planned
+from sparkassets.spark.target_table import describe_table, open_table, path_of
+from sparkassets.spark.targets.spark_commit import write
+from sparkassets.spark.writes import plan_write
 from tests.integration.orders import execute, marker, order, project, rows, save, sql, table
 
 pytestmark = pytest.mark.spark
@@ -91,7 +91,7 @@ def wait_for_the_jvm_of(archive):
     """It writes its archive after Python has ended, and the archive counts once it is gone."""
     (owner,) = archive.glob("*.json")
     pid = json.loads(owner.read_text())["pid"]
-    jvm, deadline = (pid, started(pid)), time.monotonic() + 120
+    jvm, deadline = (pid, read_start_time(pid)), time.monotonic() + 120
     while is_alive(jvm) and time.monotonic() < deadline:
         time.sleep(0.1)
 
@@ -151,7 +151,7 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
     ):
         execute(engine, order(daily, keys="2013-01-02"))
     assert theirs.conf.getAll == before
-    own = beside(theirs)
+    own = open_own_session(theirs)
     assert {key: own.conf.get(key) for key in given} == {
         **given,
         "spark.sql.session.timeZone": "UTC",
@@ -164,14 +164,14 @@ def test_a_session_of_the_users_is_served_beside_it_and_stays_as_it_is(spark, tm
 def test_rows_outside_the_blocks_are_refused_where_delta_does_not_check_them(spark, tmp_path):
     theirs = spark.newSession()
     theirs.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
-    daily = table("daily", tmp_path, by="day", write=Replace())
+    daily = table("daily", tmp_path, by="day", write=ReplaceWrite())
     frame = theirs.sql("SELECT DATE'2013-01-01' AS day")
     save(frame, daily)
-    there = described(path_of(daily), open_table(path_of(daily)))
+    there = describe_table(path_of(daily), open_table(path_of(daily)))
     run = order(daily, keys="2013-01-02")
     own = marker(run)
     with (
-        planned(run, frame, schema=frame.schema, table=there, marker=own) as (work, stamped),
+        plan_write(run, frame, schema=frame.schema, table=there, marker=own) as (work, stamped),
         pytest.raises(
             RunError, match=r"^daily: rows outside the run's partitions 2013-01-02: day is 2013-01-01; nothing"
         ),

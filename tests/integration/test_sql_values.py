@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from sparkassets.core.partitions.segments import encoded
+from sparkassets.core.partitions.segments import encode_segment
 from tests.integration.orders import computed, order, save, segmented, sql, table
 
 pytestmark = pytest.mark.spark
@@ -122,7 +122,7 @@ def test_a_key_reads_just_its_own_rows(engine, spark, tmp_path, settings, key):
     query = "SELECT seg, n FROM {{ inlets.landed }} WHERE seg = "
     for value in ("'{{ partition.seg }}'", "{{ partition.seg }}"):
         asset = segmented(table("spend", tmp_path, **sql(query + value, "landed")), seg=[key, "other"])
-        assert computed(engine, order(asset, source, keys=[encoded(key)])) == [(key, 0)]
+        assert computed(engine, order(asset, source, keys=[encode_segment(key)])) == [(key, 0)]
 
 
 def test_what_an_event_tells_is_never_part_of_the_query(engine, tmp_path, settings):

@@ -10,7 +10,7 @@ import pytest
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.state import DeltaStore
-from sparkassets.state.session import SessionStore
+from sparkassets.state.session_store import SessionStore
 from sparkassets.state.session_table import SessionTable
 from sparkassets.wiring import Project
 from tests.contracts.journal_histories import play
@@ -51,7 +51,7 @@ def test_who_loses_is_told_so_and_wrote_nothing(spark, tmp_path):
     first, second = (SessionStore(lambda: spark, uri=str(tmp_path / "state")) for _ in range(2))
     first.create(project="p")
     first.append([row(1)], after=0)
-    second.read(project="p")
+    second.read_image(project="p")
     first.append([row(2, "first")], after=1)
     with pytest.raises(JournalConflictError, match="the journal is at commit 2, not at 1"):
         second.append([row(2, "second")], after=1)
@@ -78,9 +78,9 @@ def test_entries_are_let_go_of(spark, tmp_path):
     assert seqs(sleeper.read_after(1)[1]) == [4, 5]
     sleeper.append([row(6)], after=1)
     for each in (store, DeltaStore(path)):
-        image = each.read(project="p")
+        image = each.read_image(project="p")
         assert (image.snapshot, image.snapshot_seq, seqs(image.tail)) == (known(3), 3, [4, 5, 6])
-        assert each.begins() == 4
+        assert each.oldest_seq() == 4
 
 
 @pytest.mark.deep
@@ -89,7 +89,7 @@ def test_letting_go_that_is_killed_is_done_again(spark, tmp_path, monkeypatch):
     path = str(tmp_path / "state")
     store = SessionStore(lambda: spark, uri=path)
     store.create(project="p")
-    assert (store.begins(), store.base()) == (1, ((), 0))
+    assert (store.oldest_seq(), store.read_base()) == (1, ((), 0))
     store.append([row(seq) for seq in range(1, 7)], after=0)
     store.save_snapshot(known(2), seq=2)
 
@@ -100,21 +100,21 @@ def test_letting_go_that_is_killed_is_done_again(spark, tmp_path, monkeypatch):
         patched.setattr(SessionTable, "delete", killed)
         with pytest.raises(KeyboardInterrupt):
             store.expire(known(4), seq=4)
-    assert (store.begins(), store.base()) == (1, (known(4), 4))
-    assert seqs(store.read(project="p").tail) == [3, 4, 5, 6]
+    assert (store.oldest_seq(), store.read_base()) == (1, (known(4), 4))
+    assert seqs(store.read_image(project="p").tail) == [3, 4, 5, 6]
     store.expire(known(4), seq=4)
     with pytest.raises(ValueError, match="the newest entry, 6, stays"):
         store.expire(known(6), seq=6)
     store.maintain(fully=True)
-    assert (store.begins(), seqs(store.history()), list(store.damages())) == (5, [5, 6], [])
+    assert (store.oldest_seq(), seqs(store.read_history()), list(store.find_damages())) == (5, [5, 6], [])
     spark.sql(f"DELETE FROM delta.`{path}/journal` WHERE seq = 5")  # noqa: S608  by hand
     with pytest.raises(StateError, match="damaged: entry 5 is missing"):
-        store.read(project="p")
-    assert ["entry 5 is missing" in each.what for each in store.damages()] == [True]
+        store.read_image(project="p")
+    assert ["entry 5 is missing" in each.problem for each in store.find_damages()] == [True]
 
 
 def test_what_merges_files_is_no_commit_of_the_journal(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("sparkassets.state.session._FEW", 2)
+    monkeypatch.setattr("sparkassets.state.session_store._FEW", 2)
     path = str(tmp_path / "state")
     store = SessionStore(lambda: spark, uri=path)
     store.create(project="p")
@@ -125,7 +125,7 @@ def test_what_merges_files_is_no_commit_of_the_journal(spark, tmp_path, monkeypa
     detail = spark.sql(f"DESCRIBE DETAIL delta.`{path}/journal`").first()
     assert (detail.numFiles, detail.minReaderVersion, detail.minWriterVersion) == (1, 1, 2)
     store.append([row(3)], after=2)
-    assert [each.seq for each in DeltaStore(path).history()] == [1, 2, 3]
+    assert [each.seq for each in DeltaStore(path).read_history()] == [1, 2, 3]
 
 
 def test_a_place_that_no_one_reaches(spark):

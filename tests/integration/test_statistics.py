@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from sparkassets.delta.footers import KEEPS_BOUNDS, FileStatistics, footers
+from sparkassets.delta.file_statistics import KEEPS_BOUNDS, FileStatistics, read_footers
 from tests.integration.skipping import WIDE
 
 pytestmark = pytest.mark.spark
@@ -65,11 +65,11 @@ def written(table: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
         actions = [json.loads(line) for line in log.read_text().splitlines()]
         meta = next((each["metaData"] for each in actions if "metaData" in each), meta)
         for add in (each["add"] for each in actions if "add" in each):
-            (footer,) = footers(store, [unquote(add["path"])])
+            (footer,) = read_footers(store, [unquote(add["path"])])
             ours = FileStatistics(
                 json.loads(meta["schemaString"]), layout=meta["partitionColumns"], properties=meta["configuration"]
             )
-            yield add["path"], add["stats"], ours.of(footer)
+            yield add["path"], add["stats"], ours.build_json(footer)
 
 
 def differences(theirs: Any, ours: Any, where: tuple[str, ...] = ()) -> list[str]:
@@ -143,6 +143,6 @@ def four_files_a_part(session, tmp_path_factory):
 
 def test_footers_of_many_row_groups_tell_what_delta_writes(four_files_a_part):
     path = next(iter(four_files_a_part.glob("part=*/*.parquet")))
-    (footer,) = footers(LocalFileSystem(), [str(path)])
+    (footer,) = read_footers(LocalFileSystem(), [str(path)])
     assert footer.num_row_groups > 1
     assert check(four_files_a_part) == 12

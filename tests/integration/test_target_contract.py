@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
-from sparkassets.ports import Computation, RunOrder, Target
-from sparkassets.spark import SparkOutlets
+from sparkassets.ports import RunComputation, RunOrder, Target
+from sparkassets.spark import SparkTargetFactory
 from tests.contracts.target_contract import BlocksContract, TargetContract, data, fence
 from tests.depth import deep
 from tests.integration import orders
@@ -26,7 +26,7 @@ class PathTable:
     def __init__(self, engine, spark, folder: Path, *, commit: str) -> None:
         self.engine = engine
         self.spark = spark
-        self.asset = orders.table("log", folder, write=Append(), commit=commit, **sql("SELECT 1 AS n"))
+        self.asset = orders.table("log", folder, write=AppendWrite(), commit=commit, **sql("SELECT 1 AS n"))
 
     def order(self) -> RunOrder:
         return orders.order(self.asset)
@@ -34,7 +34,7 @@ class PathTable:
     def target(self, order: RunOrder) -> Target:
         return target(self.engine, order)
 
-    def compute(self, order: RunOrder) -> Computation:
+    def compute(self, order: RunOrder) -> RunComputation:
         return self.engine.compute(order, attempt=1)
 
     def rows(self) -> int:
@@ -82,7 +82,7 @@ class TestAtAPath(TargetContract):
         for folder in staged:
             (folder / "_temporary").mkdir(parents=True)
         self.fence(table, newer)
-        (committed,) = table.target(newer).committed([dead.run])
+        (committed,) = table.target(newer).find_commits([dead.run])
         table.target(newer).remove_staged([dead.run], upto=newer.token, keep=committed)
         assert [folder.exists() for folder in staged] == [False, False, True, True, True, True]
         assert table.rows() == 1
@@ -108,7 +108,7 @@ class TestWhoCommits:
             raise RunError("its claim is over")
 
         order = table.order()
-        bound = SparkOutlets(table.engine).of(order.asset, app_id=order.app_id, enlist=refuse)
+        bound = SparkTargetFactory(table.engine).open_target(order.asset, app_id=order.app_id, enlist=refuse)
         computation = table.compute(order)
         refused = pytest.raises(RunError, match=r"^its claim is over$") if commit == "spark" else nullcontext()
         with refused:

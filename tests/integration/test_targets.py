@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.ports import Recorded
+from sparkassets.ports import RecordedTable
 from sparkassets.sources import DeltaTargets
 from tests.integration.orders import execute, marker, order, sql, table, target
 
@@ -20,7 +20,7 @@ JOIN {{ partitions }} USING (day)
 def recorded(asset, run, coverage):
     opened = DeltaTable(asset.storage.path)
     version = opened.version()
-    return Recorded(str(opened.metadata().id), version, version, f"epoch:{run.token}", run.app_id, coverage)
+    return RecordedTable(str(opened.metadata().id), version, version, f"epoch:{run.token}", run.app_id, coverage)
 
 
 def keys(asset, ranges):
@@ -36,7 +36,7 @@ def test_what_a_look_finds_after_runs_and_after_others(engine, spark, tmp_path):
     known, at = recorded(daily, second, coverage), f"delta.`{daily.storage.path}`"
 
     def look():
-        return DeltaTargets().look(daily, known)
+        return DeltaTargets().detect_changes(daily, known)
 
     assert look() is None
     later = order(daily, keys="2013-01-03")

@@ -17,7 +17,7 @@ import pytest
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec, StoreOptions
 from sparkassets.errors import SparkAssetsError
-from sparkassets.runtime.ledger import Ledger
+from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state import DeltaStore
 from sparkassets.wiring.host import SystemClock
 from tests.crash.driver import Orders, PlainProject
@@ -80,7 +80,7 @@ class History:
 
     def check(self) -> None:
         """Every block that can be there is, once, and of every run that is recorded one commit."""
-        ledger = Ledger(DeltaStore(self.spec.state), project=self.spec.name, driver="t", clock=SystemClock())
+        ledger = JournalLedger(DeltaStore(self.spec.state), project=self.spec.name, driver="t", clock=SystemClock())
         ledger.open()
         for name, spec in self.spec.assets.items():
             if spec.source is not None or spec.storage is None:
@@ -93,7 +93,7 @@ class History:
             assert computable(self.lake, maker, set(fresh) - set(there)) == [], name
             if table:
                 kinds = ("outlet",) if spec.maker else ("success",)
-                recorded = [row.run for row in ledger._store.history(kinds=kinds, asset=name)]
+                recorded = [row.run for row in ledger._store.read_history(kinds=kinds, asset=name)]
                 assert recorded == [stamp["run"] for stamp in stamps(spec.storage.path)]  # type: ignore[arg-type]
                 assert len(recorded) == len(set(recorded))
 

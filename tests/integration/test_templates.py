@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from sparkassets.errors import Location, RunError
+from sparkassets.errors import FileLocation, RunError
 from tests.integration.orders import computed, execute, newest, order, span, sql, table
 
 pytestmark = pytest.mark.spark
@@ -195,7 +195,7 @@ def test_what_spark_refuses_has_the_line_of_the_file(engine, flights, tmp_path, 
 
 def test_sql_in_a_yaml_file_has_its_place_there(engine, tmp_path):
     report = table("report", tmp_path, **sql("SELECT\n  {{ nosuch }}"))
-    report = replace(report, body=replace(report.body, location=Location("conf/report.yml", 7, 3)))
+    report = replace(report, body=replace(report.body, location=FileLocation("conf/report.yml", 7, 3)))
     assert failing(engine, order(report)) == f"conf/report.yml:8:8: 'nosuch' is undefined\n{HINT}"
 
 

@@ -10,8 +10,8 @@ import pytest
 from sparkassets import Project
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
-from sparkassets.errors import Location, SourceError
-from sparkassets.spark.text_files import TextFilesBySpark
+from sparkassets.errors import FileLocation, SourceError
+from sparkassets.spark.text_files import SparkTextFileReader
 from tests.integration.orders import rows
 
 pytestmark = pytest.mark.spark
@@ -25,11 +25,11 @@ def source(folder: Path, kind: str = "csv", options: dict[str, str] | None = Non
     path = str(more.pop("path", f"{folder}/**/*.{kind}*"))
     given = {"partitioning": Partitioning(None), "columns": COLUMNS, **more}
     spec = SourceSpec(kind, options or {}, 0)
-    return AssetSpec("raw", "raw", StorageLocation(path, "raw"), Location("raw.yml"), source=spec, **given)
+    return AssetSpec("raw", "raw", StorageLocation(path, "raw"), FileLocation("raw.yml"), source=spec, **given)
 
 
 def days(engine, asset, view=DAYS, *paths):
-    found = TextFilesBySpark(lambda: engine.workplace).contents(asset, view, paths)
+    found = SparkTextFileReader(lambda: engine.workplace).read_contents(asset, view, paths)
     return {path: (view.labels(each.parts), dict(each.left_out)) for path, each in found.items()}
 
 
@@ -109,7 +109,7 @@ def test_times_in_zones_and_segments_of_paths(engine, tmp_path):
 
 
 def test_no_session_reads_nothing(tmp_path):
-    assert TextFilesBySpark(lambda: None).contents(source(tmp_path), DAYS, ["a.csv"]) is None
+    assert SparkTextFileReader(lambda: None).read_contents(source(tmp_path), DAYS, ["a.csv"]) is None
 
 
 def test_a_run_reads_every_day_of_files_with_quotes(spark, tmp_path):

@@ -23,10 +23,10 @@ def unchanged(engine, asset, **more):
     run = order(asset, **more)
     execute(engine, run)
     place = target(engine, run)
-    (found,) = place.committed([run.run])
-    first, again = place.compared(run, found), place.compared(run, place.compared(run, found))
+    (found,) = place.find_commits([run.run])
+    first, again = place.detect_unchanged(run, found), place.detect_unchanged(run, place.detect_unchanged(run, found))
     assert first == again
-    return first.unchanged
+    return first.unchanged_partitions
 
 
 @pytest.fixture(params=["auto", deep("spark")])

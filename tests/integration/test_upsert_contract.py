@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.writes import Upsert
+from sparkassets.core.writes import UpsertWrite
 from tests.contracts.target_contract import BlocksContract, TargetContract
 from tests.integration.orders import sql
 from tests.integration.test_target_contract import PathBlocks, PathTable
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def table(engine, spark, tmp_path):
     made = PathTable(engine, spark, tmp_path, commit="auto")
-    write = Upsert(("run",), newest_by=("n",), delete_when="false")
+    write = UpsertWrite(("run",), newest_by=("n",), delete_when="false")
     made.asset = replace(made.asset, write=write, **sql("SELECT '{{ run_id }}' AS run, 1 AS n"))
     return made
 
@@ -36,5 +36,5 @@ class TestBlocksByKeys(BlocksContract):
     @pytest.fixture
     def by_blocks(self, engine, spark, tmp_path):
         made = PathBlocks(engine, spark, tmp_path, commit="auto")
-        made.asset = replace(made.asset, write=Upsert(("store",)))
+        made.asset = replace(made.asset, write=UpsertWrite(("store",)))
         return made

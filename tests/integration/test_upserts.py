@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.row_counts import row_counts
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Upsert
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import RunError
 from tests.depth import deep
 from tests.integration.orders import execute, order, rows, save, sql, table, target
@@ -30,7 +30,7 @@ class Customers:
         self.asset = table(
             "customers",
             folder,
-            write=Upsert(("id",), **options),
+            write=UpsertWrite(("id",), **options),
             strategy=LatestOnly(),
             **more,
             **sql("SELECT * FROM {{ inlets.feed }}", "feed"),
@@ -49,11 +49,11 @@ class Customers:
 
     def unchanged(self, run):
         """What of the run is no news."""
-        (found,) = target(self.engine, run).committed([run.run])
-        return target(self.engine, run).compared(run, found).unchanged
+        (found,) = target(self.engine, run).find_commits([run.run])
+        return target(self.engine, run).detect_unchanged(run, found).unchanged_partitions
 
     def counts(self, run):
-        (found,) = target(self.engine, run).committed([run.run])
+        (found,) = target(self.engine, run).find_commits([run.run])
         return row_counts(found.operation, found.metrics)
 
 
@@ -118,12 +118,12 @@ def test_neither_order_nor_repetition_matters(either):
 
 
 def test_what_a_run_remembered_that_never_committed_counts_for_nobody(engine, spark, tmp_path, monkeypatch):
-    from sparkassets.spark.upserts import merging
+    from sparkassets.spark.upserts import key_merge
 
     customers = customers_of(engine, spark, tmp_path, hidden=False)
     customers.run((1, "a", 1, "c"), (2, "b", 5, "d"))
     with monkeypatch.context() as broken:
-        broken.setattr(merging, "merge", lambda *_, **__: 1 / 0)
+        broken.setattr(key_merge, "commit_merge", lambda *_, **__: 1 / 0)
         with pytest.raises(RunError):
             customers.run((1, "wrong", 9_000, "d"), (3, "wrong", 9_000, "d"))
     customers.run((1, "b", 2, "u"), (2, "late", 4, "u"), (3, "c", 2, "c"))
@@ -135,7 +135,7 @@ def test_what_a_run_remembered_that_never_committed_counts_for_nobody(engine, sp
 
 def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_joined(spark):
     from sparkassets.ports import CommitMarker
-    from sparkassets.spark.upserts import merging
+    from sparkassets.spark.upserts import key_merge
 
     marker, key = (
         CommitMarker("app", 1, 0, "r", 1, "data"),
@@ -144,7 +144,7 @@ def test_a_merge_need_not_sort_the_table_unless_somebody_has_said_how_rows_are_j
     own, theirs = spark.newSession(), spark.newSession()
     theirs.conf.set(key, "1b")
     for session in (own, theirs):
-        with merging._stamped(session, marker):
+        with key_merge._stamp_next_commit(session, marker):
             pass
     assert own.conf.get(key) == own.conf.get("spark.sql.adaptive.advisoryPartitionSizeInBytes")
     assert theirs.conf.get(key) == "1b"
@@ -160,9 +160,9 @@ def test_a_table_that_is_restored_remembers_what_it_did_then(customers, spark):
 
 @pytest.mark.deep
 def test_much_that_is_remembered_is_kept_together(customers, monkeypatch):
-    from sparkassets.spark.upserts import memory
+    from sparkassets.spark.upserts import upsert_memory
 
-    monkeypatch.setattr(memory, "_COMPACT_EVERY", 2)
+    monkeypatch.setattr(upsert_memory, "_COMPACT_EVERY", 2)
     for number in range(1, 5):
         customers.run((1, "a", number, "d"), (number + 10, "x", 5, "d"))
     customers.run((1, "late", 3, "u"), *((number + 10, "late", 4, "u") for number in range(1, 5)))
@@ -244,7 +244,7 @@ def test_rows_that_cannot_be_told_apart_are_refused(engine, spark, tmp_path, the
     with pytest.raises(RunError) as error:
         made.run(*given)
     assert str(error.value) == "customers: " + expected.format(LIST=LIST, ONE=ONE)
-    assert error.value.of_data
+    assert error.value.is_data_error
     assert (DeltaTable(made.asset.storage.path).version() if there else None) == before
 
 
@@ -295,7 +295,9 @@ def test_changes_as_deltas_feed_tells_them(engine, spark, tmp_path):
 
 def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
     feed = table("feed", tmp_path, by="day")
-    asset = table("visits", tmp_path, by="day", write=Upsert(("id",)), **sql("SELECT * FROM {{ inlets.feed }}", "feed"))
+    asset = table(
+        "visits", tmp_path, by="day", write=UpsertWrite(("id",)), **sql("SELECT * FROM {{ inlets.feed }}", "feed")
+    )
     given = [(f"2025-01-0{day}", 10 * day + number, "old") for day in (1, 2, 3) for number in range(3)]
 
     def run(*changes, keys):
@@ -307,7 +309,7 @@ def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
 
     run(*given, keys="2025-01-01..2025-01-03")
     made = run(("2025-01-02", 21, "new"), ("2025-01-02", 29, "came"), keys="2025-01-02")
-    (committed,) = target(engine, made).committed([made.run])
+    (committed,) = target(engine, made).find_commits([made.run])
     last = DeltaTable(asset.storage.path).history(1)[0]
     assert "2025-01-02" in json.dumps(last["operationParameters"])
     assert committed.metrics["numTargetFilesRemoved"] == 1
@@ -319,10 +321,10 @@ def test_blocks_and_keys_narrow_the_search(engine, spark, tmp_path):
 
 @pytest.mark.deep
 def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, spark, monkeypatch):
-    from sparkassets.spark.upserts import memory
+    from sparkassets.spark.upserts import upsert_memory
 
     customers.run((1, "a", 1, "c"), (2, "a", 5, "d"))
-    path, fits = f"{customers.asset.storage.path}/_sparkassets/remembered", memory._fits
+    path, fits = f"{customers.asset.storage.path}/_sparkassets/remembered", upsert_memory._fits
 
     def beside(rows, known):
         of_key_1 = (
@@ -336,7 +338,7 @@ def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, 
         return fits(rows, known)
 
     with monkeypatch.context() as patched:
-        patched.setattr(memory, "_fits", beside)
+        patched.setattr(upsert_memory, "_fits", beside)
         customers.run((3, "a", 5, "d"))
     customers.run((1, "b", 2, "u"), (2, "late", 4, "u"), (3, "late", 4, "u"))
     assert customers.names() == [(1, "b")]
@@ -344,9 +346,9 @@ def test_what_one_that_was_given_up_remembers_between_does_not_count(customers, 
 
 @pytest.mark.deep
 def test_a_table_that_is_restored_to_before_what_is_remembered_is_made_anew(customers, spark, monkeypatch):
-    from sparkassets.spark.upserts import memory
+    from sparkassets.spark.upserts import upsert_memory
 
-    monkeypatch.setattr(memory, "_COMPACT_EVERY", 1)
+    monkeypatch.setattr(upsert_memory, "_COMPACT_EVERY", 1)
     customers.run((1, "a", 1, "c"), (2, "a", 5, "d"))
     customers.run((3, "a", 5, "d"))
     remembered = DeltaTable(f"{customers.asset.storage.path}/_sparkassets/remembered")

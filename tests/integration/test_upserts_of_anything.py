@@ -12,14 +12,14 @@ from collections import defaultdict
 import pytest
 
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import History, Upsert
+from sparkassets.core.writes import HistoryColumns, UpsertWrite
 from tests.depth import COUNT, USUAL, deep, examples
 from tests.integration.orders import execute, held, order, rows, save, sql, table
 
 pytestmark = pytest.mark.spark
 
 KEYS, RUNS = 60, 5 if COUNT > USUAL else 3
-TIMES = History("valid_from", "valid_to", "is_current")
+TIMES = HistoryColumns("valid_from", "valid_to", "is_current")
 
 
 def changes(rng):
@@ -86,7 +86,7 @@ class Upserted:
 def test_an_upsert_is_the_newest_of_all_that_came(engine, spark, tmp_path, seed, order_is):
     rng = random.Random(f"{seed}-{order_is}")  # noqa: S311  a test's own
     name = "number" if order_is == "stored" else "_number"
-    write = Upsert(("id",), newest_by=(name,), delete_when="_op = 'd'")
+    write = UpsertWrite(("id",), newest_by=(name,), delete_when="_op = 'd'")
     query = "SELECT id, name, number AS NUMBER, op AS _op FROM {{ inlets.feed }}".replace("NUMBER", name)
     kept, made = Upserted(engine, spark, tmp_path, write, query), changes(rng)
     seen = []
@@ -102,7 +102,7 @@ def test_an_upsert_is_the_newest_of_all_that_came(engine, spark, tmp_path, seed,
 def test_a_history_is_that_of_who_sees_all_in_order(engine, spark, tmp_path, seed, order_is):
     rng = random.Random(f"{seed}-{order_is}")  # noqa: S311  a test's own
     name = "number" if order_is == "stored" else "_number"
-    write = Upsert(("id",), newest_by=("_at", name), delete_when="_op = 'd'", history=TIMES)
+    write = UpsertWrite(("id",), newest_by=("_at", name), delete_when="_op = 'd'", history=TIMES)
     time = "timestampadd(HOUR, number DIV 2, TIMESTAMP'2025-01-01T00:00:00Z')"
     query = "SELECT id, name, TIME AS _at, number AS NUMBER, op AS _op FROM {{ inlets.feed }}"
     query = query.replace("TIME", time).replace("NUMBER", name)

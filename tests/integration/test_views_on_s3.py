@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from sparkassets.core.spec.model import StoreOptions
 from sparkassets.delta.data_files import open_file
-from sparkassets.files.reach import Credentials, Reach, for_deltalake, reach
+from sparkassets.files.bucket_access import BucketAccess, StoreCredentials, deltalake_options, set_bucket_access
 from tests.integration.on_s3 import serving
 from tests.sources.test_file_views import COLUMNS, Source, row
 
@@ -27,17 +27,17 @@ def client() -> Iterator[object]:
         made.create_bucket(Bucket="other")
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             del os.environ[name]
-        signs = Credentials("testing", "testing")
-        reach(
+        signs = StoreCredentials("testing", "testing")
+        set_bucket_access(
             [
-                Reach(StoreOptions(name, endpoint=address, region="us-east-1"), lambda: signs)
+                BucketAccess(StoreOptions(name, endpoint=address, region="us-east-1"), lambda: signs)
                 for name in ("lake", "other")
             ]
         )
         yield made
     os.environ.clear()
     os.environ.update(known)
-    reach(())
+    set_bucket_access(())
 
 
 def put(client, bucket: str, key: str, kind: str, *days: int) -> None:
@@ -70,7 +70,7 @@ def test_views_of_files_in_two_buckets(client, kind, scheme):
 
 def test_a_data_file_of_a_table(client):
     path = "s3://other/table"
-    write_deltalake(path, pa.table({"n": [1]}), storage_options=for_deltalake(path))
+    write_deltalake(path, pa.table({"n": [1]}), storage_options=deltalake_options(path))
     (name,) = [each["Key"] for each in client.list_objects_v2(Bucket="other")["Contents"] if "part-" in each["Key"]]
     relative = name.removeprefix("table/")
     for root, where in ((path, relative), ("s3://lake/elsewhere", f"{path}/{relative}")):

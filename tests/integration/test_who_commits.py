@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.writes import Append
-from sparkassets.delta.choice import why_spark
+from sparkassets.core.writes import AppendWrite
+from sparkassets.delta.writer_choice import spark_commit_reason
 from sparkassets.errors import RunError
 from tests.delta.spark_tables import STATEMENTS, log_of, recorded
 from tests.integration.orders import execute, order, rows, sql, table
@@ -21,7 +21,7 @@ def made(spark, tmp_path):
     """Makes the table of an asset by SQL."""
 
     def make(columns: str, properties: str = "", *, tail: str = "", **more):
-        asset = table("log", tmp_path, write=Append(), **more)
+        asset = table("log", tmp_path, write=AppendWrite(), **more)
         told = f"TBLPROPERTIES ({properties})" if properties else ""
         spark.sql(f"CREATE TABLE delta.`{asset.storage.path}` ({columns}) USING delta {tail} {told}")
         return asset
@@ -44,7 +44,7 @@ def test_a_protocol_that_is_raised_and_not_used_is_the_drivers(made, spark, engi
     asset = made("n INT", **sql("SELECT 1 AS n"))
     spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
     spark.sql(f"ALTER TABLE delta.`{asset.storage.path}` SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'false')")
-    found = why_spark(asset, DeltaTable(asset.storage.path))
+    found = spark_commit_reason(asset, DeltaTable(asset.storage.path))
     execute(engine, order(asset))
     assert committers(asset)[0] == ("driver" if found is None else "spark")
     assert rows(spark, asset) == [(1,)]
@@ -97,7 +97,7 @@ def test_a_new_table_may_have_any_type_of_delta(spark, engine, tmp_path):
 
 def test_a_session_with_properties_for_new_tables_makes_them(spark, engine, tmp_path):
     asset = table("all", tmp_path, **sql("SELECT 1 AS n"))
-    session = engine.workplace._started()
+    session = engine.workplace._require_session()
     session.conf.set("spark.databricks.delta.properties.defaults.logRetentionDuration", "interval 3 days")
     try:
         execute(engine, order(asset))

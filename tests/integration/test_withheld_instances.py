@@ -51,4 +51,4 @@ def test_an_hour_is_appended_from_the_version_that_was_looked_at(spark, tmp_path
     project.run(spark, at="2025-01-01T04:00Z", check=False)
     assert held(root) == ["None", "a", "c"]
     (log,) = (each for each in project.status() if each.asset == "log")
-    assert [each.text for each in log.judged] == ["not_null(who): 1 of 1 rows"]
+    assert [each.text for each in log.withheld_runs] == ["not_null(who): 1 of 1 rows"]

@@ -17,24 +17,24 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import (
-    Accepted,
-    Allowance,
-    Freshness,
-    HasColumns,
-    Judgement,
-    NotNull,
-    Pattern,
-    Range,
-    RowCount,
-    Rule,
+    AcceptedCheck,
+    FailureAllowance,
+    FreshnessCheck,
+    HasColumnsCheck,
+    NotNullCheck,
+    PatternCheck,
+    RangeCheck,
+    RowCountCheck,
+    RunJudgement,
     SqlCheck,
-    Unique,
+    UniqueCheck,
+    ValidationRule,
 )
-from sparkassets.core.writes import Append, Publish, Upsert
+from sparkassets.core.writes import AppendWrite, PublishWrite, UpsertWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark import SparkEngine
-from sparkassets.spark.scratch import Scratch
+from sparkassets.spark.scratch import ScratchRows
 from tests.depth import deep, examples
 from tests.integration import orders
 from tests.integration.orders import marker, sql, table, target
@@ -60,17 +60,17 @@ def values(lines: Sequence[Line], *, when: str = "CAST(day AS DATE)") -> str:
     return f"SELECT {when} AS day, region, n, s, place FROM {of}{'' if told else ' WHERE false'}"  # noqa: S608  of a test
 
 
-def run(engine: SparkEngine, order: RunOrder) -> Judgement:
+def run(engine: SparkEngine, order: RunOrder) -> RunJudgement:
     """One run, as the protocol has it; what was decided of it."""
     made, at = engine.compute(order, attempt=1), target(engine, order)
     stamp = marker(order, made)
     judgement = at.prepare(made, marker=stamp)
-    stamp = stamp if judgement is None else stamp.judged(judgement, order)
+    stamp = stamp if judgement is None else stamp.with_judgement(judgement, order)
     at.write(made, marker=stamp)
     made.release()
-    (committed,) = at.committed([order.run])
+    (committed,) = at.find_commits([order.run])
     assert committed.withheld == (NOTHING if judgement is None else judgement.withheld)
-    return judgement or Judgement()
+    return judgement or RunJudgement()
 
 
 def seen(spark: Any, asset: AssetSpec, column: str = "place") -> list[int]:
@@ -84,31 +84,31 @@ def seen(spark: Any, asset: AssetSpec, column: str = "place") -> list[int]:
 class Model:
     """What rules do to rows, one after the other."""
 
-    rules: Sequence[Rule]
+    rules: Sequence[ValidationRule]
     blocks: Sequence[tuple[str, str]]
 
-    def fails(self, rule: Rule, line: Line) -> bool:
+    def fails(self, rule: ValidationRule, line: Line) -> bool:
         *_, n, s, _ = line
         if not self.looks(rule, line):
             return False
         match rule.check:
-            case NotNull(columns):
+            case NotNullCheck(columns):
                 return any({"n": n, "s": s}[name] is None for name in columns)
-            case Accepted(_, values):
+            case AcceptedCheck(_, values):
                 return s is not None and s not in values
-            case Range(_, least, most):
+            case RangeCheck(_, least, most):
                 return n is not None and not (least <= n <= most)
-            case Pattern():
+            case PatternCheck():
                 return s is not None and not (s.isalpha() and s.isascii())
             case SqlCheck():
                 return n is not None and n % 2 == 1
         return False
 
-    def looks(self, rule: Rule, line: Line) -> bool:
+    def looks(self, rule: ValidationRule, line: Line) -> bool:
         return not rule.where or line[1] == "de"
 
-    def taken(self, lines: Sequence[Line]) -> dict[Line, Rule]:
-        takes = [rule for rule in self.rules if rule.takes_rows]
+    def taken(self, lines: Sequence[Line]) -> dict[Line, ValidationRule]:
+        takes = [rule for rule in self.rules if rule.removes_rows]
         found = ((line, next((rule for rule in takes if self.fails(rule, line)), None)) for line in lines)
         return {line: rule for line, rule in found if rule is not None}
 
@@ -124,52 +124,56 @@ class Model:
                     bad |= set(blocks)
         return bad
 
-    def is_bad(self, rule: Rule, own: Sequence[Line], taken: dict[Line, Rule]) -> bool:
-        if rule.takes_rows:
-            takes = [each for each in self.rules if each.takes_rows]
+    def is_bad(self, rule: ValidationRule, own: Sequence[Line], taken: dict[Line, ValidationRule]) -> bool:
+        if rule.removes_rows:
+            takes = [each for each in self.rules if each.removes_rows]
             before = takes[: takes.index(rule)]
             checked = [line for line in own if taken.get(line) not in before and self.looks(rule, line)]
             failing = sum(taken.get(line) == rule for line in own)
-            return rule.allow is not None and not rule.allow.holds(failing, len(checked))
+            return rule.allow is not None and not rule.allow.allows(failing, len(checked))
         left = [line for line in own if line not in taken and self.looks(rule, line)]
         match rule.check:
-            case RowCount(least, most):
+            case RowCountCheck(least, most):
                 return not (least or 0) <= len(left) <= (most if most is not None else len(left))
-            case Unique():
+            case UniqueCheck():
                 counts = Counter(line[2] for line in left if line[2] is not None)
                 failing = sum(count for count in counts.values() if count > 1)
             case _:
                 failing = sum(self.fails(rule, line) for line in left)
-        return failing > 0 and not (rule.allow and rule.allow.holds(failing, len(left)))
+        return failing > 0 and not (rule.allow and rule.allow.allows(failing, len(left)))
 
 
 ROW_CHECKS = (
-    NotNull(("n",)),
-    NotNull(("n", "s")),
-    Accepted("s", ("a", "b")),
-    Range("n", 0, 5),
-    Pattern("s", "[a-z]+"),
+    NotNullCheck(("n",)),
+    NotNullCheck(("n", "s")),
+    AcceptedCheck("s", ("a", "b")),
+    RangeCheck("n", 0, 5),
+    PatternCheck("s", "[a-z]+"),
     SqlCheck("n % 2 = 0"),
 )
 BLOCK_CHECKS = (
-    Unique(("n",)),
-    Unique(("n",), "run"),
-    RowCount(min=1),
-    RowCount(min=1, max=4),
-    RowCount(min=3, scope="run"),
+    UniqueCheck(("n",)),
+    UniqueCheck(("n",), "run"),
+    RowCountCheck(min=1),
+    RowCountCheck(min=1, max=4),
+    RowCountCheck(min=3, scope="run"),
 )
 
 
 @st.composite
-def rule_sets(draw: st.DrawFn) -> tuple[Rule, ...]:
+def rule_sets(draw: st.DrawFn) -> tuple[ValidationRule, ...]:
     found = []
     for number in range(draw(st.integers(1, 4))):
         by_row = draw(st.booleans())
         severity = draw(st.sampled_from(["fail", "warn", "drop", "quarantine"] if by_row else ["fail", "fail", "warn"]))
         check = draw(st.sampled_from(ROW_CHECKS if by_row else BLOCK_CHECKS))
-        allow = draw(st.sampled_from([None, None, Allowance(rows=1), Allowance(Decimal("0.4"))]))
+        allow = draw(st.sampled_from([None, None, FailureAllowance(rows=1), FailureAllowance(Decimal("0.4"))]))
         where = draw(st.sampled_from(["", "", "region = 'de'"]))
-        found.append(Rule(f"rule {number}", check, severity, None if isinstance(check, RowCount) else allow, where))
+        found.append(
+            ValidationRule(
+                f"rule {number}", check, severity, None if isinstance(check, RowCountCheck) else allow, where
+            )
+        )
     return tuple(found)
 
 
@@ -189,7 +193,7 @@ def asset_of(folder: Any, kind: str, name: str) -> AssetSpec:
     commit = "spark" if kind == "spark" else "auto"
     made = table(name, folder, by="day", commit=commit)
     made = orders.segmented(made, region=REGIONS)
-    return replace(made, write=Upsert(("place",))) if kind == "upsert" else made
+    return replace(made, write=UpsertWrite(("place",))) if kind == "upsert" else made
 
 
 @pytest.mark.parametrize("kind", COMMITS)
@@ -256,13 +260,13 @@ def of_all_versions(asset: AssetSpec) -> Iterator[int]:
 # --------------------------------------------------------------------------- one by one
 
 
-NOT_NULL = Rule("not_null(n)", NotNull(("n",)), samples=1)
+NOT_NULL = ValidationRule("not_null(n)", NotNullCheck(("n",)), samples=1)
 GOOD: list[Line] = [(day, region, 1, "a", place) for place, (day, region) in enumerate(blocks(DAYS), 1)]
 POISONED: list[Line] = [*GOOD[:2], ("2025-01-02", "nl", None, "a", 9), *GOOD[2:]]
 
 
 @pytest.mark.parametrize("commit", ["auto", deep("spark")])
-@pytest.mark.parametrize("write", [None, Append(), Publish(10), Upsert(("place",))], ids=str)
+@pytest.mark.parametrize("write", [None, AppendWrite(), PublishWrite(10), UpsertWrite(("place",))], ids=str)
 def test_a_table_without_partitions_is_withheld_whole(spark, engine, tmp_path, commit, write):
     made = table("t", tmp_path, commit=commit, rules=(NOT_NULL,), **({"write": write} if write else {}))
     first = run(engine, orders.order(replace(made, **sql(values(GOOD)))))
@@ -271,7 +275,7 @@ def test_a_table_without_partitions_is_withheld_whole(spark, engine, tmp_path, c
     assert [bool(each.withheld) for each in (first, second, third)] == [False, True, False]
     (verdict,) = second.verdicts
     assert (verdict.outcome, verdict.checked, verdict.failing, verdict.samples[0]["place"]) == ("withheld", 7, 1, "9")
-    adds = isinstance(write, Append | Upsert)
+    adds = isinstance(write, AppendWrite | UpsertWrite)
     assert seen(spark, made) == sorted([*(range(1, 7) if adds else []), 20])
     assert 9 not in set(of_all_versions(made))
     staged = [path for path in tmp_path.rglob("*.parquet") if ".2." in str(path)]
@@ -292,7 +296,7 @@ def test_the_first_run_of_a_table_may_be_withheld_and_binds_nobody_to_its_column
 def test_accepted_blocks_are_published_and_say_so(spark, engine, tmp_path):
     made = replace(table("t", tmp_path, by="day", rules=(NOT_NULL,)), **sql(values(POISONED)))
     order = orders.order(made, keys="2025-01-01..2025-01-03")
-    judgement = run(engine, replace(order, accepted=made.partitioning.parse("2025-01-02")))
+    judgement = run(engine, replace(order, accepted_partitions=made.partitioning.parse("2025-01-02")))
     assert [each.outcome for each in judgement.verdicts] == ["passed", "accepted"]
     assert len(seen(spark, made)) == len(POISONED)
 
@@ -317,10 +321,10 @@ def test_what_came_out_as_it_was_is_told_beside_what_is_withheld(spark, engine, 
     version = DeltaTable(made.storage.path)
     changed = [*POISONED[:-1], (*POISONED[-1][:4], 60)]
     order = orders.order(replace(made, **sql(values(changed))), keys="2025-01-01..2025-01-03")
-    order = replace(order, told=(str(version.metadata().id), version.version()))
+    order = replace(order, known_position=(str(version.metadata().id), version.version()))
     run(engine, order)
-    (committed,) = target(engine, order).committed([order.run])
-    assert made.partitioning.labels(committed.unchanged) == ["2025-01-01"]
+    (committed,) = target(engine, order).find_commits([order.run])
+    assert made.partitioning.labels(committed.unchanged_partitions) == ["2025-01-01"]
     assert made.partitioning.labels(committed.withheld) == ["2025-01-02"]
     assert seen(spark, made) == [1, 2, 3, 4, 5, 60]
 
@@ -328,15 +332,15 @@ def test_what_came_out_as_it_was_is_told_beside_what_is_withheld(spark, engine, 
 @pytest.mark.parametrize(
     "rule",
     [
-        Rule("told", SqlCheck("m > 1")),
-        Rule("told", SqlCheck("m > 1"), severity="drop"),
-        Rule("told", Range("n", Decimal(0), Decimal(99)), severity="quarantine", where="m > 0"),
-        Rule("told", SqlCheck("sum(m) > 1", "run")),
+        ValidationRule("told", SqlCheck("m > 1")),
+        ValidationRule("told", SqlCheck("m > 1"), severity="drop"),
+        ValidationRule("told", RangeCheck("n", Decimal(0), Decimal(99)), severity="quarantine", where="m > 0"),
+        ValidationRule("told", SqlCheck("sum(m) > 1", "run")),
     ],
     ids=["row", "drop", "where", "run"],
 )
 def test_what_cannot_be_asked_fails_the_run_and_names_the_rule(engine, tmp_path, rule):
-    fine = Rule("fine", Range("n", Decimal(0), Decimal(99)), severity="drop")
+    fine = ValidationRule("fine", RangeCheck("n", Decimal(0), Decimal(99)), severity="drop")
     made = table("t", tmp_path, by="day", rules=(fine, NOT_NULL, rule), **sql(values(GOOD)))
     with pytest.raises(RunError, match=r"t: told: .*`m` cannot be resolved"):
         run(engine, orders.order(made, keys="2025-01-01..2025-01-03"))
@@ -345,14 +349,14 @@ def test_what_cannot_be_asked_fails_the_run_and_names_the_rule(engine, tmp_path,
 
 def test_columns_and_freshness_are_judged(engine, tmp_path):
     rules = (
-        Rule("has_columns", HasColumns((("n", "int"), ("place", "int")))),
-        Rule("freshness(day)", Freshness("day", Duration.parse("1d"))),
-        Rule("sql", SqlCheck("max(n) = min(n)", "block")),
+        ValidationRule("has_columns", HasColumnsCheck((("n", "int"), ("place", "int")))),
+        ValidationRule("freshness(day)", FreshnessCheck("day", Duration.parse("1d"))),
+        ValidationRule("sql", SqlCheck("max(n) = min(n)", "block")),
     )
     made = table("t", tmp_path, by="day", rules=rules, **sql(values(GOOD)))
     judgement = run(engine, orders.order(made, keys="2025-01-01..2025-01-03"))
     assert {(each.rule, each.outcome) for each in judgement.verdicts} == {(rule.name, "passed") for rule in rules}
-    wrong = replace(made, rules=(Rule("has_columns", HasColumns((("n", "string"), ("m", "")))),))
+    wrong = replace(made, rules=(ValidationRule("has_columns", HasColumnsCheck((("n", "string"), ("m", "")))),))
     judgement = run(engine, orders.order(wrong, keys="2025-01-01..2025-01-03"))
     assert [each.observed for each in judgement.verdicts] == ["n is INT, not STRING; has no column m"]
 
@@ -368,13 +372,18 @@ def passes(spark: Any, engine: SparkEngine, asset: AssetSpec, lines: Sequence[Li
     return sum(number > before for number in queries(spark))
 
 
-@pytest.mark.parametrize("write", [None, Upsert(("place",)), Upsert(("place",), newest_by=("n",))], ids=str)
+@pytest.mark.parametrize("write", [None, UpsertWrite(("place",)), UpsertWrite(("place",), newest_by=("n",))], ids=str)
 def test_rules_cost_one_query_however_rows_land_and_these_are_staged_once(spark, engine, tmp_path, monkeypatch, write):
     of, written = {"write": write} if write else {}, []
-    stages = Scratch.write
-    monkeypatch.setattr(Scratch, "write", lambda place, rows: written.append(place.part) or stages(place, rows))
-    more = (Rule("range(n)", Range("n", Decimal(0), Decimal(9))), Rule("row_count", RowCount(min=1)))
-    unique = Rule("unique(place)", Unique(("place",)))
+    stages = ScratchRows.write_rows
+    monkeypatch.setattr(
+        ScratchRows, "write_rows", lambda place, rows: written.append(place.part) or stages(place, rows)
+    )
+    more = (
+        ValidationRule("range(n)", RangeCheck("n", Decimal(0), Decimal(9))),
+        ValidationRule("row_count", RowCountCheck(min=1)),
+    )
+    unique = ValidationRule("unique(place)", UniqueCheck(("place",)))
     taken = {}
     for name, rules in (
         ("bare", ()),
@@ -406,8 +415,8 @@ def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark,
 
 def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_or_late(spark, engine, tmp_path):
     """Of the files that were judged nothing is chosen anew: not by keys, and not by what deletes."""
-    range_ = Rule("range(n)", Range("n", Decimal(0), Decimal(9)), severity="quarantine")
-    write = Upsert(("region",), newest_by=("n",), delete_when="s = 'gone'")
+    range_ = ValidationRule("range(n)", RangeCheck("n", Decimal(0), Decimal(9)), severity="quarantine")
+    write = UpsertWrite(("region",), newest_by=("n",), delete_when="s = 'gone'")
     made = table("t", tmp_path, by="day", rules=(NOT_NULL, range_), write=write)
     first = [("2025-01-01", "de", 5, "a", 1), ("2025-01-02", "de", 5, "a", 2), ("2025-01-03", "de", 5, "a", 3)]
     run(engine, orders.order(replace(made, **sql(values(first))), keys="2025-01-01..2025-01-03"))
@@ -422,6 +431,6 @@ def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_o
     run(engine, orders.order(replace(made, **sql(values(then))), keys="2025-01-01..2025-01-02"))
     assert seen(spark, made) == [2, 3, 7, 8]
     back = [("2025-01-01", "de", 6, "late", 10), ("2025-01-02", "nl", None, "a", 11)]
-    bad = replace(made, rules=(Rule("sql", SqlCheck("s <> 'bad'")),), **sql(values([*back[:1], *first[1:2]])))
+    bad = replace(made, rules=(ValidationRule("sql", SqlCheck("s <> 'bad'")),), **sql(values([*back[:1], *first[1:2]])))
     run(engine, orders.order(bad, keys="2025-01-01..2025-01-02"))
     assert seen(spark, made) == [2, 3, 7, 8]

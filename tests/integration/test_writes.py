@@ -6,7 +6,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.row_counts import row_counts
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from tests.integration.orders import execute, newest, order, rows, save, span, sql, table, target
 
@@ -34,7 +34,7 @@ def test_rows_of_other_blocks_that_delta_copies_are_not_those_of_the_run(engine,
     save(spark.read.format("delta").load(flights.storage.path).coalesce(1), daily)
     run = daily_of(flights, daily, "2013-01-02")
     execute(engine, run)
-    (committed,) = target(engine, run).committed([run.run])
+    (committed,) = target(engine, run).find_commits([run.run])
     counts = row_counts(committed.operation, committed.metrics)
     assert (counts["rows"], counts["deleted"], counts["copied"]) == (2, 2, 4)
 
@@ -43,10 +43,10 @@ def test_a_shallow_clone_is_a_target_as_any_other(engine, spark, flights, tmp_pa
     daily = table("daily", tmp_path, by="day", **sql(COPY, "flights"))
     spark.sql(f"CREATE TABLE delta.`{daily.storage.path}` SHALLOW CLONE delta.`{flights.storage.path}`")
     first, second = daily_of(flights, daily, "2013-01-01"), daily_of(flights, daily, "2013-01-02")
-    assert target(engine, first).committed([first.run]) == ()
+    assert target(engine, first).find_commits([first.run]) == ()
     for run in (first, second):
         execute(engine, run)
-        (committed,) = target(engine, run).committed([run.run])
+        (committed,) = target(engine, run).find_commits([run.run])
         assert committed.run == run.run
     assert len(rows(spark, daily)) == 6
 
@@ -111,7 +111,9 @@ def test_the_whole_table_is_replaced_with_its_schema(engine, spark, flights, tmp
 
 
 def test_append_adds_rows(engine, spark, flights, tmp_path):
-    log = table("log", tmp_path, write=Append(), **sql("SELECT count(*) AS n FROM {{ inlets.flights }}", "flights"))
+    log = table(
+        "log", tmp_path, write=AppendWrite(), **sql("SELECT count(*) AS n FROM {{ inlets.flights }}", "flights")
+    )
     execute(engine, order(log, flights))
     execute(engine, order(log, flights))
     assert rows(spark, log) == [(6,), (6,)]
@@ -149,7 +151,7 @@ def test_the_layout_of_an_existing_table_is_kept(engine, spark, flights, tmp_pat
 
 def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_computed(engine, spark, tmp_path):
     query = "SELECT CAST(raise_error('computed') AS STRING) AS b, 1L AS a, 2 AS d"
-    log = table("log", tmp_path, write=Append(), **sql(query))
+    log = table("log", tmp_path, write=AppendWrite(), **sql(query))
     save(spark.sql("SELECT 1 AS a, 'x' AS b, 1.5D AS c"), log)
     with pytest.raises(RunError) as error:
         execute(engine, order(log))
@@ -162,7 +164,7 @@ def test_columns_that_do_not_fit_the_target_are_listed_before_anything_is_comput
 
 
 def test_the_order_of_columns_does_not_matter(engine, spark, tmp_path):
-    log = table("log", tmp_path, write=Append(), **sql("SELECT 'x' AS B, 1 AS a"))
+    log = table("log", tmp_path, write=AppendWrite(), **sql("SELECT 'x' AS B, 1 AS a"))
     save(spark.sql("SELECT 0 AS a, 'w' AS b"), log)
     execute(engine, order(log))
     assert rows(spark, log) == [(0, "w"), (1, "x")]

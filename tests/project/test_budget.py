@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparkassets.core.spec.model import Budget
+from sparkassets.core.spec.model import RunBudget
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 SQL = "asset: a\nsql: SELECT 1 AS n\n"
 
@@ -16,7 +16,7 @@ def made(tmp_path):
     def asset(text, head=SQL):
         (tmp_path / "project.yml").write_text("project: p\nassets: [.]\n")
         (tmp_path / "a.yml").write_text(f"{head}budget: {text}\n")
-        return load(tmp_path, {}).assets["a"]
+        return load_project(tmp_path, {}).assets["a"]
 
     return asset
 
@@ -24,12 +24,12 @@ def made(tmp_path):
 @pytest.mark.parametrize(
     ("text", "budget"),
     [
-        ("{bytes: 10GB}", Budget(10_000_000_000)),
-        ("{bytes: 512MiB, seconds: 3600}", Budget(512 * 2**20, 3600)),
-        ("{bytes: 1000}", Budget(1000)),
-        ("{bytes: 1.5 kB}", Budget(1500)),
-        ("{seconds: 60}", Budget(None, 60)),
-        ("{}", Budget()),
+        ("{bytes: 10GB}", RunBudget(10_000_000_000)),
+        ("{bytes: 512MiB, seconds: 3600}", RunBudget(512 * 2**20, 3600)),
+        ("{bytes: 1000}", RunBudget(1000)),
+        ("{bytes: 1.5 kB}", RunBudget(1500)),
+        ("{seconds: 60}", RunBudget(None, 60)),
+        ("{}", RunBudget()),
     ],
 )
 def test_is_read(made, text, budget):
@@ -67,20 +67,20 @@ def beside(tmp_path):
     def project(text, own=""):
         (tmp_path / "project.yml").write_text(f"project: p\nassets: [.]\nbudget: {text}\n")
         (tmp_path / "a.yml").write_text(f"{SQL}{own}---\nasset: s\nsource: true\n")
-        return load(tmp_path, {}).assets
+        return load_project(tmp_path, {}).assets
 
     return project
 
 
 def test_that_of_the_project_is_of_every_asset_that_does_not_say(beside):
     assets = beside("{bytes: 1kB}")
-    assert assets["a"].budget == Budget(1000)
+    assert assets["a"].budget == RunBudget(1000)
     assert assets["s"].budget is None
 
 
 def test_an_asset_may_have_another_or_none(beside):
-    assert beside("{bytes: 1kB}", "budget: {seconds: 5}\n")["a"].budget == Budget(None, 5)
-    assert beside("{bytes: 1kB}", "budget: {}\n")["a"].budget == Budget()
+    assert beside("{bytes: 1kB}", "budget: {seconds: 5}\n")["a"].budget == RunBudget(None, 5)
+    assert beside("{bytes: 1kB}", "budget: {}\n")["a"].budget == RunBudget()
 
 
 def test_a_wrong_one_is_told_at_its_place(beside):

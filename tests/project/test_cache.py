@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.errors import SpecError
-from sparkassets.project import folder as heavy
-from sparkassets.project import load
-from sparkassets.project.references import Referring, Resolving
+from sparkassets.project import load_project
+from sparkassets.project import project_folder as heavy
+from sparkassets.project.reference_pickles import ReferencePickler, ReferenceUnpickler
 
 FILES = {
     "conf/project.yml": "project: shop\npython: [jobs]\n",
@@ -51,12 +51,12 @@ def write(path, text):
 
 
 def loaded(env=None):
-    return load(Path("conf"), env or {}, cache=Path("cache"))
+    return load_project(Path("conf"), env or {}, cache=Path("cache"))
 
 
 def test_what_is_kept_equals_what_is_compiled(shop):
     first = loaded()
-    assert loaded() == first == load(Path("conf"), {})
+    assert loaded() == first == load_project(Path("conf"), {})
     assert len(shop) == 2
 
 
@@ -78,7 +78,7 @@ def test_a_change_is_seen(shop, path, text):
     after = loaded()
     assert len(shop) == 2
     assert after != before
-    assert after == load(Path("conf"), {})
+    assert after == load_project(Path("conf"), {})
 
 
 def test_a_file_that_goes_is_seen(shop):
@@ -106,7 +106,7 @@ ENV = {"LAKE": "s3://the-lake", "KEY": 'wJalrXUtnFEMI/"K7MDENG"'}
 def test_of_the_environment_references_are_kept(shop):
     write("conf/project.yml", SECRETIVE)
     first = loaded(ENV)
-    assert loaded(ENV) == first == load(Path("conf"), ENV)
+    assert loaded(ENV) == first == load_project(Path("conf"), ENV)
     assert first.spark["spark.hadoop.fs.s3a.secret.key"] == ENV["KEY"]
     assert first.variables == ENV
     assert len(shop) == 2  # once, and once more without a cache
@@ -123,7 +123,7 @@ def test_of_the_environment_references_are_kept(shop):
 def test_another_value_is_seen(shop, other):
     write("conf/project.yml", SECRETIVE)
     loaded(ENV)
-    assert loaded(ENV | other) == load(Path("conf"), ENV | other)
+    assert loaded(ENV | other) == load_project(Path("conf"), ENV | other)
     assert len(shop) == 3
 
 
@@ -149,7 +149,7 @@ def test_a_value_that_stands_everywhere_changes_nothing(shop):
         "conf/project.yml", FILES["conf/project.yml"] + "spark: {spark.x: '${X}', spark.y: '${Y}', spark.z: '${Z}'}\n"
     )
     env = {"X": "a", "Y": "sparkassets", "Z": "X"}
-    assert loaded(env) == loaded(env) == load(Path("conf"), env)
+    assert loaded(env) == loaded(env) == load_project(Path("conf"), env)
     assert len(shop) == 2
 
 
@@ -160,8 +160,8 @@ def test_a_value_that_stands_everywhere_changes_nothing(shop):
 def test_any_text_comes_back_and_holds_no_value(env, texts):
     stream, names = BytesIO(), tuple(sorted(env))
     texts += [f"x{value}y{json.dumps(value, ensure_ascii=False)}" for value in env.values()]
-    Referring(stream, names, env).dump(texts)
-    assert Resolving(BytesIO(stream.getvalue()), names, env).load() == texts
+    ReferencePickler(stream, names, env).dump(texts)
+    assert ReferenceUnpickler(BytesIO(stream.getvalue()), names, env).load() == texts
     for value in env.values():
         assert value.encode() not in stream.getvalue()
 
@@ -169,7 +169,7 @@ def test_any_text_comes_back_and_holds_no_value(env, texts):
 def test_places_follow_the_working_folder(shop, monkeypatch):
     assert loaded().assets["daily"].location.file == "conf/assets/daily.yml"
     monkeypatch.chdir("conf")
-    project = load(Path(), {}, cache=Path("../cache"))
+    project = load_project(Path(), {}, cache=Path("../cache"))
     assert project.assets["daily"].location.file == "assets/daily.yml"
 
 
@@ -244,7 +244,7 @@ def install(version, *, package="harvest", code=HARVEST):
 
 
 def test_a_project_with_a_timetable_of_a_package_is_kept(installed):
-    assert loaded(ENV) == loaded(ENV) == load(Path("conf"), ENV)
+    assert loaded(ENV) == loaded(ENV) == load_project(Path("conf"), ENV)
     assert loaded(ENV).assets["daily"].schedule.timetable.rule.key == ENV["KEY"]
     assert len(installed) == 2
     for form in (ENV["KEY"], json.dumps(ENV["KEY"])[1:-1]):
@@ -312,8 +312,8 @@ def test_the_oldest_go(shop):
 def test_a_kept_project_needs_no_pydantic_yaml_and_jinja(shop):
     loaded()
     script = (
-        "import sys; from pathlib import Path; from sparkassets.project import load\n"
-        "load(Path('conf'), {}, cache=Path('cache'))\n"
+        "import sys; from pathlib import Path; from sparkassets.project import load_project\n"
+        "load_project(Path('conf'), {}, cache=Path('cache'))\n"
         "assert not {'pydantic', 'yaml', 'jinja2'} & set(sys.modules), sorted(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sparkassets.cache import cleaning, note_use, used_files
-from sparkassets.cache.cleaning import clean, clean_when_due
-from sparkassets.project import load
+from sparkassets.cache.cleaning import clean_cache, clean_when_due
+from sparkassets.project import load_project
 
 DAY = 86_400
 MEGABYTE = 2**20
@@ -48,11 +48,11 @@ def names(folder: Path) -> list[str]:
 
 
 def test_an_empty_or_missing_cache_is_none_of_its_business(cache):
-    clean(cache)
+    clean_cache(cache)
     clean_when_due(cache)
     assert not cache.exists()
     (cache / "projects").mkdir(parents=True)
-    clean(cache)
+    clean_cache(cache)
     assert names(cache) == ["projects"]
 
 
@@ -66,7 +66,7 @@ def test_what_was_not_used_for_long_goes(cache):
     for name, days in (("shop-01234567", 31), ("lake-89abcdef", 1)):
         put(cache / f"logs/{name}/a-1.log", days=days)
         age(cache / f"logs/{name}", days)
-    clean(cache)
+    clean_cache(cache)
     assert names(cache / "projects") == [f"{KEY}{0:016}"]
     assert names(cache / "jars") == ["delta-spark_2.13-4.0", "delta-spark_2.13-4.1"]
     assert names(cache / "archive") == [f"{KEY}0000.jsa"]
@@ -77,21 +77,21 @@ def test_the_newest_stays_however_old(cache):
     """Whoever starts once a year may have no network then."""
     jars(cache, "3.0", days=800)
     jars(cache, "4.0", days=700)
-    clean(cache)
+    clean_cache(cache)
     assert names(cache / "jars") == ["delta-spark_2.13-4.0"]
 
 
 def test_what_is_too_much_goes_that_was_used_longest_ago(cache):
     for number in range(6):
         put(cache / f"archive/{KEY}{number:04}.jsa", days=2 + number, size=300 * MEGABYTE)
-    clean(cache)
+    clean_cache(cache)
     assert names(cache / "archive") == [f"{KEY}{number:04}.jsa" for number in range(3)]
 
 
 def test_what_was_used_today_is_never_too_much(cache):
     for number in range(6):
         put(cache / f"archive/{KEY}{number:04}.jsa", days=0.9, size=300 * MEGABYTE)
-    clean(cache)
+    clean_cache(cache)
     assert len(names(cache / "archive")) == 6
 
 
@@ -101,7 +101,7 @@ def test_what_killed_processes_left_goes_after_a_day(cache):
         age(cache / f"jars/{name}", days)
     put(cache / "projects/.new-abc", days=2)
     put(cache / "projects/.new-def", days=0.5)
-    clean(cache)
+    clean_cache(cache)
     assert names(cache / "jars") == [".fetch-def"]
     assert names(cache / "projects") == [".new-def"]
 
@@ -121,7 +121,7 @@ def test_what_is_not_ours_stays(cache, tmp_path):
         age(cache / folder, 900)
     jars(cache, "4.0", days=1)
     before = sorted(each for each in tmp_path.rglob("*"))
-    clean(cache)
+    clean_cache(cache)
     assert sorted(each for each in tmp_path.rglob("*")) == before
 
 
@@ -130,7 +130,7 @@ def test_a_shelf_of_another_cache_stays(cache, tmp_path):
     jars(tmp_path / "shared", "4.0", days=900)
     cache.mkdir()
     (cache / "jars").symlink_to(tmp_path / "shared/jars")
-    clean(cache)
+    clean_cache(cache)
     assert len(names(cache / "jars")) == 2
 
 
@@ -138,7 +138,7 @@ def test_what_is_someone_elses_stays(cache, monkeypatch):
     jars(cache, "3.0", days=900)
     jars(cache, "4.0", days=900)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    clean(cache)
+    clean_cache(cache)
     assert len(names(cache / "jars")) == 2
 
 
@@ -151,17 +151,17 @@ def test_what_a_process_was_started_with_stays(cache):
     ) as user:
         assert user.stdout is not None
         user.stdout.readline()
-        clean(cache)
+        clean_cache(cache)
         assert len(names(cache / "jars")) == 2
         user.communicate()
-    clean(cache)
+    clean_cache(cache)
     assert names(cache / "jars") == ["delta-spark_2.13-4.0"]
 
 
 def test_what_comes_into_use_meanwhile_is_put_back(cache, monkeypatch):
     old, _ = jars(cache, "3.0", days=900), jars(cache, "4.0", days=1)
     monkeypatch.setattr(cleaning, "_is_in_use", lambda _: not note_use(old))
-    clean(cache)
+    clean_cache(cache)
     assert names(cache / "jars") == ["delta-spark_2.13-3.0", "delta-spark_2.13-4.0"]
     assert names(old) == ["delta.jar"]
 
@@ -193,12 +193,12 @@ def test_a_project_that_is_loaded_stays(tmp_path, cache, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "project.yml").write_text("project: p\nassets: [a.yml]\n")
     (tmp_path / "a.yml").write_text("{asset: a, source: true}\n")
-    load(tmp_path, {}, cache=cache)
+    load_project(tmp_path, {}, cache=cache)
     (kept,) = (cache / "projects").iterdir()
     age(kept, 100)
     put(cache / f"projects/{KEY}{KEY}", days=50)
-    load(tmp_path, {}, cache=cache)
-    clean(cache)
+    load_project(tmp_path, {}, cache=cache)
+    clean_cache(cache)
     assert names(cache / "projects") == [kept.name]
 
 
@@ -213,11 +213,11 @@ READER = """
 import sys
 from pathlib import Path
 from sparkassets.cache import used_files
-from sparkassets.project import load
+from sparkassets.project import load_project
 cache, jars = Path(sys.argv[1]), Path(sys.argv[2])
 print(flush=True)
 for _ in range(300):
-    load(Path(sys.argv[3]), {}, cache=cache)
+    load_project(Path(sys.argv[3]), {}, cache=cache)
     assert len(found := used_files(jars, "*.jar")) in (0, 20), found
 print("whole", flush=True)
 """
@@ -248,5 +248,5 @@ def test_another_process_reads_while_it_is_cleaned(tmp_path, cache, monkeypatch)
                     put(making / f"{number}.jar", days=1)
                 making.rename(ours)
                 age(ours, 200)
-            clean(cache)
+            clean_cache(cache)
         assert reader.stdout.read() == b"whole\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.project.calls import Calls
+from sparkassets.project.function_parts import FunctionParts
 
 LIB = '''
 import numpy as np
@@ -64,7 +64,9 @@ PACKAGE = {
 
 def parts(function: str, **changed: str) -> dict[str, str]:
     package = {**PACKAGE, **{f"jobs.{name}": text for name, text in changed.items()}}
-    return Calls(lambda name: (package[name], name == "jobs") if name in package else None).of("jobs.sales", function)
+    return FunctionParts(lambda name: (package[name], name == "jobs") if name in package else None).digest_parts(
+        "jobs.sales", function
+    )
 
 
 FOLLOWED = {"jobs.lib:clean", "jobs.lib:RATE", "jobs.lib:np", "jobs.other:f", "jobs.other:g", "jobs.other:LIMITS"}

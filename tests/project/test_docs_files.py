@@ -5,8 +5,8 @@ import re
 import pytest
 import yaml
 
-from sparkassets.core.spec.files import InletMap, ProjectFile
-from sparkassets.project import load
+from sparkassets.core.spec.file_models import InletMap, ProjectFile
+from sparkassets.project import load_project
 from tests.documents import blocks, page
 
 PROJECT, *_ = blocks("docs/concepts.md", "yaml")
@@ -23,7 +23,7 @@ def project(tmp_path):
             path = tmp_path / name.replace("__", "/").replace("_dot_", ".")
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
-        return load(tmp_path, {}).assets
+        return load_project(tmp_path, {}).assets
 
     return made
 
@@ -32,7 +32,7 @@ def test_the_project_file_is_valid_and_has_every_key(tmp_path):
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets/a.yml").write_text("asset: a\nsource: true\n")
     (tmp_path / "project.yml").write_text(PROJECT.text)
-    assert load(tmp_path, {}).name == "shop"
+    assert load_project(tmp_path, {}).name == "shop"
     assert set(yaml.safe_load(PROJECT.text)) == set(ProjectFile.model_fields)
 
 

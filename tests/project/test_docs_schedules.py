@@ -11,7 +11,7 @@ import pytest
 
 from sparkassets.core.instants import format_instant
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/schedules.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def loaded(home, schedule):
     (home / "project.yml").write_text("project: p\nassets: [.]\n")
     sources = "".join(f"---\nasset: {name}\nsource: true\n" for name in "ab")
     (home / "all.yml").write_text(f"asset: x\nsql: SELECT 1 AS one\n{schedule}\n{sources}")
-    return load(home, {}).assets["x"]
+    return load_project(home, {}).assets["x"]
 
 
 def test_the_tables_are_found():

@@ -7,7 +7,7 @@ import pytest
 
 from sparkassets.core.spec.rule_maps import CHECKS
 from sparkassets.core.validations import Severity
-from sparkassets.project import load
+from sparkassets.project import load_project
 from tests.documents import blocks, page
 
 PAGE = "docs/validations.md"
@@ -36,7 +36,7 @@ def project(tmp_path, monkeypatch):
         )
         (tmp_path / "sparkassets_cuallee.py").write_text(PACKAGE)
         monkeypatch.syspath_prepend(tmp_path)
-        return load(tmp_path, {}).assets
+        return load_project(tmp_path, {}).assets
 
     return made
 

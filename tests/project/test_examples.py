@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.project import load
+from sparkassets.project import load_project
 from tests.builders import Story
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -12,11 +12,11 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_an_example_is_valid_as_it_stands(example):
-    assert load(EXAMPLES / example, {}).assets
+    assert load_project(EXAMPLES / example, {}).assets
 
 
 def test_hours_of_a_day_of_one_warehouse_follow_it():
-    story = Story(load(EXAMPLES / "08_hour_x_warehouse", {}))
+    story = Story(load_project(EXAMPLES / "08_hour_x_warehouse", {}))
     partitioning = story.project.assets["dwh_spend_analysis"].partitioning
     story.observed("dwh_daily_spend", "2025-01-01")
     assert [partitioning.labels(run.blocks) for run in story.run_all()] == [
@@ -29,7 +29,7 @@ def test_hours_of_a_day_of_one_warehouse_follow_it():
 
 
 def test_a_partner_is_called_when_a_file_came_or_a_day_has_passed_without_any():
-    story = Story(load(EXAMPLES / "17_upstream_may_not_come", {}))
+    story = Story(load_project(EXAMPLES / "17_upstream_may_not_come", {}))
     calls = []
     for hour in range(4 * 24):
         story.now = story.clock = f"2025-03-{4 + hour // 24:02}T{hour % 24:02}:00"

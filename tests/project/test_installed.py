@@ -5,9 +5,9 @@ import pytest
 from sparkassets.core.timetables import TimetableError
 from sparkassets.core.timetables.registered import REGISTRY
 from sparkassets.errors import SpecError
-from sparkassets.project import load
-from sparkassets.project.installed import Installed
-from sparkassets.project.traces import Trace
+from sparkassets.project import load_project
+from sparkassets.project.compile_trace import CompileTrace
+from sparkassets.project.installed_factories import InstalledFactories
 
 POINTS = """\
 [sparkassets.timetables]
@@ -25,7 +25,7 @@ def installed(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(tmp_path)
-    return Installed(REGISTRY, Trace())
+    return InstalledFactories(REGISTRY, CompileTrace())
 
 
 def test_all_names_are_known_without_importing_anything(installed):
@@ -55,8 +55,8 @@ def test_what_is_wrong_with_a_package(name, message, installed):
 
 
 def test_nothing_is_looked_for_until_a_project_names_a_timetable():
-    trace = Trace()
-    installed = Installed(REGISTRY, trace)
+    trace = CompileTrace()
+    installed = InstalledFactories(REGISTRY, trace)
     assert not trace.packages
     assert "harvest" not in installed
     assert trace.packages
@@ -68,4 +68,4 @@ def test_a_project_is_told_at_its_place(installed, tmp_path):
     (folder / "project.yml").write_text("project: p\nassets: [.]\n")
     (folder / "a.yml").write_text("asset: a\nsql: SELECT 1 AS one\nschedule: {timetable: gone}\n")
     with pytest.raises(SpecError, match=r"a\.yml:3:23: timetable 'gone' .* cannot be imported"):
-        load(folder, {})
+        load_project(folder, {})

@@ -4,8 +4,8 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.errors import InputError, Location, SpecError
-from sparkassets.project import load
+from sparkassets.errors import FileLocation, InputError, SpecError
+from sparkassets.project import load_project
 
 FLIGHTS = "asset: flights\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
 DAILY = "asset: daily\npartition: {by: day, column: day}\n"
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 def errors(folder, env=None):
     with pytest.raises(SpecError) as error:
-        load(folder, env or {})
+        load_project(folder, env or {})
     return str(error.value)
 
 
@@ -40,11 +40,11 @@ def test_a_project_of_two_assets(folder, tmp_path):
             "conf/assets/daily.sql": "SELECT * FROM {{ inlets.flights }}\n",
         }
     )
-    project = load(conf, {})
+    project = load_project(conf, {})
     assert (project.name, project.root) == ("shop", str(tmp_path / "conf"))
     assert list(project.assets) == ["flights", "daily"]
     assert project.assets["daily"].body.template == "SELECT * FROM {{ inlets.flights }}\n"
-    assert project.assets["daily"].location == Location("conf/assets/daily.yml", 1, 8)
+    assert project.assets["daily"].location == FileLocation("conf/assets/daily.yml", 1, 8)
     assert project.assets["flights"].storage.path == str(tmp_path / "conf/landing/{day}.csv")
 
 
@@ -73,7 +73,7 @@ def test_where_asset_files_are_looked_for(folder):
             "conf/more/c.yml": "asset: c\nsource: true\n",
         }
     )
-    assert set(load(conf, {}).assets) == {"a", "b"}
+    assert set(load_project(conf, {}).assets) == {"a", "b"}
 
 
 def test_the_project_folder_itself_has_no_subfolders_of_assets(folder):
@@ -84,7 +84,7 @@ def test_the_project_folder_itself_has_no_subfolders_of_assets(folder):
             "conf/landing/data.yml": "not: an asset\n",
         }
     )
-    assert list(load(conf, {}).assets) == ["a"]
+    assert list(load_project(conf, {}).assets) == ["a"]
 
 
 def test_a_folder_of_assets_that_is_missing(folder):
@@ -109,13 +109,13 @@ def test_the_default_folder_of_assets_that_is_missing(folder):
 def test_no_folder_and_no_project_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as error:
-        load(Path("conf"), {})
+        load_project(Path("conf"), {})
     assert str(error.value) == (
         "there is no folder 'conf'\n  hint: give the project's folder, or make one: sparkassets init"
     )
     (tmp_path / "conf").mkdir()
     with pytest.raises(InputError) as error:
-        load(Path("conf"), {})
+        load_project(Path("conf"), {})
     assert str(error.value) == (
         "there is no project.yml in 'conf'\n  hint: give the project's folder, or make one: sparkassets init"
     )
@@ -123,7 +123,7 @@ def test_no_folder_and_no_project_file(tmp_path, monkeypatch):
 
 def test_variables_come_from_the_environment_that_is_given(folder):
     conf = folder({"conf/assets/a.yml": "asset: a\nsource: true\nowner: ${TEAM}\n"})
-    assert load(conf, {"TEAM": "data"}).assets["a"].owner == "data"
+    assert load_project(conf, {"TEAM": "data"}).assets["a"].owner == "data"
     assert errors(conf).startswith("conf/assets/a.yml:3:8: the environment has no variable 'TEAM'\n")
 
 
@@ -136,7 +136,7 @@ def test_what_is_no_utf8(folder):
 
 def test_a_byte_order_mark_and_windows_lines(folder):
     conf = folder({"conf/assets/a.yml": b"\xef\xbb\xbfasset: a\r\nsource: true\r\nowner: \xc3\xa9t\xc3\xa9\r\n"})
-    assert load(conf, {}).assets["a"].owner == "été"
+    assert load_project(conf, {}).assets["a"].owner == "été"
 
 
 def test_two_assets_may_share_a_file_of_sql(folder):
@@ -162,23 +162,23 @@ def test_a_function_in_the_project_folder(folder, tmp_path):
             "conf/jobs/train.py": "import nowhere\n\n\n@nowhere.x\ndef train(context, flights, *, spark):\n    ...\n",
         }
     )
-    asset = load(conf, {}).assets["a"]
+    asset = load_project(conf, {}).assets["a"]
     assert asset.body == PythonBody(
         "jobs.train",
         "train",
         ("context", "flights", "spark"),
         str(tmp_path / "conf"),
-        Location("conf/jobs/train.py", 5, 1),
+        FileLocation("conf/jobs/train.py", 5, 1),
     )
     assert list(asset.inlets) == ["flights"]
-    assert asset.inlets["flights"].location == Location("conf/jobs/train.py", 5, 20)
+    assert asset.inlets["flights"].location == FileLocation("conf/jobs/train.py", 5, 20)
     assert asset.schedule.text == "flights"
 
 
 @pytest.mark.parametrize("path", ["jobs/train.py", "jobs/train/__init__.py"])
 def test_a_function_beside_the_project_folder(folder, tmp_path, path):
     conf = folder({"conf/assets/a.yml": ASSET, path: "def train(context): ..."})
-    assert load(conf, {}).assets["a"].body.search_path == str(tmp_path)
+    assert load_project(conf, {}).assets["a"].body.search_path == str(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_functions_that_are_refused(folder, source, expected):
 
 def test_a_module_is_never_imported(folder):
     conf = folder({"conf/assets/a.yml": ASSET, "conf/jobs/train.py": "raise SystemExit\ndef train(): ..."})
-    load(conf, {})
+    load_project(conf, {})
 
 
 def test_only_what_is_allowed_is_looked_at(folder):

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 from tests.documents import blocks
 
 READINGS = "from sparkassets import asset\n\nreadings = asset('readings', source='delta', path='readings')\n"
@@ -73,7 +73,7 @@ def test_no_damage_is_a_bug(tmp_path, part):
             said = damaged(text, chance) if chance.random() < 0.35 else text
             (tmp_path / f"jobs/m{number}.py").write_text(said, encoding="utf-8")
         try:
-            load(tmp_path, {})
+            load_project(tmp_path, {})
             seen["read"] += 1
         except SpecError as error:
             problems = error.problems

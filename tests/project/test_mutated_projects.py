@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 REPOSITORY = Path(__file__).parents[2]
 PROJECTS = [*(file.parent for file in sorted((REPOSITORY / "tests" / "examples").glob("*/**/project.yml")))]
@@ -115,7 +115,7 @@ def damage(source, folder):
 def refused(folder):
     """The problems of a project; nothing else than these is ever raised."""
     try:
-        load(folder, {"A": "value-of-the-environment"})
+        load_project(folder, {"A": "value-of-the-environment"})
     except SpecError as error:
         return error.problems
     return ()

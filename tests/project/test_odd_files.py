@@ -9,8 +9,8 @@ import pytest
 from sparkassets.cli import main
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError, SpecError
-from sparkassets.project import load
-from sparkassets.project.traces import MOST_BYTES
+from sparkassets.project import load_project
+from sparkassets.project.compile_trace import MOST_BYTES
 
 ASSET = "asset: a\nsql: SELECT 1\n"
 
@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch):
 def said(home):
     """What the project is refused with; empty where it is not."""
     try:
-        assert isinstance(load(home, {}), ProjectSpec)
+        assert isinstance(load_project(home, {}), ProjectSpec)
     except SpecError as error:
         return str(error)
     return ""
@@ -81,7 +81,7 @@ def test_devices_and_folders(home):
     (home / "assets" / "folder.yml" / "b.yml").write_text("asset: b\nsql: SELECT 1\n")
     assert said(home) == "assets/zero.yml: cannot be read: it is no file, but a pipe, a socket or a device"
     (home / "assets" / "zero.yml").unlink()
-    assert set(load(home, {}).assets) == {"a", "b"}
+    assert set(load_project(home, {}).assets) == {"a", "b"}
 
 
 def test_links_that_lead_nowhere_or_back(home):
@@ -94,7 +94,7 @@ def test_links_that_lead_nowhere_or_back(home):
 
 
 def test_the_root_of_the_file_system_is_no_folder_of_assets(home, monkeypatch):
-    monkeypatch.setattr("sparkassets.project.traces.MOST_NAMES", 100)
+    monkeypatch.setattr("sparkassets.project.compile_trace.MOST_NAMES", 100)
     for number in range(101):
         (home / "assets" / f"{number}.txt").touch()
     assert said(home).startswith("assets: cannot be read: the folders of the project hold more than 100 files")
@@ -144,7 +144,7 @@ def test_odd_content(home, content, message):
 
 def test_json_has_pairs_of_surrogates(home):
     (home / "assets" / "a.yml").write_text('{"asset": "a", "sql": "SELECT 1", "extra": {"x": "a\\ud83d\\ude00b"}}')
-    assert load(home, {}).assets["a"].extra == {"x": "a😀b"}
+    assert load_project(home, {}).assets["a"].extra == {"x": "a😀b"}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_project_file_that_is_none(home, capsys):
     (home / "project.yml").unlink()
     (home / "project.yml").mkdir()
     with pytest.raises(InputError, match=r"there is no project\.yml"):
-        load(home, {})
+        load_project(home, {})
     (home / "project.yml").rmdir()
     os.mkfifo(home / "project.yml")
     assert main(["validate", "--project", "."]) == 2

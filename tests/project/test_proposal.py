@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def write(tmp_path, monkeypatch):
 
 def errors(folder):
     with pytest.raises(SpecError) as error:
-        load(folder, {})
+        load_project(folder, {})
     return str(error.value)
 
 
 def test_an_asset_with_name_and_uri_is_a_source_known_by_its_events(write):
-    project = load(
+    project = load_project(
         write("""
             from sparkassets import Asset, asset
 
@@ -60,7 +60,7 @@ def test_an_asset_with_name_and_uri_stands_for_the_one_that_is_declared(write):
         def report(orders): ...
     """
     yaml = "asset: orders\nsource: delta\npath: lake/orders\nuri: x-shop://orders\n"
-    project = load(write(module, yaml), {})
+    project = load_project(write(module, yaml), {})
     assert list(project.assets) == ["orders", "report"]
     assert project.assets["orders"].source.kind == "delta"
     assert errors(write(module, yaml.replace("x-shop://orders", "x-shop://other"))).splitlines()[0] == (
@@ -69,7 +69,7 @@ def test_an_asset_with_name_and_uri_stands_for_the_one_that_is_declared(write):
 
 
 def test_columns_of_an_inlet_are_validated_where_it_is_read(write):
-    project = load(
+    project = load_project(
         write("""
             from sparkassets import Asset, AssetValidation, asset
 
@@ -98,7 +98,7 @@ def test_columns_of_an_inlet_are_validated_where_it_is_read(write):
 
 
 def test_every_check_can_be_written_in_python(write):
-    project = load(
+    project = load_project(
         write("""
             from datetime import timedelta
             from sparkassets import Asset, AssetValidation as V, asset
@@ -130,7 +130,7 @@ def test_columns_of_two_assets_in_one_rule_are_refused(write):
 
 
 def test_a_timedelta_is_a_schedule(write):
-    project = load(
+    project = load_project(
         write("""
             from datetime import timedelta
             from sparkassets import asset
@@ -168,7 +168,7 @@ def test_a_path_names_how_its_bucket_is_reached(write):
         @asset(at="s3://lake/other")
         def other(): ...
     """
-    project = load(write(module, project=STORES), {})
+    project = load_project(write(module, project=STORES), {})
     trips = project.assets["trips"]
     assert (trips.storage.path, trips.uri) == ("s3://trips/2025/trips.parquet", "s3://trips/2025/trips.parquet")
     assert project.assets["landed"].storage.path == "s3a://trips/landing/{day}.csv"

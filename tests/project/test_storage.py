@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.spec.storage import Site, overlap
+from sparkassets.core.spec.storage_overlaps import StorageSite, sites_overlap
 from sparkassets.errors import SpecError
-from sparkassets.project import load
-from sparkassets.project.storage import check_storage, locator
+from sparkassets.project import load_project
+from sparkassets.project.storage_check import check_storage, locator
 
 
 def write(folder, **files):
@@ -23,12 +23,12 @@ def write(folder, **files):
 
 def test_a_target_that_is_a_link_into_the_state_is_refused(tmp_path):
     write(tmp_path, a="asset: a\nsql: SELECT 1\npath: out/a\n")
-    assert load(tmp_path, {}).assets
+    assert load_project(tmp_path, {}).assets
     (tmp_path / "state" / "journal").mkdir(parents=True)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a").symlink_to(tmp_path / "state" / "journal")
     with pytest.raises(SpecError) as error:
-        load(tmp_path, {})
+        load_project(tmp_path, {})
     (problem,) = error.value.problems
     assert problem.location.line == 1
     assert problem.location.file.endswith("a.yml")
@@ -37,7 +37,7 @@ def test_a_target_that_is_a_link_into_the_state_is_refused(tmp_path):
 
 def test_a_link_that_comes_after_the_project_was_loaded_is_found_before_anything_is_written(tmp_path):
     write(tmp_path, a="asset: a\nsql: SELECT 1\npath: x\n", b="asset: b\nsql: SELECT 1\npath: y\n")
-    project = load(tmp_path, {})
+    project = load_project(tmp_path, {})
     check_storage(project)
     (tmp_path / "x").mkdir()
     (tmp_path / "y").symlink_to("x")
@@ -49,18 +49,18 @@ def test_names_that_differ_by_case_are_one_place_where_the_disk_says_so(tmp_path
     (tmp_path / "Lake").mkdir()
     (tmp_path / "lAKE").symlink_to("Lake")  # as a disk that folds case would have it
     inside = locator()
-    assert overlap(inside(f"{tmp_path}/Lake/New/x"), inside(f"{tmp_path}/Lake/new"))
+    assert sites_overlap(inside(f"{tmp_path}/Lake/New/x"), inside(f"{tmp_path}/Lake/new"))
     apart = locator()
     (tmp_path / "lAKE").unlink()
-    assert not overlap(apart(f"{tmp_path}/Lake/New/x"), apart(f"{tmp_path}/Lake/new"))
+    assert not sites_overlap(apart(f"{tmp_path}/Lake/New/x"), apart(f"{tmp_path}/Lake/new"))
 
 
 def test_what_is_no_path_of_this_disk_is_as_it_is_written():
-    assert locator()("s3://lake/x") == Site("s3://lake", ("x",))
+    assert locator()("s3://lake/x") == StorageSite("s3://lake", ("x",))
 
 
 def test_a_project_with_places_in_each_other_is_refused_with_all_of_them(tmp_path):
-    project = load(write(tmp_path, a="asset: a\nsql: SELECT 1\n", b="asset: b\nsql: SELECT 1\n"), {})
+    project = load_project(write(tmp_path, a="asset: a\nsql: SELECT 1\n", b="asset: b\nsql: SELECT 1\n"), {})
     (tmp_path / "state").mkdir()
     (tmp_path / "warehouse").symlink_to("state")
     with pytest.raises(SpecError) as error:
@@ -86,4 +86,4 @@ def test_what_overlaps_is_what_the_disk_puts_into_each_other(linked, made, one, 
         first, second = locate(f"{root}/{one}"), locate(f"{root}/{other}")
         real = [Path(os.path.realpath(os.path.normpath(f"{root}/{each}"))) for each in (one, other)]
         expected = real[0].is_relative_to(real[1]) or real[1].is_relative_to(real[0])
-        assert overlap(first, second) is overlap(second, first) is expected
+        assert sites_overlap(first, second) is sites_overlap(second, first) is expected

@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.documents.report import KINDS, Past, Report, report_of
-from sparkassets.core.instants import Duration, instant, unix
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.documents.report import KINDS, ReportDocuments, ReportHistory, build_report
+from sparkassets.core.instants import Duration, from_unix, to_unix
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.spec.model import AssetSpec, Expectation, InletSpec, SqlBody
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.spec.model import AssetSpec, DeadlineSpec, InletSpec, SqlBody
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.core.validations import NotNull, Range, RowCount, Rule, Verdict
-from sparkassets.errors import Location
-from sparkassets.report import Written, write_site
+from sparkassets.core.validations import NotNullCheck, RangeCheck, RowCountCheck, RuleVerdict, ValidationRule
+from sparkassets.errors import FileLocation
+from sparkassets.report import WrittenSite, write_site
 from tests.builders import Story, asset, at, multi, project, source, timed
 
 MARKUP = '<img src=x onerror="window.broken=1"><script>window.broken=2</script>'
@@ -27,9 +27,9 @@ MARKUP = '<img src=x onerror="window.broken=1"><script>window.broken=2</script>'
 SECRET = "postgres://report:hunter2secret@db/orders"  # noqa: S105  it is made up
 """What must not be shown at all."""
 RULES = (
-    Rule("not_null(amount)", NotNull(("amount",))),
-    Rule("row_count(min 100)", RowCount(min=100)),
-    Rule("range(discount)", Range("discount", 0, 100), severity="warn", where="amount > 0"),
+    ValidationRule("not_null(amount)", NotNullCheck(("amount",))),
+    ValidationRule("row_count(min 100)", RowCountCheck(min=100)),
+    ValidationRule("range(discount)", RangeCheck("discount", 0, 100), severity="warn", where="amount > 0"),
 )
 REGIONS = ("de", "es", "fr", "it", "nl", "pl", "pt", "se")
 
@@ -53,7 +53,7 @@ def assets() -> Sequence[AssetSpec]:
         source("sales", segments=regions),
         source("airports", by=None),
         delays,
-        asset("delays_7d", trailing, description="The same over a week", expect=by_noon()),
+        asset("delays_7d", trailing, description="The same over a week", deadlines=by_noon()),
         asset("monthly_delays", "daily_delays", by="month", owner="finance@example.com"),
         asset(
             "regional_sales",
@@ -73,9 +73,9 @@ def assets() -> Sequence[AssetSpec]:
     return [replace(each, body=_body(each), definition=_definition(each)) for each in made]
 
 
-def by_noon() -> Expectation:
+def by_noon() -> DeadlineSpec:
     """The newest is to be there by noon of each day."""
-    return Expectation(parse_timetable("0 12 * * *", timezone="UTC"), "by 12:00, every day")
+    return DeadlineSpec(parse_timetable("0 12 * * *", timezone="UTC"), "by 12:00, every day")
 
 
 def _body(each: AssetSpec) -> SqlBody | None:
@@ -83,11 +83,11 @@ def _body(each: AssetSpec) -> SqlBody | None:
         return None
     reads = "\nJOIN ".join(f"{{{{ inlets.{name} }}}}" for name in each.inlets)
     text = f"-- {each.name} </script>\nSELECT day, 'a <b> c' AS note\nFROM {reads}\nWHERE n > 0\nGROUP BY ALL"
-    return SqlBody(text, Location(f"assets/{each.name}.sql", 1, 1))
+    return SqlBody(text, FileLocation(f"assets/{each.name}.sql", 1, 1))
 
 
-def _definition(each: AssetSpec) -> Definition | None:
-    return None if each.source is not None or each.maker else Definition.of(sql=f"SELECT 1 AS {each.name}")
+def _definition(each: AssetSpec) -> AssetDefinition | None:
+    return None if each.source is not None or each.maker else AssetDefinition.build(sql=f"SELECT 1 AS {each.name}")
 
 
 def story() -> Story:
@@ -121,7 +121,7 @@ def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
     """Runs what is due, each for a while; of what is to fail the first run fails."""
     failing, minute = set(fail), 0
     while runs := [run for run in told.plan(invocation="i").runs if run.asset != "pay_report"]:
-        begin = instant(at(told.clock)).replace(second=0)
+        begin = from_unix(at(told.clock)).replace(second=0)
         for run in runs[:4]:
             minute += 1
             assert minute < 100, f"never idle: {run}"
@@ -129,7 +129,7 @@ def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
             judge = told.project.judge_of(told.project.assets[run.asset])  # as a driver claims it
             claim = told.claim(replace(run, request=replace(run.request, judge=judge)))
             seconds = 20 + 13 * (claim % 7)
-            told.clock = instant(unix(begin) + seconds).isoformat()
+            told.clock = from_unix(to_unix(begin) + seconds).isoformat()
             if run.asset in failing:
                 failing.discard(run.asset)
                 told.fail(run.asset, claim, error=f"[DIVIDE_BY_ZERO] Division by zero; see {SECRET} {MARKUP}")
@@ -137,7 +137,7 @@ def _work(told: Story, *, fail: set[str] = frozenset()) -> None:
                 rows = {"rows": 1000 * (claim % 9) + 7}
                 judged = _judged(told, run) if run.asset == "regional_sales" else {}
                 told.succeed(run.asset, claim, version=claim, seconds=float(seconds), extra=rows, **judged)
-        told.clock = instant(unix(begin) + 75).isoformat()
+        told.clock = from_unix(to_unix(begin) + 75).isoformat()
 
 
 def _judged(told: Story, run: PlannedRun) -> dict[str, Any]:
@@ -147,27 +147,27 @@ def _judged(told: Story, run: PlannedRun) -> dict[str, Any]:
     odd = len(told.entries) % 3
     rows = ({"day": "2025-03-05", "region": "pl", "amount": "NULL", "buyer": "•••"}, {"amount": MARKUP, "buyer": "•••"})
     verdicts = [
-        Verdict("not_null(amount)", "fail", "passed", blocks - bad, checked=900),
-        Verdict("row_count(min 100)", "fail", "passed", blocks, checked=900),
-        Verdict("range(discount)", "warn", "warned" if odd else "passed", blocks, checked=900, failing=4 * odd),
+        RuleVerdict("not_null(amount)", "fail", "passed", blocks - bad, checked=900),
+        RuleVerdict("row_count(min 100)", "fail", "passed", blocks, checked=900),
+        RuleVerdict("range(discount)", "warn", "warned" if odd else "passed", blocks, checked=900, failing=4 * odd),
     ]
     if bad:
-        verdicts.insert(0, Verdict("not_null(amount)", "fail", "withheld", bad, 120, 12, "", rows))
+        verdicts.insert(0, RuleVerdict("not_null(amount)", "fail", "withheld", bad, 120, 12, "", rows))
     return {"withheld": bad, "verdicts": tuple(verdicts)}
 
 
-def past(told: Story) -> Past:
+def past(told: Story) -> ReportHistory:
     rows = [row for row in told.rows if row.kind in KINDS]
-    return Past.of([from_row(row) for row in rows], whole=True)
+    return ReportHistory.from_entries([from_row(row) for row in rows], whole=True)
 
 
-def report(told: Story | None = None) -> Report:
+def report(told: Story | None = None) -> ReportDocuments:
     """The report of the demo."""
     told = told or story()
     context = told.context()
-    return report_of(context, plan(context), past(told))
+    return build_report(context, make_plan(context), past(told))
 
 
-def site(folder: Path, told: Story | None = None) -> Written:
+def site(folder: Path, told: Story | None = None) -> WrittenSite:
     """The site of the demo, in a folder."""
     return write_site(report(told), str(folder))

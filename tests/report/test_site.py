@@ -8,18 +8,20 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import LocalFileSystem
 
-from sparkassets.core.documents.report import Report
+from sparkassets.core.documents.report import ReportDocuments
 from sparkassets.errors import InputError
 from sparkassets.files import folders
 from sparkassets.files.folders import open_folder
 from sparkassets.report import site as writer
 from sparkassets.report import write_site
-from sparkassets.report.serving import SiteServer
+from sparkassets.report.site_server import SiteServer
 from tests.report.demo import MARKUP, SECRET, site
 
 
 def small(number=0, name="shop"):
-    return Report(1, name, {"assets": [], "n": number}, {"runs": [], "events": []}, [{"name": "a"}, {"name": "b"}])
+    return ReportDocuments(
+        1, name, {"assets": [], "n": number}, {"runs": [], "events": []}, [{"name": "a"}, {"name": "b"}]
+    )
 
 
 @pytest.fixture(params=["disk", "store"])
@@ -147,7 +149,7 @@ def test_a_store_that_nobody_knows_is_refused():
 
 def test_data_cannot_end_its_script_and_a_name_cannot_end_the_title(tmp_path):
     report = small(name="</title><script>x</script>")
-    report = Report(1, report.project, {"assets": [], "x": "</script>\u2028<!--"}, report.past, report.assets)
+    report = ReportDocuments(1, report.project, {"assets": [], "x": "</script>\u2028<!--"}, report.past, report.assets)
     write_site(report, str(tmp_path / "site"))
     page = (tmp_path / "site" / "index.html").read_text()
     assert "<title>&lt;/title&gt;&lt;script&gt;x&lt;/script&gt;</title>" in page

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
-from sparkassets.core.journal.announce import announced
-from sparkassets.runtime.announcing import announce
-from sparkassets.runtime.ledger import Ledger
+from sparkassets.core.journal.announcements import parse_announcement
+from sparkassets.runtime.event_recording import record_events
+from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state import DeltaStore
 from tests.builders import asset, project, source
 
@@ -29,18 +29,18 @@ class Clock:
 
 def main(state: str, name: str, count: str) -> None:
     store = DeltaStore(state)
-    ledger = Ledger(store, project=PROJECT.name, driver=name, clock=Clock())
+    ledger = JournalLedger(store, project=PROJECT.name, driver=name, clock=Clock())
     ledger.open()
     first = batch = 0
     while first < int(count):
         batch += 1
         numbers = range(first, min(first + batch % 9 + 1, int(count)))
         events = [
-            announced(PROJECT, "s", partition=f"2025-01-{n % 28 + 1:02}", extra={"n": n}, id=f"{name}-{n}")
+            parse_announcement(PROJECT, "s", partition=f"2025-01-{n % 28 + 1:02}", extra={"n": n}, id=f"{name}-{n}")
             for n in numbers
         ]
         for _ in range(2 if batch % 5 == 0 else 1):
-            announce(ledger, store, events, before=lambda _: [])
+            record_events(ledger, store, events, before=lambda _: [])
         first = numbers.stop
 
 

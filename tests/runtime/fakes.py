@@ -11,20 +11,20 @@ from typing import Any
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.project import OpenProject
-from sparkassets.core.journal.found import Found
 from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.results import RunResult
-from sparkassets.core.runs import ChangesTold, Pin, Position, Volume
+from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.validations import Judgement
-from sparkassets.errors import SourceError, SparkAssetsError, said
+from sparkassets.core.validations import RunJudgement
+from sparkassets.errors import SourceError, SparkAssetsError, describe_error
 from sparkassets.ports import (
     CommitMarker,
-    Committed,
+    DataCommit,
     Enlist,
     Observation,
-    Recorded,
+    RecordedTable,
     RunOrder,
     Sink,
     SourceObserver,
@@ -32,10 +32,10 @@ from sparkassets.ports import (
 )
 from sparkassets.processes import Process
 from sparkassets.runtime.driver import Driver, DriverIdentity
-from sparkassets.runtime.leases import Invocations, Leases
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.progress import Explained, Silent
-from sparkassets.runtime.work import Tick, Work
+from sparkassets.runtime.driver_work import DriverWork, TickWork
+from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.progress import FailureExplanation, SilentProgress
 
 
 @dataclass
@@ -79,14 +79,14 @@ def raising_once(error: Exception) -> Hook:
     return hook
 
 
-def ticking(driver: Driver, work: Work | None = None) -> threading.Thread:
+def ticking(driver: Driver, work: DriverWork | None = None) -> threading.Thread:
     """A tick of the driver, or other work of its, begun in a thread of its own."""
-    thread = threading.Thread(target=driver.run, args=([work or Tick()],), daemon=True)
+    thread = threading.Thread(target=driver.run_works, args=([work or TickWork()],), daemon=True)
     thread.start()
     return thread
 
 
-def dying(w: World, moment: str, table: str = "a", *, work: Work | None = None, **like: Any) -> None:
+def dying(w: World, moment: str, table: str = "a", *, work: DriverWork | None = None, **like: Any) -> None:
     """A driver whose run comes to a moment of a table and never returns, as that of a killed process.
 
     Args:
@@ -132,7 +132,7 @@ class FakeEngine:
         self.measures: dict[str, Mapping[str, Any]] = {}
         self.metrics: Mapping[str, int] = {"numOutputRows": 5}
         self.same: dict[str, PartitionSet] = {}
-        self.judged: dict[str, Judgement] = {}
+        self.judged: dict[str, RunJudgement] = {}
         self.commits = False
         self.staged: dict[str, list[tuple[str, int, int]]] = {}
         self.segments: dict[str, Sequence[str]] = {}
@@ -169,7 +169,7 @@ class FakeEngine:
         """The data commits of a table."""
         return [c for c in self.tables.get(name, []) if c.marker.kind == "data"]
 
-    def judgement(self, name: str, order: RunOrder) -> Judgement | None:
+    def judgement(self, name: str, order: RunOrder) -> RunJudgement | None:
         """What the rules of a table say of a run."""
         del order
         return self.judged.get(name)
@@ -192,11 +192,11 @@ class FakeTarget:
         versions = [c.marker.version for c in self.engine.tables.get(self.name, []) if c.marker.app_id == self.app_id]
         return versions[-1] if versions else None
 
-    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         self.engine.hook(self.name, "committed", None)
         metrics = self.engine.metrics
         return [
-            Committed(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, metrics)
+            DataCommit(c.marker.run, c.marker.token, c.marker.attempt, version, "t", c.marker.measures, metrics)
             for version, c in enumerate(self.engine.tables.get(self.name, []))
             if c.marker.kind == "data"
             and c.marker.run in runs
@@ -213,7 +213,7 @@ class FakeTarget:
         self.commit(marker, None)
         self.engine.hook(self.name, "fenced", computation.order if computation else None)
 
-    def prepare(self, computation: Result, *, marker: CommitMarker) -> Judgement | None:
+    def prepare(self, computation: Result, *, marker: CommitMarker) -> RunJudgement | None:
         self.stage(marker)
         self.engine.hook(self.name, "prepare", computation.order)
         return None if marker.judgement is not None else self.engine.judgement(self.name, computation.order)
@@ -229,19 +229,19 @@ class FakeTarget:
             self.enlist()
         self.engine.hook(self.name, "write", computation.order)
         order, withheld = computation.order, marker.withheld
-        self.commit(marker, order.publishing(order.blocks - withheld) if withheld else order)
+        self.commit(marker, order.restrict_to(order.blocks - withheld) if withheld else order)
         self.engine.hook(self.name, "written", computation.order)
 
-    def segments(self, order: RunOrder, committed: Committed) -> Mapping[str, Sequence[str]]:
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
         self.engine.hook(self.name, "segments", order)
         return self.engine.segments if committed.run == order.run else {}
 
-    def compared(self, order: RunOrder, found: Committed) -> Committed:
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
         self.engine.hook(self.name, "compared", order)
         same = self.engine.same.get(self.name)
         return found if same is None or order.asset.unchanged == "publish" else found.with_unchanged(same)
 
-    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: Committed | None) -> None:
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
         kept = None if keep is None else (keep.run, keep.token, keep.attempt)
         staged = self.engine.staged.get(self.name, [])
         staged[:] = [each for each in staged if each[0] not in runs or each[1] > upto or each == kept]
@@ -264,7 +264,7 @@ class FakeOutlets:
 
     engine: FakeEngine
 
-    def of(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> FakeTarget:
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> FakeTarget:
         return FakeTarget(self.engine, asset.name, app_id, enlist)
 
 
@@ -290,33 +290,33 @@ class FakeTargets:
     """
 
     def __init__(self) -> None:
-        self.news: dict[str, Found | Exception] = {}
+        self.news: dict[str, TableFinding | Exception] = {}
         self.looked: list[str] = []
         self.absent: dict[str, str] = {}
         self.against: dict[str, SourceError] = {}
-        self.positions: dict[str, Found] = {}
+        self.positions: dict[str, TableFinding] = {}
 
-    def why_spark(self, asset: AssetSpec) -> str | None:
+    def spark_commit_reason(self, asset: AssetSpec) -> str | None:
         return None
 
-    def absent_folder(self, asset: AssetSpec) -> str | None:
+    def missing_folder(self, asset: AssetSpec) -> str | None:
         return self.absent.get(asset.name)
 
-    def unseen(self, asset: AssetSpec) -> str | None:
+    def session_needed_reason(self, asset: AssetSpec) -> str | None:
         return None
 
-    def check(self, asset: AssetSpec) -> int | None:
+    def check_writable(self, asset: AssetSpec) -> int | None:
         if asset.name in self.against:
             raise self.against[asset.name]
         return None
 
-    def check_runs(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
         """None is told."""
 
-    def position(self, asset: AssetSpec) -> Found | None:
+    def read_position(self, asset: AssetSpec) -> TableFinding | None:
         return self.positions.get(asset.name)
 
-    def look(self, asset: AssetSpec, known: Recorded) -> Found | None:
+    def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
         self.looked.append(asset.name)
         found = self.news.pop(asset.name, None)
         if isinstance(found, Exception):
@@ -332,12 +332,12 @@ class FakeFeeds:
     """
 
     def __init__(self) -> None:
-        self.lost: dict[str, tuple[int, ChangesTold]] = {}
+        self.lost: dict[str, tuple[int, ChangeAvailability]] = {}
 
-    def told(self, asset: AssetSpec, position: Position, version: int) -> ChangesTold:
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         del version
-        since, told = self.lost.get(asset.name, (0, ChangesTold()))
-        return told if position.version < since else ChangesTold()
+        since, told = self.lost.get(asset.name, (0, ChangeAvailability()))
+        return told if position.version < since else ChangeAvailability()
 
 
 class FakeVolumes:
@@ -352,14 +352,14 @@ class FakeVolumes:
         self.bytes: dict[str, int | None] = {}
         self.asked: list[str] = []
 
-    def volume(self, asset: AssetSpec, pin: Pin, known: AssetState) -> Volume:
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
         self.asked.append(asset.name)
         each = self.bytes.get(asset.name, 0)
         if each is None:
-            return Volume(None, None, "it is gone")
+            return InletVolume(None, None, "it is gone")
         there = known.coverage if asset.source is None else pin.parts
         count = asset.partitioning.count(pin.parts & there) if asset.partitioning.is_partitioned else 1
-        return Volume(each * count, count)
+        return InletVolume(each * count, count)
 
 
 class FakeClock:
@@ -387,7 +387,7 @@ class FakeIds:
         return f"{asset}-{next(self._numbers)}"
 
 
-class Recorder(Silent):
+class Recorder(SilentProgress):
     """Remembers what the driver tells."""
 
     def __init__(self) -> None:
@@ -418,7 +418,7 @@ class World:
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sinks: tuple[Sink, ...] = ()
     process: Process | None = None
-    under_way: Invocations = field(default_factory=Invocations)
+    under_way: ActiveInvocations = field(default_factory=ActiveInvocations)
 
     def source(self, name: str) -> FakeSource:
         return self.sources.setdefault(name, FakeSource())
@@ -438,11 +438,13 @@ class World:
 
         return Driver(
             project=self.project,
-            ledger=Ledger(self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock),
+            ledger=JournalLedger(
+                self.store, project=self.project.name, driver=f"d{self.invocations}", clock=self.clock
+            ),
             computing=lambda: (used, FakeOutlets(used)),
             observer=self.observer,
             targets=self.targets,
-            leases=Leases(
+            leases=LeaseMonitor(
                 host=host,
                 process=self.process or (100 + self.invocations, 0.0),
                 alive=lambda _: self.alive,
@@ -454,7 +456,7 @@ class World:
             identity=DriverIdentity(f"d{self.invocations}", f"i{self.invocations}"),
             progress=progress or Recorder(),
             explain_failure=explained,
-            told=self.feeds.told,
+            told=self.feeds.check_availability,
             stored=self.stored,
         )
 
@@ -477,7 +479,7 @@ class World:
             observer=self.observer,
             targets=lambda: self.targets,
             computing=lambda _: (self.engine, FakeOutlets(self.engine)),
-            leases=lambda: Leases(host="h", process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock),
+            leases=lambda: LeaseMonitor(host="h", process=(1, 0.0), alive=lambda _: self.alive, clock=self.clock),
             clock=self.clock,
             ids=self.ids,
             process=lambda: "h:1",
@@ -491,8 +493,8 @@ class World:
         )
 
 
-def explained(run: str, error: BaseException) -> Explained:
+def explained(run: str, error: BaseException) -> FailureExplanation:
     """What a run failed of, what to do about it, and the name of a file."""
     hint = error.hint if isinstance(error, SparkAssetsError) else None
-    text = said(error).partition("\n  hint: ")[0]
-    return Explained(text.partition(": ")[2] or text, hint or "", f"{run}.log")
+    text = describe_error(error).partition("\n  hint: ")[0]
+    return FailureExplanation(text.partition(": ")[2] or text, hint or "", f"{run}.log")

@@ -24,11 +24,11 @@ from sparkassets.core.partitions import (
 )
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
-from sparkassets.core.validations import Judgement, Verdict
+from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, Observation, RunOrder
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, multi, project, source
 from tests.runtime.fakes import FakeEngine, Result, World
 
@@ -223,17 +223,17 @@ class LakeEngine(FakeEngine):
             rows[block] = number(order.asset, block, values, code=code)
         if any((order.asset.name, block) in self.lake.bad for block in blocks):
             error = RunError("a bad block")
-            error.of_data = True
+            error.is_data_error = True
             raise error
         self.lake.rows[order.run, attempt] = rows
         return self._compared(made_by, rows) if self.lake.compares else made_by
 
-    def judgement(self, name: str, order: RunOrder) -> Judgement | None:
+    def judgement(self, name: str, order: RunOrder) -> RunJudgement | None:
         partitioning = order.asset.partitioning
         unfit = (made(partitioning, block) for table, block in self.lake.unfit if table == name)
-        withheld = (PartitionSet.union(unfit) & order.blocks) - order.accepted
-        told = Verdict("unfit", "fail", "withheld", withheld, 1, 1)
-        return Judgement(withheld, (told,)) if withheld else Judgement()
+        withheld = (PartitionSet.union(unfit) & order.blocks) - order.accepted_partitions
+        told = RuleVerdict("unfit", "fail", "withheld", withheld, 1, 1)
+        return RunJudgement(withheld, (told,)) if withheld else RunJudgement()
 
     def _compared(self, result: Result, rows: Table) -> Result:
         """With the blocks that are in the table as they came out, as a target tells them with its commit."""
@@ -292,7 +292,7 @@ def killed(lake: Lake, name: str, moment: str) -> bool:
     driver = lake.driver(engine=engine)
 
     def run() -> None:
-        driver.run([Tick()])
+        driver.run_works([TickWork()])
         ended.set()
         reached.set()
 

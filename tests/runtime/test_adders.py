@@ -10,7 +10,7 @@ from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
-from sparkassets.runtime.work import Tick
+from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state import DeltaStore
 from tests.builders import days
 from tests.runtime.adder import PROJECT
@@ -23,17 +23,17 @@ def test_all_events_of_four_processes_are_accounted_for(tmp_path):
     state = str(tmp_path / "state")
     w = World(PROJECT, DeltaStore(state))
     w.store.create(project=PROJECT.name)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     adders = [
         subprocess.Popen([sys.executable, "-m", "tests.runtime.adder", state, f"adder{number}", str(EACH)])
         for number in range(ADDERS)
     ]
     runs = 0
     while any(adder.poll() is None for adder in adders):
-        runs += len(w.driver().run([Tick()]).runs)
+        runs += len(w.driver().run_works([TickWork()]).runs)
     assert [adder.wait() for adder in adders] == [0] * ADDERS
-    w.driver().run([Tick()])
-    rows = DeltaStore(state).history()
+    w.driver().run_works([TickWork()])
+    rows = DeltaStore(state).read_history()
     events = [row.seq for row in rows if row.kind == "event"]
     entries = list(map(from_row, rows))
     ids = {each.entry.id for each in entries if isinstance(each.entry, EventEntry)}
@@ -47,7 +47,7 @@ def test_all_events_of_four_processes_are_accounted_for(tmp_path):
         )
         assert sorted(used) == events, name
         assert set(used.values()) == {1}, name
-    whole = fold(State(w.store.read(project=PROJECT.name).journal_id), entries, commit=0)
+    whole = fold(State(w.store.read_image(project=PROJECT.name).journal_id), entries, commit=0)
     assert whole.assets["days"].coverage == days("2025-01-01..2025-01-28")
     assert [ref.seq for ref in whole.dataset("x-s").recent] == [events[-1]], "the newest only"
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()

@@ -9,11 +9,11 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.strategies import EveryInstance, LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
-from sparkassets.ports import Committed, HistoryGoneError
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.ports import DataCommit, HistoryGoneError
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import Commit, World, dying
 
@@ -33,7 +33,7 @@ def untold(w: World, *, found: bool = False) -> None:
         if w.engine.tables.get("a", [])[known:] and w.engine.tables["a"][-1].marker.kind == "data":
             return
         mark = commits[-1].marker if commits else None
-        was = Committed(mark.run, mark.token, 1, 1, "t", mark.measures, {}) if found and mark else None
+        was = DataCommit(mark.run, mark.token, 1, 1, "t", mark.measures, {}) if found and mark else None
         raise HistoryGoneError("a: its table was restored", found=was)
 
     w.engine.hooks["a", "committed"] = hook
@@ -46,7 +46,7 @@ def restored(w: World) -> None:
 
 
 def run(w: World):
-    return w.driver().run([Tick()])
+    return w.driver().run_works([TickWork()])
 
 
 def mark(w: World, kind: str, *keys: str):
@@ -136,7 +136,7 @@ def test_each_partition_is_told_of_by_itself():
 
 
 def test_what_came_after_the_run_is_due_still():
-    w = world(by=None, strategy=LatestOnly(), write=Append())
+    w = world(by=None, strategy=LatestOnly(), write=AppendWrite())
     w.tell("s")
     dying(w, "written")
     w.tell("s")
@@ -150,7 +150,7 @@ def test_what_came_after_the_run_is_due_still():
 
 @pytest.mark.parametrize("strategy", [LatestOnly(), EveryInstance()])
 def test_what_was_appended_and_is_gone_is_appended_again(strategy):
-    w = world(by=None, strategy=strategy, write=Append())
+    w = world(by=None, strategy=strategy, write=AppendWrite())
     w.tell("s")
     dying(w, "written")
     restored(w)
@@ -163,7 +163,7 @@ def test_what_was_appended_and_is_gone_is_appended_again(strategy):
 
 
 def test_what_was_appended_before_is_never_missing():
-    w = world(write=Append(), strategy=EveryInstance())
+    w = world(write=AppendWrite(), strategy=EveryInstance())
     w.tell("s", "2025-01-01")
     run(w)
     w.tell("s", "2025-01-02")
@@ -212,7 +212,7 @@ def test_a_snapshot_keeps_what_is_asked():
     untold(w, found=True)
     run(w)
     known = ledger(w).state
-    (link,) = known.assets["a"].asking
+    (link,) = known.assets["a"].asking_claims
     assert link.asks.runs == ("a-1",)
     assert link.asks.watermarks == {"s": "high-4"}
     assert decode(encode(known), journal_id=known.journal_id).assets == known.assets

@@ -4,9 +4,9 @@ import pytest
 
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.strategies import DateRange
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.work import Backfill, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import World, raising_once
 
@@ -19,12 +19,12 @@ def world():
     strategy = DateRange(max_partitions_per_run=2)
     made = World(project(source("s"), asset("a", "s", strategy=strategy, retries=0)), MemoryStore())
     made.tell("s", WEEK)
-    made.driver().run([Tick()])
+    made.driver().run_works([TickWork()])
     return made
 
 
 def forced(world, **more):
-    return Backfill(world.project.assets["a"], days(WEEK), force=True, **more)
+    return BackfillWork(world.project.assets["a"], days(WEEK), force=True, **more)
 
 
 def told(world, summary):
@@ -38,12 +38,12 @@ def test_what_arrives_meanwhile_gets_its_turn(world):
     def arrives(order):
         if coming:  # as another driver that looks at the source records it
             day = days(coming.pop(0))
-            ledger = Ledger(world.store, project=world.project.name, driver="other", clock=world.clock)
+            ledger = JournalLedger(world.store, project=world.project.name, driver="other", clock=world.clock)
             ledger.open()
             ledger.commit(lambda _: [ObservedEntry("s", world.project.assets["s"].uri, day)])
 
     world.engine.hooks["a", "compute"] = arrives
-    assert told(world, world.driver().run([forced(world)])) == [
+    assert told(world, world.driver().run_works([forced(world)])) == [
         ("backfill", "success", "2025-01-01..2025-01-02"),
         ("scheduled", "success", "2025-01-07"),
         ("backfill", "success", "2025-01-03..2025-01-04"),
@@ -54,22 +54,22 @@ def test_what_arrives_meanwhile_gets_its_turn(world):
 
 def test_what_fails_is_left_and_tried_again_by_the_next_tick(world):
     world.engine.hooks["a", "compute"] = raising_once(OSError("the disk is full"))
-    first = told(world, world.driver().run([forced(world)]))
+    first = told(world, world.driver().run_works([forced(world)]))
     assert first == [
         ("backfill", "failed", "2025-01-01..2025-01-02"),
         ("backfill", "success", "2025-01-03..2025-01-04"),
         ("backfill", "success", "2025-01-05..2025-01-06"),
     ]
-    assert told(world, world.driver().run([Tick()])) == [("backfill", "success", "2025-01-01..2025-01-02")]
-    assert told(world, world.driver().run([Tick()])) == []
+    assert told(world, world.driver().run_works([TickWork()])) == [("backfill", "success", "2025-01-01..2025-01-02")]
+    assert told(world, world.driver().run_works([TickWork()])) == []
 
 
 def test_so_many_runs_and_no_more(world):
-    assert told(world, world.driver().run([forced(world, newest_first=True, max_runs=1)])) == [
+    assert told(world, world.driver().run_works([forced(world, newest_first=True, max_runs=1)])) == [
         ("backfill", "success", "2025-01-05..2025-01-06")
     ]
-    assert told(world, world.driver().run([Tick()])) == []
-    assert told(world, world.driver().run([forced(world, newest_first=True)])) == [
+    assert told(world, world.driver().run_works([TickWork()])) == []
+    assert told(world, world.driver().run_works([forced(world, newest_first=True)])) == [
         ("backfill", "success", "2025-01-03..2025-01-04"),
         ("backfill", "success", "2025-01-01..2025-01-02"),
     ]

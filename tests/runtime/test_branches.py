@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.app.branch_state import Branch, BranchWork, JournalReader
-from sparkassets.core.branches.forking import base_uri
-from sparkassets.core.definitions import Definition
+from sparkassets.core.branches.branch_project import base_uri
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.validations import NotNull, Rule
+from sparkassets.core.validations import NotNullCheck, ValidationRule
 from sparkassets.errors import InputError
 from sparkassets.ports import RunOrder
-from sparkassets.runtime.promoting import Promoting
-from sparkassets.runtime.work import Tick, Work
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import DriverWork, TickWork
+from sparkassets.runtime.promotion_work import PromotionWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.depth import histories
 from tests.runtime.fakes import Result
 from tests.runtime.lake import (
@@ -70,7 +70,7 @@ class BaseEngine(LakeEngine):
         if order.promotes is None:
             return super().compute(order, attempt=attempt)
         self.hook(order.asset.name, "compute", order)
-        first = order.written[0].asset.name
+        first = order.table_orders[0].asset.name
         there = self.branch.table(first, order.promotes.tables[first][1])
         self.lake.rows[order.run, attempt] = {
             block: there[block] for block in inside(order.asset.partitioning, order.blocks)
@@ -87,8 +87,8 @@ class PromotingEngine(BaseEngine):
         return super().compute(order, attempt=attempt)
 
 
-def coding(name: str, codes: dict[str, int]) -> Definition:
-    return Definition(f"{name}-{codes.get(name, 0)}")
+def coding(name: str, codes: dict[str, int]) -> AssetDefinition:
+    return AssetDefinition(f"{name}-{codes.get(name, 0)}")
 
 
 def coded(project: ProjectSpec, codes: dict[str, int]) -> ProjectSpec:
@@ -102,7 +102,7 @@ def coded(project: ProjectSpec, codes: dict[str, int]) -> ProjectSpec:
 
 def judged(project: ProjectSpec) -> ProjectSpec:
     """The project with a rule for each table that it writes."""
-    rule = Rule("unfit", NotNull(("n",)))
+    rule = ValidationRule("unfit", NotNullCheck(("n",)))
     assets = {
         name: each if each.source or each.outlets else replace(each, rules=(rule,))
         for name, each in project.assets.items()
@@ -136,31 +136,31 @@ class History:
     def base_runs(self) -> None:
         self.lake.project = coded(self.plain, {})
         self.lake.codes = {}
-        assert is_as_told(self.lake.driver(engine=BaseEngine(self.lake, self.beside)).run([Tick()]))
+        assert is_as_told(self.lake.driver(engine=BaseEngine(self.lake, self.beside)).run_works([TickWork()]))
 
     def branch(self) -> Branch:
         base = JournalReader(self.lake.store, coded(self.plain, self.codes), self.lake.clock)
         return Branch("b", base, self.adapters, clock=self.lake.clock)
 
     def adapters(self, project: ProjectSpec) -> Any:
-        from sparkassets.testing.rehearsal import Rehearsal
+        from sparkassets.testing.rehearsal import ProjectRehearsal
 
-        found = Rehearsal(project).adapters
+        found = ProjectRehearsal(project).adapters
         store = self.stores.setdefault(project.state, MemoryStore())
         return replace(found, store=store)
 
-    def in_branch(self, work: Work | None = None) -> tuple[Lake, Work]:
+    def in_branch(self, work: DriverWork | None = None) -> tuple[Lake, DriverWork]:
         branch = self.branch()
         lake = self.beside
         lake.project, lake.store, lake.codes = branch.fork.project, branch.adapters.store, self.codes
         lake.observer = branch.adapters.observer  # type: ignore[method-assign, assignment]
-        return lake, BranchWork(work or Tick(), branch.fork, branch.base.state())
+        return lake, BranchWork(work or TickWork(), branch.fork, branch.base.state())
 
-    def promoting(self) -> Work:
+    def promoting(self) -> DriverWork:
         branch = self.branch()
         self.lake.project = coded(self.plain, self.codes)
         self.lake.codes = self.codes
-        return Promoting(tuple(branch.fork.own), branch.offer)
+        return PromotionWork(tuple(branch.fork.computed_assets), branch.offer)
 
     def run_branch(self, moment: str | None = None) -> None:
         lake, work = self.in_branch()
@@ -183,13 +183,13 @@ class History:
         sources = {name: pin.version for name, pin in order.pins.items() if self.plain.assets[name].source}
         tables = {name: self.lake.table(name, sources.get(name)) for name in spec.inlets}
         ups = {name: self.lake.project.assets[name] for name in tables}
-        unfit = {block for name, block in self.lake.unfit if name in {each.asset.name for each in order.written}}
+        unfit = {block for name, block in self.lake.unfit if name in {each.asset.name for each in order.table_orders}}
         for block in set(inside(spec.partitioning, order.blocks)) - unfit:
             values = {
                 name: [table.get(each) for each in needed(spec, ups[name], block)] for name, table in tables.items()
             }
             wanted = number(spec, block, values, code=self.codes.get(spec.name, 0))
-            assert {self.lake.table(each.asset.name)[block] for each in order.written} == {wanted}, (
+            assert {self.lake.table(each.asset.name)[block] for each in order.table_orders} == {wanted}, (
                 f"{order.run} {block}"
             )
 
@@ -260,7 +260,7 @@ class History:
     def a_run(self) -> Callable[[], Summary]:
         lake, work = self.in_branch()
         driver = lake.driver(engine=LakeEngine(lake))
-        return lambda: driver.run([work])
+        return lambda: driver.run_works([work])
 
     def a_promotion(self) -> Callable[[], Summary]:
         if self.branch().unknown():
@@ -269,7 +269,7 @@ class History:
         driver = self.lake.driver(engine=engine)
 
         def promote() -> Summary:
-            summary = driver.run([work])
+            summary = driver.run_works([work])
             self.promoted += engine.promoted
             return summary
 
@@ -308,11 +308,11 @@ def is_as_told(summary: Summary) -> bool:
 
 
 def drive(
-    lake: Lake, engine: LakeEngine, work: Work, random: Random, moment: str | None
+    lake: Lake, engine: LakeEngine, work: DriverWork, random: Random, moment: str | None
 ) -> tuple[Event, Thread] | None:
     """Does the work, by a driver that stops at that moment of some table, if it comes to it; what has it go on."""
     if moment is None:
-        summary = lake.driver(engine=engine).run([work])
+        summary = lake.driver(engine=engine).run_works([work])
         assert is_as_told(summary)
         return None
     reached, go_on = Event(), Event()
@@ -325,7 +325,7 @@ def drive(
     driver = lake.driver(engine=engine)
 
     def run() -> None:
-        driver.run([work])
+        driver.run_works([work])
         reached.set()
 
     thread = Thread(target=run, daemon=True)
@@ -336,7 +336,7 @@ def drive(
 
 def is_promoted(history: History) -> None:
     """Whether the base's tables are as the branch's code makes them from scratch."""
-    own, lake = set(history.branch().fork.own), history.lake
+    own, lake = set(history.branch().fork.computed_assets), history.lake
     lake.project = coded(history.plain, history.codes)
     lake.codes = {name: history.codes.get(each.maker or name, 0) for name, each in lake.project.assets.items()}
     for name in tables(history.plain):
@@ -382,13 +382,16 @@ def test_a_branch_leaves_its_base_as_it_is(*, random: Random) -> None:
     history = History(random)
     history.fill()
     history.base_runs()
-    before, tables = history.lake.store.read(project="test"), {k: len(v) for k, v in history.lake.engine.tables.items()}
+    before, tables = (
+        history.lake.store.read_image(project="test"),
+        {k: len(v) for k, v in history.lake.engine.tables.items()},
+    )
     history.run_branch()
-    assert history.lake.store.read(project="test") == before
+    assert history.lake.store.read_image(project="test") == before
     assert {k: len(v) for k, v in history.lake.engine.tables.items()} == tables
     computed = set(history.beside.engine.tables)
-    assert computed <= set(history.branch().fork.own)
-    assert set(history.codes) <= set(history.branch().fork.own)
+    assert computed <= set(history.branch().fork.computed_assets)
+    assert set(history.codes) <= set(history.branch().fork.computed_assets)
 
 
 def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten() -> None:
@@ -402,10 +405,10 @@ def test_what_others_made_of_an_asset_since_the_branch_began_is_not_overwritten(
     lake.project, lake.codes = coded(history.plain, {"one": 2}), {"one": 2}
     for name in "st":
         lake.change(name, dict.fromkeys(blocks_of(history.plain.assets[name].partitioning), 2))
-    assert lake.driver().run([Tick()]).ok
+    assert lake.driver().run_works([TickWork()]).ok
     history.run_branch()
     work = history.promoting()
-    summary = lake.driver(engine=PromotingEngine(lake, history.beside)).run([work])
+    summary = lake.driver(engine=PromotingEngine(lake, history.beside)).run_works([work])
     assert not summary.runs
     reason = next(wait.reason for wait in summary.waiting if wait.asset == "one")
     assert reason.startswith("other code than the branch's has made it since the branch began, in one-")
@@ -430,7 +433,7 @@ def test_code_that_comes_back_in_a_branch_is_computed_again() -> None:
 def test_what_a_branch_withholds_is_not_promoted_until_somebody_accepts_it() -> None:
     history = History(Random(1))  # noqa: S311  a history
     history.codes = {"one": 1}
-    name = history.plain.assets["one"].written[0]
+    name = history.plain.assets["one"].written_assets[0]
     blocks = blocks_of(history.plain.assets["one"].partitioning)
 
     def changed(value: int) -> None:

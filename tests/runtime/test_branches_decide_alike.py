@@ -9,16 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.planner.bounds import within
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Require
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.core.planner.partition_bounds import partitions_in_bounds
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, ProjectSpec
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import project
 from tests.depth import histories
 from tests.runtime.lake import KINDS, ZERO, Lake, Table, blocks_of, inside, made, random_lake
 from tests.runtime.test_branches import COMPUTED, Beside, History, coded, tables
 
-REQUIRES = (Require(), Require(), Require("any"), Require("none"), Require("at_least", 2))
+REQUIRES = (
+    PartitionRequirement(),
+    PartitionRequirement(),
+    PartitionRequirement("any"),
+    PartitionRequirement("none"),
+    PartitionRequirement("at_least", 2),
+)
 
 
 def bounded(random: Random, lake: ProjectSpec) -> ProjectSpec:
@@ -67,7 +73,7 @@ class Declared(History):
     def skip(self) -> None:
         """Somebody says of some partitions, none of which is there yet, that nobody wants them."""
         for name in self.random.sample(COMPUTED, 2):
-            partitioning, allowed = self.plain.assets[name].partitioning, within(self.plain.assets[name])
+            partitioning, allowed = self.plain.assets[name].partitioning, partitions_in_bounds(self.plain.assets[name])
             blocks = [made(partitioning, each) for each in self.random.sample(blocks_of(partitioning), 2)]
             keys = [key for each in blocks for key in partitioning.labels(each & allowed)]
             if not keys:
@@ -79,8 +85,8 @@ class Declared(History):
         changed = coded(self.plain, self.codes)
         assets = {name: replace(each, on_code_change="backfill") for name, each in changed.assets.items()}
         self.lake.project, self.lake.codes = replace(changed, assets=assets), self.codes
-        assert self.lake.driver().run([Tick()]).ok
-        assert self.lake.driver().run([Tick()]).runs == ()
+        assert self.lake.driver().run_works([TickWork()]).ok
+        assert self.lake.driver().run_works([TickWork()]).runs == ()
 
     def there(self) -> dict[str, tuple[Table, list[object]]]:
         """Every table of the base, and what counts as there."""

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.app.branch_state import MISSED
-from sparkassets.core.journal.retention import Retention
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.runtime.ledger import Ledger
+from sparkassets.core.journal.retention import RetentionPolicy
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.runtime.ledger import JournalLedger
 from tests.depth import histories
 from tests.runtime.lake import Table, blocks_of
 from tests.runtime.test_branches import History, PromotingEngine, coded, tables
@@ -37,8 +37,8 @@ class Forgetful(History):
     def forget(self) -> None:
         """Beyond what any clock would let go of."""
         lake = self.lake
-        ledger = Ledger(
-            lake.store, project="test", driver="d", clock=Later(lake.clock.now()), retention=Retention(86_400)
+        ledger = JournalLedger(
+            lake.store, project="test", driver="d", clock=Later(lake.clock.now()), retention=RetentionPolicy(86_400)
         )
         ledger.open()
         ledger.compact()
@@ -135,7 +135,7 @@ def test_before_it_has_run_again_nothing_that_may_be_stale_is_promoted() -> None
     history.base_runs()
     history.forget()
     engine = PromotingEngine(history.lake, history.beside)
-    summary = history.lake.driver(engine=engine).run([history.promoting()])
+    summary = history.lake.driver(engine=engine).run_works([history.promoting()])
     assert not summary.runs
     assert any(wait.reason.startswith("stale in the branch") for wait in summary.waiting)
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.runs import Position
+from sparkassets.core.runs import TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadChanges
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append, Upsert
+from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import Observation
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.depth import histories
 from tests.runtime.fakes import FakeEngine, World, raising_once
@@ -29,10 +29,10 @@ class Reading(FakeEngine):
     def compute(self, order, *, attempt):
         made = super().compute(order, attempt=attempt)
         pin = order.pins["s"]
-        since = Position.parse(pin.low or "")
+        since = TablePosition.parse(pin.low or "")
         if since is not None and since.table_id != pin.table_id:
             raise RunError("from where its changes cannot be told")
-        made.measures["watermarks"] = {"s": str(Position(pin.table_id, pin.version))}
+        made.measures["watermarks"] = {"s": str(TablePosition(pin.table_id, pin.version))}
         return made
 
 
@@ -60,7 +60,7 @@ def dying(w, moment):
     engine = Reading(w.engine.tables)
     engine.hooks["a", moment] = stuck
     driver = w.driver(engine=engine)
-    thread = threading.Thread(target=driver.run, args=([Tick()],), daemon=True)
+    thread = threading.Thread(target=driver.run_works, args=([TickWork()],), daemon=True)
     thread.start()
     while thread.is_alive() and not reached.wait(0.01):
         pass
@@ -68,14 +68,14 @@ def dying(w, moment):
 
 def failing(w):
     w.engine.hooks["a", "compute"] = raising_once(RunError("boom"))
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     del w.engine.hooks["a", "compute"]
 
 
 def read(w):
     """From where to where each run in the table has read, by table and version."""
     pins = [commit.order.pins["s"] for commit in w.engine.data("a")]
-    return [(pin.low and str(pin.low), str(Position(pin.table_id, pin.version))) for pin in pins]
+    return [(pin.low and str(pin.low), str(TablePosition(pin.table_id, pin.version))) for pin in pins]
 
 
 STEPS = st.lists(
@@ -87,7 +87,7 @@ STEPS = st.lists(
 @given(STEPS, st.booleans())
 def test_every_version_is_read_once_and_in_order(steps, adds):
     """A table that is made anew is read anew, but not into what only adds, which waits for a person."""
-    w = world(Append() if adds else Upsert(("k",)))
+    w = world(AppendWrite() if adds else UpsertWrite(("k",)))
     table, version = 0, 0
     update(w, "0", 0)
     for step in steps:
@@ -99,20 +99,20 @@ def test_every_version_is_read_once_and_in_order(steps, adds):
                 table, version = table + 1, 0
                 update(w, str(table), version)
             case "tick":
-                w.driver().run([Tick()])
+                w.driver().run_works([TickWork()])
             case "fail":
                 failing(w)
             case moment:
                 dying(w, moment)
-    last = w.driver().run([Tick()])
-    found = [(low and Position.parse(low), Position.parse(high)) for low, high in read(w)]
+    last = w.driver().run_works([TickWork()])
+    found = [(low and TablePosition.parse(low), TablePosition.parse(high)) for low, high in read(w)]
     for before, (low, high) in zip([None, *(high for _, high in found)], found, strict=False):
         assert low == (before if before is None or before.table_id == high.table_id else None)
         assert low is None or low.version <= high.version
     if adds and len({high.table_id for _, high in found}) > 1:
         raise AssertionError(found)
-    newest = Position(str(table), version)
+    newest = TablePosition(str(table), version)
     if found[-1][1] != newest:
         assert adds
         assert "to read all of it anew would append its rows twice" in last.waiting[0].reason
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()

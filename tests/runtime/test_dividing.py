@@ -7,8 +7,8 @@ import pytest
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.errors import RunError
-from sparkassets.runtime.work import Backfill, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, days, project, source
 from tests.runtime.fakes import FakeEngine, World
 
@@ -19,7 +19,7 @@ def failing(blocks: PartitionSet, *, of_data: bool = True):
     def hook(order):
         if order.blocks.overlaps(blocks):
             error = RunError("division by zero")
-            error.of_data = of_data
+            error.is_data_error = of_data
             raise error
 
     return hook
@@ -42,7 +42,7 @@ def asset_keys(blocks: PartitionSet) -> list[str]:
 
 def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
-    summary = world.driver().run([Tick()])
+    summary = world.driver().run_works([TickWork()])
     assert told(summary) == [
         ("2025-01-01..2025-01-08", "replanned"),
         ("2025-01-01..2025-01-04", "replanned"),
@@ -54,8 +54,8 @@ def test_all_but_the_bad_day_is_published_and_the_bad_one_is_told_once(world):
     ]
     assert not summary.ok
     assert [result.attempts for result in summary.runs if result.status == "replanned"] == [1, 1, 1]
-    assert world.store.history(kinds=["failure"])
-    again = world.driver().run([Tick()])
+    assert world.store.read_history(kinds=["failure"])
+    again = world.driver().run_works([TickWork()])
     assert told(again) == [("2025-01-02", "failed")]
 
 
@@ -65,7 +65,7 @@ def unreadable(*bad: str, scheme: str = "file:"):
     def hook(order):
         if found := [day for day in bad if order.blocks.overlaps(days(day))]:
             error = RunError("a file cannot be read")
-            error.of_data, error.files = True, (f"{scheme}/data/landing/{found[0].replace('-', '')}/a%20b.csv",)
+            error.is_data_error, error.files = True, (f"{scheme}/data/landing/{found[0].replace('-', '')}/a%20b.csv",)
             raise error
 
     return hook
@@ -83,17 +83,17 @@ def landed() -> World:
 @pytest.mark.parametrize("scheme", ["file:", "file://"])
 def test_where_the_error_names_the_file_nobody_looks_for_its_day(landed, scheme):
     landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", scheme=scheme)
-    assert told(landed.driver().run([Tick()])) == [
+    assert told(landed.driver().run_works([TickWork()])) == [
         ("2025-01-01..2025-01-08", "failed"),
         ("2025-01-01, 2025-01-03..2025-01-08", "success"),
     ]
     landed.tell("s", "2025-01-09", cursor={str(at("2025-01-09")): "seen"})
-    assert told(landed.driver().run([Tick()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
+    assert told(landed.driver().run_works([TickWork()])) == [("2025-01-09", "success"), ("2025-01-02", "failed")]
 
 
 def test_of_several_bad_files_each_run_names_one(landed):
     landed.engine.hooks["a", "compute"] = unreadable("2025-01-02", "2025-01-07")
-    assert [keys for keys, _ in told(landed.driver().run([Tick()]))] == [
+    assert [keys for keys, _ in told(landed.driver().run_works([TickWork()]))] == [
         "2025-01-01..2025-01-08",
         "2025-01-01, 2025-01-03..2025-01-08",
         "2025-01-01, 2025-01-03..2025-01-06, 2025-01-08",
@@ -104,21 +104,23 @@ def test_a_file_that_is_of_no_partition_is_looked_for_in_halves(landed):
     def hook(order):
         if order.blocks.overlaps(days("2025-01-02")):
             error = RunError("a file cannot be read")
-            error.of_data, error.files = True, ("file:/data/other/20250102/a.csv",)
+            error.is_data_error, error.files = True, ("file:/data/other/20250102/a.csv",)
             raise error
 
     landed.engine.hooks["a", "compute"] = hook
-    assert len(told(landed.driver().run([Tick()]))) == 7
+    assert len(told(landed.driver().run_works([TickWork()]))) == 7
 
 
 def test_rows_outside_the_blocks_are_found_alike_after_the_write_has_begun(world):
     world.engine.hooks["a", "write"] = failing(days("2025-01-08"))
-    assert [keys for keys, status in told(world.driver().run([Tick()])) if status == "failed"] == ["2025-01-08"]
+    assert [keys for keys, status in told(world.driver().run_works([TickWork()])) if status == "failed"] == [
+        "2025-01-08"
+    ]
 
 
 def test_what_is_not_of_the_data_is_tried_again_as_it_was(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"), of_data=False)
-    assert told(world.driver().run([Tick()])) == [("2025-01-01..2025-01-08", "failed")]
+    assert told(world.driver().run_works([TickWork()])) == [("2025-01-01..2025-01-08", "failed")]
 
 
 def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
@@ -133,9 +135,9 @@ def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
         failing(days("2025-01-02"))(order)
 
     dying.hooks["a", "compute"] = hook
-    world.driver(engine=dying).run([Tick()])
-    world.driver().run([Tick()])
-    world.driver().run([Tick()])
+    world.driver(engine=dying).run_works([TickWork()])
+    world.driver().run_works([TickWork()])
+    world.driver().run_works([TickWork()])
     state = world.driver()
     state.ledger.open()
     assert asset_keys(state.ledger.state.assets["a"].coverage) == ["2025-01-01", "2025-01-03..2025-01-08"]
@@ -143,7 +145,7 @@ def test_a_driver_that_dies_among_the_parts_loses_nothing(world):
 
 def test_a_backfill_finds_it_too(world):
     world.engine.hooks["a", "compute"] = failing(days("2025-01-02"))
-    work = Backfill(world.project.assets["a"], days("2025-01-01..2025-01-04"))
-    summary = world.driver().run([work])
+    work = BackfillWork(world.project.assets["a"], days("2025-01-01..2025-01-04"))
+    summary = world.driver().run_works([work])
     assert told(summary)[-1] == ("2025-01-02", "failed")
     assert [keys for keys, status in told(summary) if status == "success"] == ["2025-01-03..2025-01-04", "2025-01-01"]

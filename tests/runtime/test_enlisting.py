@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import RenewEntry
-from sparkassets.runtime.leases import Leases
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.leases import LeaseMonitor
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, World, dying, raising_once, ticking
 
@@ -30,7 +30,7 @@ def claimed(w: World):
 
 
 def entries(w: World) -> list:
-    return [row.kind for row in w.store.history() if row.kind not in ("spec", "observed")]
+    return [row.kind for row in w.store.read_history() if row.kind not in ("spec", "observed")]
 
 
 def test_a_claim_names_the_driver_alone_where_it_commits():
@@ -48,7 +48,7 @@ def test_it_names_what_else_commits_before_that_does():
     dying(w, "write", commits=w.engine.commits)
     assert w.engine.tables == {}
     assert claimed(w).entry.processes == (DRIVER, JVM)
-    renewal = [from_row(row).entry for row in w.store.history(kinds=["renew"])]
+    renewal = [from_row(row).entry for row in w.store.read_history(kinds=["renew"])]
     assert renewal == [RenewEntry((("a", claimed(w).token),), (JVM,))]
     assert claimed(w).renewed > claimed(w).token
 
@@ -56,7 +56,7 @@ def test_it_names_what_else_commits_before_that_does():
 def test_it_names_it_once():
     w = world(commits=True, retries=1, retry_delay_seconds=0)
     w.engine.hooks["a", "write"] = raising_once(OSError("gone for a moment"))
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert entries(w) == ["claim", "renew", "success"]
 
 
@@ -73,7 +73,7 @@ def test_a_run_whose_claim_was_taken_over_enlists_nobody_and_commits_nothing():
     slow.hooks["a", "compute"] = wait
     first = ticking(w.driver(engine=slow))
     assert reached.wait(10)
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     go_on.set()
     first.join(10)
     assert not first.is_alive()
@@ -87,10 +87,10 @@ def test_whoever_takes_over_waits_for_processes_that_were_enlisted_alone():
         dying(w, "write", commits=w.engine.commits)
         driver = w.driver()
         driver.ledger.open()
-        alive = Leases(host="h", process=(3, 0.0), alive=lambda processes: JVM in processes, clock=w.clock)
-        assert bool(alive.over(driver.ledger.state, mine=frozenset())) == (not commits)
-        dead = Leases(host="h", process=(3, 0.0), alive=lambda _: False, clock=w.clock)
-        assert dead.over(driver.ledger.state, mine=frozenset())
+        alive = LeaseMonitor(host="h", process=(3, 0.0), alive=lambda processes: JVM in processes, clock=w.clock)
+        assert bool(alive.expired_claims(driver.ledger.state, mine=frozenset())) == (not commits)
+        dead = LeaseMonitor(host="h", process=(3, 0.0), alive=lambda _: False, clock=w.clock)
+        assert dead.expired_claims(driver.ledger.state, mine=frozenset())
 
 
 def test_a_state_that_is_gone_when_a_process_is_enlisted_ends_the_driver_and_commits_nothing():
@@ -104,5 +104,5 @@ def test_a_state_that_is_gone_when_a_process_is_enlisted_ends_the_driver_and_com
 
     w.store.append = gone
     with suppress(OSError):
-        w.driver().run([Tick()])
+        w.driver().run_works([TickWork()])
     assert w.engine.tables == {}

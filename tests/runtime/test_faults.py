@@ -20,8 +20,8 @@ from sparkassets.errors import StateError
 from sparkassets.ports import Enlist, Observation, RunOrder
 from sparkassets.runtime import ledger
 from sparkassets.runtime.driver import Driver
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.depth import COUNT, USUAL
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeSource, Recorder, World
@@ -46,8 +46,8 @@ class FaultyOutlets:
     engine: FakeEngine
     faults: Faults
 
-    def of(self, spec: Any, *, app_id: str, enlist: Enlist) -> Any:
-        return Faulty(FakeOutlets(self.engine).of(spec, app_id=app_id, enlist=enlist), self.faults)
+    def open_target(self, spec: Any, *, app_id: str, enlist: Enlist) -> Any:
+        return Faulty(FakeOutlets(self.engine).open_target(spec, app_id=app_id, enlist=enlist), self.faults)
 
 
 class LastingSource(FakeSource):
@@ -107,7 +107,7 @@ class History:
         before = len(self.state.calls), len(self.tables.calls)
         assert max(before) < MOST
         try:
-            summary = self.driver().run([Tick()])
+            summary = self.driver().run_works([TickWork()])
         except StateError as error:
             self.told.append(error)
             return True
@@ -117,14 +117,14 @@ class History:
         """What every table holds, and what is recorded of it."""
         lake = self.lake
         names = [name for name, each in lake.project.assets.items() if each.source is None]
-        found = [from_row(row).entry for row in lake.store.history(kinds=["success"])]
+        found = [from_row(row).entry for row in lake.store.read_history(kinds=["success"])]
         recorded = [each.run for each in found if isinstance(each, SuccessEntry)]
         committed = [each.marker.run for name in names for each in lake.engine.data(name)]
         assert Counter(recorded) == Counter(committed), "a run is recorded once for each commit of its"
         driver = lake.driver()
         state = driver.ledger.open()
         assert all(not each.chains for name in names if (each := state.assets.get(name)) is not None)
-        assert driver.run([Tick()]).runs == ()
+        assert driver.run_works([TickWork()]).runs == ()
         return {name: (dict(lake.table(name)), state.assets[name].coverage) for name in names}
 
 
@@ -160,9 +160,9 @@ def test_care_for_the_journal_that_fails_ends_no_run_that_is_under_way(monkeypat
     failing = Faulty(w.store, Faults(range(1, MOST), error=out_of_state, counts=CARE))
     driver.ledger._store = failing
     with pytest.raises(StateError, match="cannot save_snapshot"):
-        driver.run([Tick()])
+        driver.run_works([TickWork()])
     assert [each.status for each in heard.results] == ["success", "success"]
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()
 
 
 def test_a_lease_that_cannot_be_renewed_for_a_while_ends_no_run():
@@ -179,7 +179,7 @@ def test_a_lease_that_cannot_be_renewed_for_a_while_ends_no_run():
     w.engine.hooks["a", "compute"] = slow
     driver = w.driver()
     driver.ledger._store = Faulty(w.store, faults)
-    assert driver.run([Tick()]).ok
+    assert driver.run_works([TickWork()]).ok
     assert len(faults.calls) > len(set(faults.calls)), "the lease was to be renewed meanwhile"
 
 

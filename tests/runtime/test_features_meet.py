@@ -5,10 +5,10 @@ import time
 
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.strategies import EveryInstance, Segments
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.work import Backfill, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.core.strategies import EveryInstance, SegmentBatches
+from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import Recorder, World, raising_once
 
@@ -16,18 +16,18 @@ RUNTIME = {"customer": "runtime"}
 
 
 def test_a_request_of_which_a_removed_segment_alone_is_left_is_over():
-    model = asset("a", "s", segments=RUNTIME, retries=0, strategy=Segments(max_partitions_per_run=1))
+    model = asset("a", "s", segments=RUNTIME, retries=0, strategy=SegmentBatches(max_partitions_per_run=1))
     world = World(project(source("s", segments=RUNTIME), model), MemoryStore())
-    forced = lambda: world.driver().run([Backfill(world.project.assets["a"], EVERYTHING, force=True)])  # noqa: E731
+    forced = lambda: world.driver().run_works([BackfillWork(world.project.assets["a"], EVERYTHING, force=True)])  # noqa: E731
     keys = world.project.assets["a"].partitioning.labels
     world.tell("s", "2025-01-01,de", "2025-01-01,nl")
-    world.driver().run([Tick()])
+    world.driver().run_works([TickWork()])
     world.engine.hooks["a", "compute"] = raising_once(OSError("the disk is full"))
     assert [(run.status, *keys(run.blocks)) for run in forced().runs] == [
         ("failed", "2025-01-01,de"),
         ("success", "2025-01-01,nl"),
     ]
-    ledger = Ledger(world.store, project=world.project.name, driver="other", clock=world.clock)
+    ledger = JournalLedger(world.store, project=world.project.name, driver="other", clock=world.clock)
     ledger.open()
     ledger.commit(lambda _: [SegmentEntry("a", "customer", removed=("de",))])
     for _ in range(2):
@@ -41,7 +41,7 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
     model = asset("a", "s", by="hour", segments=three, strategy=EveryInstance(), retries=0, unchanged="skip")
     world = World(project(source("s", by="hour", segments=three), model, max_parallel_runs=3), MemoryStore())
     world.tell("s", "2025-01-01T00")
-    world.driver().run([Tick()])
+    world.driver().run_works([TickWork()])
     world.tell("s", "2025-01-01T00")
     recorder, release = Recorder(), threading.Event()
     driver = world.driver(progress=recorder)
@@ -52,10 +52,10 @@ def test_of_runs_side_by_side_that_end_together_each_tells_its_own():
     def the_others_end(_):
         release.set()
         until = time.monotonic() + 10
-        while driver._heard.qsize() < 2 and len(recorder.results) == 1 and time.monotonic() < until:
+        while driver._messages.qsize() < 2 and len(recorder.results) == 1 and time.monotonic() < until:
             time.sleep(0.01)
 
     recorder.on_finish = the_others_end
-    assert driver.run([Tick()]).ok
+    assert driver.run_works([TickWork()]).ok
     told = {keys(run.blocks)[0]: bool(run.unchanged) for run in recorder.results}
     assert told == {"2025-01-01T00,x": True, "2025-01-01T00,y": False, "2025-01-01T00,z": False}

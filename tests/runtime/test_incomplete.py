@@ -6,10 +6,10 @@ import pytest
 
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, multi, project, source
 from tests.runtime.fakes import World, dying
 
@@ -44,7 +44,7 @@ def half(*, kind: str = "delta", **more) -> World:
 
 
 def run(w: World):
-    return w.driver().run([Tick()])
+    return w.driver().run_works([TickWork()])
 
 
 def mark(w: World, kind: str):
@@ -89,7 +89,7 @@ def test_what_may_be_there_again_is_tried_again():
 
 
 def test_what_was_appended_is_deleted_first():
-    w = half(write=Append(), strategy=EveryInstance())
+    w = half(write=AppendWrite(), strategy=EveryInstance())
     w.engine.hooks["m", "compute"] = gone("it is gone")
     assert "delete the rows of m-1, then `sparkassets mark m" in run(w).runs[0].hint
 
@@ -116,4 +116,4 @@ def test_a_run_over_files_that_left_nothing_is_planned_anew():
     assert run(w).ok
     (commit,) = w.engine.data("a")
     assert commit.order.files == {"s": {KEY: "second"}}
-    assert commit.order.gone == ()
+    assert commit.order.changed_file_inlets == ()

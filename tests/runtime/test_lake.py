@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.runtime.work import Tick
+from sparkassets.runtime.driver_work import TickWork
 from tests.depth import histories
 from tests.runtime.lake import Block, Lake, blocks_of, inside, killed, made, needed, random_lake, some_values
 
@@ -33,7 +33,7 @@ class History:
             name = random.choice("st")
             lake.change(name, dict(some_values(random, lake.project.assets[name].partitioning)))
         elif what == "run":
-            lake.driver().run([Tick()])
+            lake.driver().run_works([TickWork()])
         elif what == "die":
             killed(lake, random.choice(["one", "two", "three"]), random.choice(MOMENTS))
         elif what == "bad":
@@ -58,9 +58,9 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
         history.step()
     lake.bad.clear()
     while lake.has_news:
-        assert lake.driver().run([Tick()]).ok
-    assert lake.driver().run([Tick()]).ok
-    assert lake.driver().run([Tick()]).runs == (), "idle"
+        assert lake.driver().run_works([TickWork()]).ok
+    assert lake.driver().run_works([TickWork()]).ok
+    assert lake.driver().run_works([TickWork()]).runs == (), "idle"
     for name, spec in lake.project.assets.items():
         if spec.source is not None:
             continue
@@ -78,8 +78,8 @@ def test_every_table_is_as_if_computed_from_scratch(*, random: Random, steps: in
 
 def told(lake: Lake, name: str) -> list[EventRef]:
     """The events of an asset's runs."""
-    rows = lake.store.history(kinds=("success",), asset=name)
-    return [ref for ref in map(EventRef.of, map(from_row, rows)) if ref is not None]
+    rows = lake.store.read_history(kinds=("success",), asset=name)
+    return [ref for ref in map(EventRef.from_entry, map(from_row, rows)) if ref is not None]
 
 
 def asked(lake: Lake, news: Mapping[tuple[str, Block], int], spec: AssetSpec, block: Block) -> int:

@@ -7,8 +7,8 @@ import pytest
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
-from sparkassets.runtime.made_good import settled
 from sparkassets.runtime.progress import RunFailedError
+from sparkassets.runtime.settled_results import settle_results
 from tests.builders import days
 
 ONE, TWO, BOTH = days("2025-01-01"), days("2025-01-02"), days("2025-01-01", "2025-01-02")
@@ -23,7 +23,7 @@ def results(*told):
 
 
 def statuses(*told):
-    return [result.status for result in settled(results(*enumerate(told)))]
+    return [result.status for result in settle_results(results(*enumerate(told)))]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_a_failure_is_made_good_by_later_runs_that_computed_all_of_it(told, expe
 
 def test_a_run_that_only_records_an_older_one_makes_nothing_good():
     failed, adopting = results((0, ("a", "failed", ONE)), (1, ("a", "success", ONE)))
-    assert settled([failed, replace(adopting, adopted="a-0")])[0].status == "failed"
+    assert settle_results([failed, replace(adopting, adopted="a-0")])[0].status == "failed"
 
 
 def test_only_what_stays_failed_is_an_error():
-    kept = settled(
+    kept = settle_results(
         results(*enumerate([("a", "failed", ONE), ("b", "failed", ONE), ("a", "success", ONE)])),
     )
     summary = Summary(kept, ())

@@ -11,13 +11,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.status import grid
+from sparkassets.core.planner.explain.status import partition_grid
 from sparkassets.core.spec.model import InletSpec, SourceSpec, StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
-from sparkassets.runtime.news import changed_specs, observe
-from sparkassets.runtime.pinned import _files
-from sparkassets.sources import observer
+from sparkassets.runtime.file_pins import _slot_fingerprints
+from sparkassets.runtime.source_observation import changed_spec_entries, observe_sources
+from sparkassets.sources import make_observer
 from tests.builders import Story, asset, days, project, source
 from tests.sources.looks import write
 from tests.sources.texts import PlainTexts
@@ -32,7 +32,9 @@ def at(path, item):
 
 
 def look(story):
-    news = observe(story.project, story.state, partial(observer, texts=PlainTexts()), now=datetime.now(UTC))
+    news = observe_sources(
+        story.project, story.state, partial(make_observer, texts=PlainTexts()), now=datetime.now(UTC)
+    )
     assert news.faults == {}
     if news.entries:
         story.add(*news.entries)
@@ -63,7 +65,7 @@ def test_partitions_that_went_with_a_restore_or_a_new_table_are_computed_without
     assert story.state.dataset("x-s").coverage == days("2025-01-01..2025-01-02")
     again = [story.keys("a", run.blocks) for run in story.run_all()]
     assert any("2025-01-03" in keys for blocks in again for keys in blocks) == (on_removed == "rerun")
-    known = dict(grid(story.context(), story.project.assets["a"]))
+    known = dict(partition_grid(story.context(), story.project.assets["a"]))
     assert known["2025-01-02"] == "current"
     assert known["2025-01-03"] == status
     look(story)
@@ -89,13 +91,13 @@ def test_what_the_project_has_no_more_keeps_no_events_and_finds_the_rest_when_it
     story.observed("s", "2025-01-01")
     story.run_all()
     story.project = project(here)
-    story.add(*changed_specs(story.project, story.state))
+    story.add(*changed_spec_entries(story.project, story.state))
     for day in range(2, 6):
         newest = story.observed("s", f"2025-01-0{day}")
     assert [ref.seq for ref in story.state.dataset("x-s").recent] == [newest]
-    assert changed_specs(story.project, story.state) == []
+    assert changed_spec_entries(story.project, story.state) == []
     story.project = project(here, gone)
-    story.add(*changed_specs(story.project, story.state))
+    story.add(*changed_spec_entries(story.project, story.state))
     assert story.due() == {"d": ["2025-01-02..2025-01-05"]}
 
 
@@ -115,8 +117,10 @@ def test_a_segment_of_files_that_leaves_the_list_and_comes_back(tmp_path):
     story.run_all()
     landed, position = story.project.assets["s"], story.state.assets["s"].position
     assert len(position) == 3
-    assert [*_files(landed, position, EVERYTHING)] == [*_files(landed, position, days("2025-01-01..2025-01-02"))]
-    assert [key.partition(",")[2] for key in _files(landed, position, EVERYTHING)] == ["de"]
+    assert [*_slot_fingerprints(landed, position, EVERYTHING)] == [
+        *_slot_fingerprints(landed, position, days("2025-01-01..2025-01-02"))
+    ]
+    assert [key.partition(",")[2] for key in _slot_fingerprints(landed, position, EVERYTHING)] == ["de"]
     (tmp_path / "nl/20250102.csv").unlink()
     story.change(*listing("de", "nl"))
     look(story)
@@ -145,7 +149,7 @@ def test_sources_in_object_stores_are_looked_at_at_once_and_told_in_the_order_of
     places = {"s1": "s3://b/s1", "near": "/data/near", "s2": "s3://b/s2", "s3": "abfss://c@a/s3"}
     story = Story(project(*(at(place, source(name)) for name, place in places.items())))
     meeting = Meeting(3)
-    news = observe(story.project, story.state, lambda _: meeting, now=datetime.now(UTC))
+    news = observe_sources(story.project, story.state, lambda _: meeting, now=datetime.now(UTC))
     assert [entry.asset for entry in news.entries] == ["s1", "near", "s3"]
     assert news.faults == {"s2": "no such bucket; make it"}
     assert [name for name, thread in meeting.threads.items() if thread is current_thread()] == ["near"]

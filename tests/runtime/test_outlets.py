@@ -7,13 +7,13 @@ import pytest
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError
 from sparkassets.runtime import execution
-from sparkassets.runtime.targets import look_at_targets
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.target_observation import look_at_targets
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import FakeTarget, World, dying, raising, raising_once, ticking
 
@@ -38,12 +38,14 @@ def orders(w: World) -> list[list[tuple[str, str]]]:
 
 
 def recorded(w: World) -> list[tuple[str, str | None]]:
-    return [(row.kind, row.run) for row in w.store.history(asset="a") if row.kind in ("success", "failure", "unfenced")]
+    return [
+        (row.kind, row.run) for row in w.store.read_history(asset="a") if row.kind in ("success", "failure", "unfenced")
+    ]
 
 
 def test_one_run_is_one_commit_in_every_outlet():
     w = world()
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.adopted) == ("success", None)
     (train,), (test,) = (w.engine.data(name) for name in BOTH)
     assert train == test
@@ -56,7 +58,7 @@ def test_who_finds_a_run_in_some_outlets_publishes_it_in_the_others_from_its_own
     dying(w, moment, name)
     pinned = w.engine.data("train")[0].order.pins
     w.tell("s", "2025-01-01", "2025-01-02")
-    results = w.driver().run([Tick()]).runs
+    results = w.driver().run_works([TickWork()]).runs
     assert [(result.status, result.adopted) for result in results] == [("success", "a-1"), ("success", None)]
     first, second = orders(w)
     assert first == second
@@ -71,7 +73,7 @@ def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
     dying(w, "written", "test")
     computed = []
     w.engine.hooks["a", "compute"] = computed.append
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.adopted, computed) == ("a-1", [])
     assert kinds(w) == [["data", "fence"], ["data", "fence"]]
 
@@ -79,7 +81,7 @@ def test_a_run_that_is_in_every_outlet_is_recorded_without_computing():
 def test_a_run_that_is_in_no_outlet_leaves_fences_in_all():
     w = world()
     dying(w, "write", "train")
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
     assert recorded(w) == [("success", "a-2")]
 
@@ -88,7 +90,7 @@ def test_a_fence_whose_answer_is_lost_is_found_to_be_ones_own():
     w = world()
     dying(w, "write", "train")
     w.engine.hooks["train", "fenced"] = raising(FenceConflictError("another writer was quicker"))
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
 
@@ -102,7 +104,7 @@ def test_a_fence_is_in_place_when_it_is_seen_whatever_it_answers():
             acknowledged.append(w.engine.tables["train"].pop())
 
     w.engine.hooks["train", "fenced"] = nowhere
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert [commit.marker.kind for commit in acknowledged] == ["fence"]
     assert kinds(w) == [["fence", "data"], ["fence", "data"]]
 
@@ -124,7 +126,7 @@ def staged(w: World) -> list[list[tuple[str, int]]]:
 def test_who_takes_over_removes_what_was_staged_in_vain_and_nothing_that_is_in(name, moment, left):
     w = world()
     dying(w, moment, name)
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert staged(w) == left
     tokens = [[commit.marker.token for commit in w.engine.data(name)] for name in BOTH]
     assert [[token for _, token, _ in w.engine.staged[name]] for name in BOTH] == tokens
@@ -139,7 +141,7 @@ def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
         seen.append((kinds(w)[0], staged(w)[0]))
 
     w.engine.hooks["train", "fenced"] = w.engine.hooks["train", "committed"] = look
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert seen[:2] == [(["fence"], [("a-1", 1)])] * 2
     assert (["fence"], [("a-1", 1)]) not in seen[2:]
 
@@ -148,7 +150,7 @@ def test_nothing_is_removed_before_the_outlet_is_fenced_and_looked_into():
 def test_a_run_that_ends_leaves_no_files_of_its_failed_attempts(retries, left):
     w = world(retries=retries, retry_delay_seconds=0)
     w.engine.hooks["train", "write"] = raising_once(OSError("gone for a moment"))
-    assert w.driver().run([Tick()]).ok == bool(retries)
+    assert w.driver().run_works([TickWork()]).ok == bool(retries)
     assert staged(w)[0] == left
 
 
@@ -187,14 +189,14 @@ def test_what_cannot_be_removed_disturbs_no_run():
     dying(w, "write", "train")
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(FakeTarget, "remove_staged")
-        assert w.driver().run([Tick()]).ok
+        assert w.driver().run_works([TickWork()]).ok
     assert staged(w)[0] == [("a-1", 1), ("a-2", 1)]
 
 
 def test_the_next_attempt_writes_only_what_is_missing():
     w = world(retries=1, retry_delay_seconds=0)
     w.engine.hooks["test", "write"] = raising_once(OSError("gone for a moment"))
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.attempts) == ("success", 2)
     assert kinds(w) == [["data"], ["data"]]
     assert [w.engine.data(name)[0].marker.attempt for name in BOTH] == [1, 2]
@@ -203,25 +205,25 @@ def test_the_next_attempt_writes_only_what_is_missing():
 def test_a_run_that_fails_between_its_outlets_stays_for_the_next_claim():
     w = world()
     w.engine.hooks["test", "write"] = raising(OSError("disk full"))
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert result.status == "failed"
     assert kinds(w) == [["data"], ["fence"]]
     assert recorded(w) == [("unfenced", "a-1")]
     w.engine.hooks.clear()
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.adopted) == ("success", "a-1")
     assert [[run for run, _ in each] for each in orders(w)] == [["a-1"], ["a-1"]]
     assert recorded(w) == [("unfenced", "a-1"), ("success", "a-1")]
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()
 
 
 def test_completing_a_run_may_fail_as_well_and_is_tried_again():
     w = world()
     dying(w, "written", "train")
     w.engine.hooks["a", "compute"] = raising(OSError("not now"))
-    assert [result.status for result in w.driver().run([Tick()]).runs] == ["failed"]
+    assert [result.status for result in w.driver().run_works([TickWork()]).runs] == ["failed"]
     w.engine.hooks.clear()
-    assert [result.adopted for result in w.driver().run([Tick()]).runs] == ["a-1"]
+    assert [result.adopted for result in w.driver().run_works([TickWork()]).runs] == ["a-1"]
     assert recorded(w) == [("unfenced", "a-2"), ("success", "a-1")]
     assert [[run for run, _ in each] for each in orders(w)] == [["a-1"], ["a-1"]]
 
@@ -229,7 +231,7 @@ def test_completing_a_run_may_fail_as_well_and_is_tried_again():
 def test_a_failure_before_the_first_commit_is_fenced_in_every_outlet():
     w = world()
     w.engine.hooks["train", "write"] = raising(OSError("disk full"))
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert kinds(w) == [["fence"], ["fence"]]
     assert recorded(w) == [("failure", "a-1")]
 
@@ -246,7 +248,7 @@ def test_a_zombie_that_is_skipped_in_one_outlet_begins_in_no_other():
     zombie.hooks["test", "write"] = begun.append
     driver = ticking(w.driver(engine=zombie))
     assert waiting.wait(10)
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     go.set()
     driver.join(10)
     assert begun == []
@@ -264,7 +266,7 @@ def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
 
     w.engine.hooks["train", "written"] = slow
     w.engine.hooks["test", "write"] = begun.append
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.error) == ("failed", "a: no result within its timeout of 0.05 s")
     go.set()
     threads[0].join(10)
@@ -276,7 +278,7 @@ def test_an_attempt_that_was_given_up_begins_in_no_other_outlet(monkeypatch):
 def test_what_fails_before_the_first_commit_is_in_no_outlet_and_leaves_no_files():
     w = world()
     w.engine.hooks["test", "prepare"] = raising(RunError("rows outside"))
-    (result,) = w.driver().run([Tick()]).runs
+    (result,) = w.driver().run_works([TickWork()]).runs
     assert (result.status, result.error) == ("failed", "rows outside")
     assert kinds(w) == [[], []]
     assert w.engine.staged == {"train": [], "test": []}
@@ -290,11 +292,11 @@ def test_the_bad_day_of_one_outlet_is_found_and_all_others_are_in_both():
     def bad(order):
         if order.blocks.overlaps(days("2025-01-03")):
             error = RunError("bad")
-            error.of_data = True
+            error.is_data_error = True
             raise error
 
     w.engine.hooks["test", "prepare"] = bad
-    assert not w.driver().run([Tick()]).ok
+    assert not w.driver().run_works([TickWork()]).ok
     found = [PartitionSet.union(c.order.blocks for c in w.engine.data(name)) for name in BOTH]
     assert found == [days("2025-01-01..2025-01-02", "2025-01-04")] * 2
     assert orders(w)[0] == orders(w)[1]
@@ -303,8 +305,8 @@ def test_the_bad_day_of_one_outlet_is_found_and_all_others_are_in_both():
 def test_what_each_outlet_is_told_is_in_its_own_event():
     w = world()
     w.engine.measures["a"] = {"extra": {"seed": 7}, "outlets": {"test": {"share": 0.2}}}
-    w.driver().run([Tick()])
-    entries = {row.asset: from_row(row).entry for row in w.store.history(kinds=["outlet", "success"])}
+    w.driver().run_works([TickWork()])
+    entries = {row.asset: from_row(row).entry for row in w.store.read_history(kinds=["outlet", "success"])}
     assert entries["train"].extra == {"rows": 5, "seed": 7}
     assert entries["test"].extra == {"rows": 5, "seed": 7, "share": 0.2}
     assert entries["a"].extra == {"rows": 10, "seed": 7}
@@ -312,10 +314,10 @@ def test_what_each_outlet_is_told_is_in_its_own_event():
 
 
 def test_instances_side_by_side_are_in_both_outlets():
-    made = asset("a", "s", by="hour", strategy=EveryInstance(), write=Append(), retries=0)
+    made = asset("a", "s", by="hour", strategy=EveryInstance(), write=AppendWrite(), retries=0)
     w = World(project(source("s", by="hour"), *multi(made, *BOTH), max_parallel_runs=4), MemoryStore())
     w.tell("s", "2025-01-01T00..2025-01-01T11")
-    summary = w.driver().run([Tick()])
+    summary = w.driver().run_works([TickWork()])
     assert (len(summary.runs), summary.ok) == (12, True)
     assert sorted(orders(w)[0]) == sorted(orders(w)[1])
     assert len(orders(w)[0]) == 12
@@ -323,15 +325,15 @@ def test_instances_side_by_side_are_in_both_outlets():
 
 def test_the_tables_of_outlets_are_looked_at_but_while_a_run_of_the_asset_lives():
     w = world()
-    w.driver().run([Tick()])
-    w.driver().run([Tick(["a"])])
+    w.driver().run_works([TickWork()])
+    w.driver().run_works([TickWork(["a"])])
     assert w.targets.looked[-2:] == list(BOTH)
     w.alive = True
     w.tell("s", "2025-01-02")
     dying(w, "write", "test")
     w.targets.looked.clear()
     ledger = w.driver().ledger
-    look_at_targets(w.project, ledger.open(), w.targets, gone=(), knows=ledger.knows)
+    look_at_targets(w.project, ledger.open(), w.targets, gone=(), knows=ledger.knows_run)
     assert w.targets.looked == []
 
 
@@ -341,6 +343,6 @@ def test_a_segment_that_came_out_in_one_outlet_alone_is_known():
     for name, key in zip(BOTH, ("x", "y"), strict=True):
         w.engine.hooks[name, "segments"] = lambda _, key=key: w.engine.__setattr__("segments", {"customer": [key]})
     w.tell("s", "2025-01-01")
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     assert w.driver().ledger.open().assets["a"].keys["customer"].known == ("x", "y")
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()

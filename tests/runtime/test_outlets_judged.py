@@ -4,18 +4,27 @@ from dataclasses import replace
 
 from sparkassets.core.documents.verdicts import verdicts_document
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.validations import Change, Counted, Judgement, RowCount, Rule, Verdict
-from sparkassets.state.memory import MemoryStore
+from sparkassets.core.validations import (
+    PartitionRowCount,
+    RowCountChange,
+    RowCountCheck,
+    RuleVerdict,
+    RunJudgement,
+    ValidationRule,
+)
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, multi, project, source
 from tests.runtime.fakes import World
 from tests.runtime.test_withheld import FIRST, SECOND, run
 
-COUNTING = Rule("row_count(change)", RowCount(change=Change(None, None)))
+COUNTING = ValidationRule("row_count(change)", RowCountCheck(change=RowCountChange(None, None)))
 
 
 def judgement(rows):
-    verdict = Verdict(COUNTING.name, "fail", "passed", FIRST | SECOND, 2 * rows)
-    return Judgement(NOTHING, (verdict,), {COUNTING.name: (Counted(FIRST, rows), Counted(SECOND, rows))})
+    verdict = RuleVerdict(COUNTING.name, "fail", "passed", FIRST | SECOND, 2 * rows)
+    return RunJudgement(
+        NOTHING, (verdict,), {COUNTING.name: (PartitionRowCount(FIRST, rows), PartitionRowCount(SECOND, rows))}
+    )
 
 
 def test_each_outlet_is_compared_with_its_own_past():
@@ -30,10 +39,12 @@ def test_each_outlet_is_compared_with_its_own_past():
     ]
     assert [each["outlet"] for each in verdicts_document(done.verdicts, made)] == ["x", "y"]
     seen = {}
-    w.engine.hooks["m", "compute"] = lambda order: seen.update({each.asset.name: each.past for each in order.written})
+    w.engine.hooks["m", "compute"] = lambda order: seen.update(
+        {each.asset.name: each.past for each in order.table_orders}
+    )
     w.tell("s", "2025-01-02")
     run(w)
     assert seen == {
-        "x": {COUNTING.name: [Counted(FIRST, 7), Counted(SECOND, 7)]},
-        "y": {COUNTING.name: [Counted(FIRST, 9), Counted(SECOND, 9)]},
+        "x": {COUNTING.name: [PartitionRowCount(FIRST, 7), PartitionRowCount(SECOND, 7)]},
+        "y": {COUNTING.name: [PartitionRowCount(FIRST, 9), PartitionRowCount(SECOND, 9)]},
     }

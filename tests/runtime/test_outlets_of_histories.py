@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
-from sparkassets.core.journal.found import Found
+from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.runtime.work import Tick
+from sparkassets.runtime.driver_work import TickWork
 from tests.depth import histories
 from tests.runtime.lake import Lake, blocks_of, inside, killed, made, random_outlets, some_values
 
@@ -47,7 +47,7 @@ class History:
                 name = random.choice("st")
                 lake.change(name, dict(some_values(random, lake.project.assets[name].partitioning)))
             case "run":
-                lake.driver().run([Tick()])
+                lake.driver().run_works([TickWork()])
             case "die":
                 killed(lake, *random.choice(MOMENTS))
             case "bad":
@@ -60,19 +60,19 @@ class History:
     def lose(self, name: str) -> None:
         """The table of an outlet is gone; or it is as it was some commits ago, as far as the last that was recorded."""
         lake, random = self.lake, self.random
-        lake.driver().run([Tick()])
+        lake.driver().run_works([TickWork()])
         state, table = self.state(name), lake.engine.tables.get(name, [])
         if state is None or state.table_id is None or name in lake.targets.news:
             return
         if random.random() < 0.5:
             table.clear()
-            lake.targets.news[name] = Found("gone", f"its table at /data/{name} is gone", EVERYTHING)
+            lake.targets.news[name] = TableFinding("gone", f"its table at /data/{name} is gone", EVERYTHING)
             return
         kept = random.randrange(1, len(table) + 1)
         dropped = [commit.order.blocks for commit in table[kept:] if commit.order is not None]
         del table[kept:]
         lost = PartitionSet.union(dropped)
-        found = Found("restored", "its table was restored", lost, "t", kept - 1, "m")
+        found = TableFinding("restored", "its table was restored", lost, "t", kept - 1, "m")
         lake.targets.news[name] = found
 
     def states(self):
@@ -86,7 +86,7 @@ class History:
 
 
 def entries(lake: Lake) -> list[SuccessEntry | OutletEntry]:
-    found = (from_row(row).entry for row in lake.store.history(kinds=("success", "outlet")))
+    found = (from_row(row).entry for row in lake.store.read_history(kinds=("success", "outlet")))
     return [each for each in found if isinstance(each, OutletEntry) or each.asset == "one"]
 
 
@@ -99,9 +99,9 @@ def test_every_outlet_is_as_if_computed_from_scratch_and_of_the_same_runs(*, ran
         history.step()
     lake.bad.clear()
     while lake.has_news or lake.targets.news:
-        assert lake.driver().run([Tick()]).ok
-    assert lake.driver().run([Tick()]).ok
-    assert lake.driver().run([Tick()]).runs == (), "idle"
+        assert lake.driver().run_works([TickWork()]).ok
+    assert lake.driver().run_works([TickWork()]).ok
+    assert lake.driver().run_works([TickWork()]).runs == (), "idle"
     states = {each.name: each for each in history.states()}
     for name in ("train", "test", "two", "three"):
         there = inside(lake.project.assets[name].partitioning, states[name].coverage)
@@ -120,7 +120,7 @@ def test_what_is_recorded_of_a_run_is_recorded_of_all_its_outlets_in_one_commit(
     lake = history.lake
     for _ in range(steps):
         history.step()
-    lake.driver().run([Tick()])
+    lake.driver().run_works([TickWork()])
     told = entries(lake)
     for first, second, own in zip(told[::3], told[1::3], told[2::3], strict=True):
         assert (first.asset, second.asset, own.asset) == ("train", "test", "one")

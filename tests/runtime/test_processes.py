@@ -10,12 +10,12 @@ import pytest
 
 from sparkassets import processes
 from sparkassets.core.journal.state import State
-from sparkassets.processes import host_of_processes, is_alive, started, this_process
+from sparkassets.processes import host_of_processes, is_alive, read_start_time, this_process
 from sparkassets.runtime.driver import Driver
-from sparkassets.runtime.leases import Leases
-from sparkassets.runtime.news import changed_specs
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.leases import LeaseMonitor
+from sparkassets.runtime.source_observation import changed_spec_entries
+from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import any_alive, host_identity
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeClock, World
@@ -40,22 +40,24 @@ def claimed(host, process):
     driver = w.driver(host=host)
     driver.leases.process = process
     driver.ledger.open()
-    driver.ledger.commit(lambda state: changed_specs(w.project, state))
+    driver.ledger.commit(lambda state: changed_spec_entries(w.project, state))
     driver._observe(None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Driver, "_start_runs", lambda _: None)
-        driver._claim(Tick())
+        driver._claim(TickWork())
     return driver.ledger.state
 
 
 def over(state: State, *, host=None, seconds=()) -> list[bool]:
     """Whether the claim is over for a driver that looks at these times."""
     clock = FakeClock()
-    leases = Leases(host=host_identity() if host is None else host, process=(1, 0.0), alive=any_alive, clock=clock)
+    leases = LeaseMonitor(
+        host=host_identity() if host is None else host, process=(1, 0.0), alive=any_alive, clock=clock
+    )
     told = []
     for second in seconds or (0,):
         clock.seconds = second
-        told.append(bool(leases.over(state, mine=frozenset())))
+        told.append(bool(leases.expired_claims(state, mine=frozenset())))
     return told
 
 
@@ -63,8 +65,8 @@ def test_this_process_is_alive_and_an_earlier_one_of_its_number_is_not(child):
     pid, start = this_process()
     assert is_alive((pid, start))
     assert not is_alive((pid, start - 1))
-    assert is_alive((child.pid, started(child.pid)))
-    of_child = child.pid, started(child.pid)
+    assert is_alive((child.pid, read_start_time(child.pid)))
+    of_child = child.pid, read_start_time(child.pid)
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert not is_alive(of_child), "not as a zombie either"
@@ -92,7 +94,7 @@ def test_a_host_is_its_name_its_boot_and_its_namespace_of_processes(monkeypatch)
 
 
 def test_on_one_host_a_dead_process_is_taken_over_at_once_and_a_live_one_never(child):
-    process = child.pid, started(child.pid)
+    process = child.pid, read_start_time(child.pid)
     state = claimed(host_identity(), process)
     assert over(state, seconds=(0, 1000)) == [False, False]
     child.kill()
@@ -113,7 +115,7 @@ def test_of_another_namespace_another_boot_or_an_unknown_host_only_the_lease_tel
     reason="namespaces are not permitted here",
 )
 def test_a_container_of_the_same_name_does_not_judge_our_processes(child):
-    process = child.pid, started(child.pid)
+    process = child.pid, read_start_time(child.pid)
     within = subprocess.run(
         [*UNSHARED, sys.executable, "-c", TOLD.format(*process)], capture_output=True, text=True, check=True
     )

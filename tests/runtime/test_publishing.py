@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.journal.retiring import retire
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.rollback import plan_rollback
+from sparkassets.core.journal.retirement import retire_iterations
+from sparkassets.core.planner.batch.rollback import plan_rollback
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import FullRefresh
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.publishing import of_order
-from sparkassets.runtime.work import Rollback, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import RollbackWork, TickWork
+from sparkassets.runtime.iterations import iteration_order_fields
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
@@ -23,7 +23,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def world():
-    model = asset("model", "s", by=None, schedule="s", write=Publish(2), strategy=FullRefresh(), retries=0)
+    model = asset("model", "s", by=None, schedule="s", write=PublishWrite(2), strategy=FullRefresh(), retries=0)
     scores = asset("scores", "model", by=None, schedule="model")
     return World(project(source("s", by=None), model, scores), MemoryStore())
 
@@ -33,7 +33,7 @@ def publish(world, times=1):
     runs = []
     for _ in range(times):
         world.tell("s")
-        summary = world.driver().run([Tick()])
+        summary = world.driver().run_works([TickWork()])
         assert summary.ok
         runs += [each.run for each in summary.runs if each.asset == "model"]
     return runs
@@ -73,21 +73,21 @@ def test_readers_pin_the_iteration_that_is_the_newest(world):
 
 def test_a_rollback_runs_what_reads_it_and_nothing_else(world):
     first, second = publish(world, 2)
-    summary = world.driver().run([Rollback(world.project.assets["model"], first)])
+    summary = world.driver().run_works([RollbackWork(world.project.assets["model"], first)])
     (result,) = summary.runs
     assert (result.status, result.request.restores) == ("success", first)
     shown = {each.run: each.shown for each in iterations(world).iterations}
     assert shown[first][-1] > shown[second][-1]
-    assert [each.asset for each in world.driver().run([Tick()]).runs] == ["scores"]
-    assert world.driver().run([Tick()]).runs == ()
+    assert [each.asset for each in world.driver().run_works([TickWork()]).runs] == ["scores"]
+    assert world.driver().run_works([TickWork()]).runs == ()
 
 
 @pytest.mark.parametrize("moment", ["write", "written"])
 def test_a_rollback_that_was_killed_is_completed_by_the_next_driver(world, moment):
     first, _ = publish(world, 2)
-    kill(world, moment, [Rollback(world.project.assets["model"], first)])
-    assert retire(iterations_state(world), "model", keep=1) is None  # it is about to be the newest
-    summary = world.driver().run([Tick()])
+    kill(world, moment, [RollbackWork(world.project.assets["model"], first)])
+    assert retire_iterations(iterations_state(world), "model", keep=1) is None  # it is about to be the newest
+    summary = world.driver().run_works([TickWork()])
     assert summary.ok
     state = iterations(world)
     assert state.chain == ()
@@ -99,8 +99,8 @@ def test_a_rollback_that_was_killed_is_completed_by_the_next_driver(world, momen
 def test_a_run_that_was_killed_is_an_iteration_once(world, moment):
     publish(world)
     world.tell("s")
-    kill(world, moment, [Tick()])
-    assert world.driver().run([Tick()]).ok
+    kill(world, moment, [TickWork()])
+    assert world.driver().run_works([TickWork()]).ok
     state = iterations(world)
     assert len(state.iterations) == 2
     assert [each.shown for each in state.iterations] == [(each.version,) for each in state.iterations]
@@ -116,11 +116,11 @@ def test_a_rollback_that_failed_says_nothing_about_the_asset(world):
         raise RuntimeError("read-only")
 
     world.engine.hooks["model", "write"] = fail
-    summary = world.driver().run([Rollback(world.project.assets["model"], first)])
+    summary = world.driver().run_works([RollbackWork(world.project.assets["model"], first)])
     assert [each.status for each in summary.runs] == ["failed"]
     del world.engine.hooks["model", "write"]
     assert iterations(world).failed == ()
-    assert world.driver().run([Tick()]).runs == ()
+    assert world.driver().run_works([TickWork()]).runs == ()
 
 
 def test_what_cannot_be_removed_disturbs_nobody(world):
@@ -135,14 +135,14 @@ def test_what_cannot_be_removed_disturbs_nobody(world):
 def test_what_is_not_there_any_more_is_refused_with_what_is(world):
     first, second, third = publish(world, 3)
     with pytest.raises(InputError, match=rf"^asset 'model' has no iteration of run '{first}'; there are {third} and "):
-        world.driver().run([Rollback(world.project.assets["model"], first)])
+        world.driver().run_works([RollbackWork(world.project.assets["model"], first)])
     assert second in {each.run for each in iterations(world).iterations}
 
 
 def test_beside_a_run_that_lives_there_is_no_rollback(world):
     first, _ = publish(world, 2)
     world.tell("s")
-    kill(world, "write", [Tick()])
+    kill(world, "write", [TickWork()])
     world.alive = True
     state = world.driver().ledger.open()
     at = PlanningContext(world.project, state, 1_740_000_000, 1_740_000_000)
@@ -153,12 +153,15 @@ def test_beside_a_run_that_lives_there_is_no_rollback(world):
 
 def test_a_rollback_to_what_was_lost_meanwhile_computes_nothing(world):
     first, _ = publish(world, 2)
-    kill(world, "write", [Rollback(world.project.assets["model"], first)])
+    kill(world, "write", [RollbackWork(world.project.assets["model"], first)])
     state = world.driver().ledger.open()
     known = replace(state.assets["model"], iterations=())
     lost = replace(state, assets={**state.assets, "model": known})
     request = known.chain[-1].entry.request
-    assert of_order(world.project.assets["model"], lost, request) == {"restores": first, "beside": False}
+    assert iteration_order_fields(world.project.assets["model"], lost, request) == {
+        "restores": first,
+        "keeps_newest_iteration": False,
+    }
 
 
 def iterations_state(world):
@@ -181,5 +184,5 @@ def kill(world, moment, works):
     hooks["model", moment] = die
     driver = world.driver()
     with pytest.raises(Killed):
-        driver.run(works)
+        driver.run_works(works)
     world.store = store

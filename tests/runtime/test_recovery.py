@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeEngine, World, dying
 
@@ -25,20 +25,20 @@ def test_the_next_driver_settles_a_run_that_died(moment, exists):
     w = world()
     if exists:
         w.tell("s", "2025-01-01")
-        w.driver().run([Tick()])
+        w.driver().run_works([TickWork()])
     w.tell("s", "2025-01-02")
     dying(w, moment)
     committed = len(w.engine.data("a"))
-    summary = w.driver().run([Tick()])
+    summary = w.driver().run_works([TickWork()])
     assert summary.ok
     data = w.engine.data("a")
     assert [str(commit.order.blocks) for commit in data].count(str(data[-1].order.blocks)) == 1
     assert len(data) == 1 + exists
     assert (summary.runs[0].adopted is not None) == (moment == "written")
     assert committed == exists + (moment == "written")
-    recorded = [row.run for row in w.store.history(kinds=["success"])]
+    recorded = [row.run for row in w.store.read_history(kinds=["success"])]
     assert recorded == [commit.marker.run for commit in data]
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()
 
 
 def test_a_zombie_that_writes_after_its_lease_is_skipped():
@@ -55,15 +55,15 @@ def test_a_zombie_that_writes_after_its_lease_is_skipped():
     driver = w.driver(engine=zombie)
     reached = threading.Event()
     zombie.hooks["a", "compute"] = lambda _: reached.set()
-    threading.Thread(target=driver.run, args=([Tick()],), daemon=True).start()
+    threading.Thread(target=driver.run_works, args=([TickWork()],), daemon=True).start()
     assert reached.wait(10)
-    while not w.store.history(kinds=["claim"]):
+    while not w.store.read_history(kinds=["claim"]):
         pass
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     go.set()
     assert tried.wait(10)
     assert len(w.engine.data("a")) == 1
-    assert [row.kind for row in w.store.history(asset="a")].count("success") == 1
+    assert [row.kind for row in w.store.read_history(asset="a")].count("success") == 1
 
 
 def test_a_live_driver_on_this_host_keeps_its_claim():
@@ -71,7 +71,7 @@ def test_a_live_driver_on_this_host_keeps_its_claim():
     w.alive = True
     w.tell("s", "2025-01-01")
     dying(w, "compute")
-    summary = w.driver().run([Tick()])
+    summary = w.driver().run_works([TickWork()])
     assert summary.runs == ()
     assert summary.waiting[0].reason.startswith("running: a-1 since ")
 
@@ -89,7 +89,7 @@ def test_a_claim_of_another_host_is_waited_for_until_its_lease_is_over():
     w.clock = Running()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading.Event, "wait", lambda self, timeout=None: True)
-        summary = w.driver(host="elsewhere").run([Tick()])
+        summary = w.driver(host="elsewhere").run_works([TickWork()])
     assert [result.asset for result in summary.runs] == ["a"]
 
 
@@ -98,7 +98,7 @@ def test_two_runs_of_a_chain_that_never_landed_are_settled_by_one():
     w.tell("s", "2025-01-01")
     dying(w, "compute")
     dying(w, "fence")
-    summary = w.driver().run([Tick()])
+    summary = w.driver().run_works([TickWork()])
     assert summary.ok
     assert len(w.engine.data("a")) == 1
     assert summary.runs[0].reason.startswith("takes over a-1 and a-2, which never ended")
@@ -115,10 +115,10 @@ def test_a_history_that_cannot_tell_stops_and_asks_a_person():
         raise HistoryGoneError("a: its history was vacuumed")
 
     w.engine.hooks["a", "committed"] = gone
-    summary = w.driver().run([Tick()])
+    summary = w.driver().run_works([TickWork()])
     assert [result.status for result in summary.runs] == ["failed"]
     assert w.engine.data("a") == []
-    assert w.store.history(asset="a")[-1].kind == "unfenced"
+    assert w.store.read_history(asset="a")[-1].kind == "unfenced"
 
 
 def test_a_dead_run_with_nothing_left_to_do_is_closed():
@@ -129,7 +129,7 @@ def test_a_dead_run_with_nothing_left_to_do_is_closed():
         raise RunError("never")
 
     w.engine.hooks["a", "compute"] = broken
-    w.driver().run([Tick()])
-    assert w.store.history(asset="a")[-1].kind == "failure"
+    w.driver().run_works([TickWork()])
+    assert w.store.read_history(asset="a")[-1].kind == "failure"
     del w.engine.hooks["a", "compute"]
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok

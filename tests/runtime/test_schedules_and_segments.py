@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.entries import EventEntry
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.core.spec.in_memory import compiled
 from tests.runtime.fakes import World
 
@@ -312,13 +312,13 @@ class Played:
             driver.ledger.commit(lambda state: [EventEntry("x-go://now")])
         else:
             self.world.tell("s", *keys.get(self.inlet, ()))
-            driver.run([Tick(select=())])
+            driver.run_works([TickWork(select=())])
 
     def at(self, moment):
         """What runs at that moment, as one word; what everybody says agrees with it."""
         self.world.clock.instant = now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
         plan, tree, before = self.looking.plan(), self.looking.explain("a"), self.status
-        ran = self.world.driver().run([Tick()]).runs
+        ran = self.world.driver().run_works([TickWork()]).runs
         assert bool(plan.runs) == bool(ran) == bool(tree.holds)
         assert not ran or before.missing + before.stale
         assert {run.blocks for run in plan.runs} <= {run.blocks for run in ran}
@@ -331,12 +331,12 @@ class Played:
         coming = self.world.opened(self.spec).timetables.preview("a", count=2)[0].slots
         later = [slot.run_after for slot in coming if slot.run_after > now]
         at = self.status.next_at
-        assert (at and instant(at)) == (later[0] if later else None)
+        assert (at and from_unix(at)) == (later[0] if later else None)
 
     def word(self, blocks):
         """The partitions of a run: days as digits, segments as letters."""
-        partitioning = self.spec.assets["a"].partitioning.knowing(blocks)
-        labels = partitioning.told(blocks) if partitioning.time else partitioning.labels(blocks)
+        partitioning = self.spec.assets["a"].partitioning.with_segments_of(blocks)
+        labels = partitioning.display_labels(blocks) if partitioning.time else partitioning.labels(blocks)
         return "".join(labels).replace("2025-01-0", "").replace("..", "-").replace(",", "")
 
 

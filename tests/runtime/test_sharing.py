@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.core.spec.storage import sharing
-from sparkassets.core.writes import Append
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.core.spec.storage_overlaps import find_table_sharers
+from sparkassets.core.writes import AppendWrite
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World, dying
 
@@ -19,7 +19,7 @@ def at(spec, path):
 
 def world(*, places, commits=True) -> World:
     """``a`` and ``b`` append to tables at these places, each when its own source has news."""
-    both = (at(asset(name, up, retries=0, write=Append()), place) for name, up, place in zip("ab", "st", places))  # noqa: B905
+    both = (at(asset(name, up, retries=0, write=AppendWrite()), place) for name, up, place in zip("ab", "st", places))  # noqa: B905
     w = World(project(source("s"), source("t"), *both), MemoryStore())
     w.engine.commits, w.alive = commits, True
     return w
@@ -38,11 +38,14 @@ def test_spark_of_one_driver_commits_to_a_table_at_a_time(places, commits, waits
     w.tell("s", "2025-01-01")
     dying(w, "write", commits=commits)
     w.tell("t", "2025-01-01")
-    told = [run.error for run in w.driver().run([Tick()]).runs if run.asset == "b"]
+    told = [run.error for run in w.driver().run_works([TickWork()]).runs if run.asset == "b"]
     if waits:
         assert str(told[0]).startswith("b: nothing may be committed for its run: Spark of another driver commits to")
         w.alive = False
-        assert sorted((run.asset, run.error) for run in w.driver().run([Tick()]).runs) == [("a", ""), ("b", "")]
+        assert sorted((run.asset, run.error) for run in w.driver().run_works([TickWork()]).runs) == [
+            ("a", ""),
+            ("b", ""),
+        ]
     else:
         assert told == [""]
 
@@ -50,6 +53,6 @@ def test_spark_of_one_driver_commits_to_a_table_at_a_time(places, commits, waits
 def test_who_shares_a_table_however_its_store_is_called():
     paths = {"a": "s3://lake/x", "b": "s3a://lake/y/../x/", "c": "s3://lake2/x", "d": "/lake/x"}
     spec = project(*(at(asset(name), path) for name, path in paths.items()), asset("e"))
-    assert sharing(spec, "a") == ("a", "b")
-    assert sharing(spec, "b") == ("b", "a")
-    assert [sharing(spec, name) for name in "cde"] == [("c",), ("d",), ("e",)]
+    assert find_table_sharers(spec, "a") == ("a", "b")
+    assert find_table_sharers(spec, "b") == ("b", "a")
+    assert [find_table_sharers(spec, name) for name in "cde"] == [("c",), ("d",), ("e",)]

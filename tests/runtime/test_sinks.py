@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.entries import EventEntry, Numbered
+from sparkassets.core.journal.entries import EventEntry, NumberedEntry
 from sparkassets.core.journal.state import State
-from sparkassets.runtime.ledger import Ledger
-from sparkassets.runtime.sinks import Sinks
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.sink_dispatch import SinkDispatcher
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import FakeClock
 from tests.runtime.listeners import Blocked, Listener, Raising, gone
@@ -25,12 +25,12 @@ AT = datetime(2025, 2, 1, tzinfo=UTC)
 
 
 def entries(*seqs):
-    return [Numbered(EventEntry("x-s", "s"), seq, AT, "d1") for seq in seqs]
+    return [NumberedEntry(EventEntry("x-s", "s"), seq, AT, "d1") for seq in seqs]
 
 
 def tell(sinks, *commits):
     for commit in commits:
-        sinks.tell(commit, State(), State())
+        sinks.dispatch(commit, State(), State())
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def notes():
 @pytest.fixture
 def made(notes):
     """Makes `Sinks` that note what there is to note."""
-    return lambda *sinks, **options: Sinks(sinks, project=PROJECT, note=notes.append, **options)
+    return lambda *sinks, **options: SinkDispatcher(sinks, project=PROJECT, note=notes.append, **options)
 
 
 def test_each_sink_is_told_everything_in_order_and_then_the_end(made, notes):
     first, second = Listener(), Listener()
     sinks = made(first, second)
     tell(sinks, entries(1, 2), entries(3), entries(4))
-    sinks.end()
+    sinks.end_invocation()
     assert [[each.seq for each in commit.entries] for commit in first.commits] == [[1, 2], [3], [4]]
     assert (first.seqs, first.ends, second.seqs, second.ends) == ([1, 2, 3, 4], 1, [1, 2, 3, 4], 1)
     assert notes == []
@@ -56,7 +56,7 @@ def test_each_sink_is_told_everything_in_order_and_then_the_end(made, notes):
 
 def test_an_invocation_that_committed_nothing_has_no_end_to_tell(made):
     idle = Listener()
-    made(idle).end()
+    made(idle).end_invocation()
     assert (idle.commits, idle.ends) == ([], 0)
 
 
@@ -65,7 +65,7 @@ def test_the_threads_end_with_the_invocation_and_come_back_with_the_next(made):
     sinks = made(listener)
     for seq in (1, 2):
         tell(sinks, entries(seq))
-        sinks.end()
+        sinks.end_invocation()
         assert gone("sink Listener")
     assert (listener.seqs, listener.ends) == ([1, 2], 2)
 
@@ -93,7 +93,7 @@ def test_whatever_a_sink_raises_is_noted_once_and_it_is_told_what_follows(made, 
     sinks = made(broken, healthy)
     for seq in (1, 2, 3):
         tell(sinks, entries(seq))
-        sinks.end()
+        sinks.end_invocation()
     assert (broken.seqs, broken.ends, healthy.seqs) == ([1, 2, 3], 3, [1, 2, 3])
     assert notes == [f"the sink Raising raised {said}; {GOES_ON}"]
 
@@ -101,7 +101,7 @@ def test_whatever_a_sink_raises_is_noted_once_and_it_is_told_what_follows(made, 
 def test_a_note_holds_no_credentials(made, notes):
     sinks = made(Raising(OSError("no answer of https://u:hunter2@h/hook with s3cr3t-of-the-receiver")))
     tell(sinks, entries(1))
-    sinks.end()
+    sinks.end_invocation()
     assert notes == [f"the sink Raising raised OSError: no answer of https://u:***@h/hook with ${{TOKEN}}; {GOES_ON}"]
 
 
@@ -110,19 +110,19 @@ def test_one_that_blocks_holds_up_nobody_and_is_left_behind(made, notes):
     sinks = made(blocked, healthy, grace_seconds=0.5)
     tell(sinks, entries(1, 2), entries(3))
     assert blocked.entered.wait(10)
-    sinks.end()
+    sinks.end_invocation()
     assert healthy.seqs == [1, 2, 3]
     assert notes == ["the sink Blocked is behind by 3 entries; nothing waits for it any longer"]
 
     tell(sinks, entries(4))
-    sinks.end()  # not waited for again, and said once
+    sinks.end_invocation()  # not waited for again, and said once
     assert (blocked.commits, len(notes)) == ([], 1)
 
     blocked.go.set()
     assert gone("sink Blocked")
     assert (blocked.seqs, blocked.ends) == ([1, 2, 3, 4], 2)
     tell(sinks, entries(5))
-    sinks.end()  # it has caught up
+    sinks.end_invocation()  # it has caught up
     assert (blocked.seqs, blocked.ends, len(notes)) == ([1, 2, 3, 4, 5], 3, 1)
     assert healthy.seqs == [1, 2, 3, 4, 5]
 
@@ -136,7 +136,7 @@ def test_one_that_is_slow_is_waited_for_as_long_as_the_grace(made, notes):
     slow = Slow()
     sinks = made(slow, grace_seconds=60)
     tell(sinks, *(entries(seq) for seq in range(1, 21)))
-    sinks.end()
+    sinks.end_invocation()
     assert (slow.seqs, slow.ends, notes) == (list(range(1, 21)), 1, [])
 
 
@@ -146,7 +146,7 @@ def test_what_does_not_fit_is_dropped_and_counted(made, notes):
     tell(sinks, entries(*range(1, 11)))  # a commit of its own is never too large
     assert blocked.entered.wait(10)
     tell(sinks, entries(11), entries(12, 13))
-    sinks.end()
+    sinks.end_invocation()
     assert notes == [
         "the sink Blocked is too slow: 3 entries of the journal not told to it",
         "the sink Blocked is behind by 10 entries; nothing waits for it any longer",
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_dropped_and_counted(made, notes):
     blocked.go.set()
     assert gone("sink Blocked")
     tell(sinks, entries(14))
-    sinks.end()
+    sinks.end_invocation()
     assert blocked.seqs == [*range(1, 11), 14]
 
 
@@ -165,7 +165,7 @@ def test_what_waits_for_one_that_blocks_is_bounded(made):
         commit = [Forgettable(EventEntry("x-s", "s"), seq, AT, "d1")]
         told.append(weakref.ref(commit[0]))
         tell(sinks, commit)
-        sinks.end()
+        sinks.end_invocation()
     del commit
     gc.collect()
     assert sum(each() is not None for each in told) == 50
@@ -175,7 +175,7 @@ def test_what_waits_for_one_that_blocks_is_bounded(made):
     assert (blocked.seqs, blocked.ends) == (list(range(1, 51)), 50)
 
 
-class Forgettable(Numbered, weakref=True):
+class Forgettable(NumberedEntry, weakref=True):
     """One whose end can be seen."""
 
 
@@ -187,7 +187,7 @@ def test_what_was_told_is_kept_by_nobody(made):
     forgetting = Forgetting()
     sinks = made(forgetting)
     tell(sinks, [Forgettable(EventEntry("x-s", "s"), 1, AT, "d1")])
-    sinks.end()
+    sinks.end_invocation()
     assert gone("sink Forgetting")
     gc.collect()
     assert forgetting.last() is None
@@ -202,13 +202,13 @@ def test_where_no_thread_can_be_had_nothing_is_told(made, notes, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
         tell(sinks, entries(1))
-    sinks.end()
+    sinks.end_invocation()
     assert notes == [
         f"the sink Listener raised RuntimeError: can't start new thread; {GOES_ON}",
         "the sink Listener is too slow: 1 entry of the journal not told to it",
     ]
     tell(sinks, entries(2))
-    sinks.end()
+    sinks.end_invocation()
     assert listener.seqs == [2]
 
 
@@ -228,17 +228,17 @@ def test_a_sink_is_told_exactly_what_its_driver_committed_in_order(turns, errors
 
     store, listeners = MemoryStore(), [Shaky() for _ in range(3)]
     store.create(project="test")
-    sinks = [Sinks([listener], project=PROJECT, note=lambda _: None) for listener in listeners]
+    sinks = [SinkDispatcher([listener], project=PROJECT, note=lambda _: None) for listener in listeners]
     ledgers = []
     for number, each in enumerate(sinks):
-        ledgers.append(Ledger(store, project="test", driver=f"d{number}", clock=FakeClock(), tell=each.tell))
+        ledgers.append(JournalLedger(store, project="test", driver=f"d{number}", clock=FakeClock(), tell=each.dispatch))
         ledgers[-1].open()
     for number, count in turns:
         ledgers[number].commit(lambda _, count=count: [EventEntry("x-s", "s")] * count)
     for each in sinks:
-        each.end()
+        each.end_invocation()
     for number, listener in enumerate(listeners):
-        mine = [(row.seq, row.at, row.driver) for row in store.history() if row.driver == f"d{number}"]
+        mine = [(row.seq, row.at, row.driver) for row in store.read_history() if row.driver == f"d{number}"]
         assert [(e.seq, e.at, e.driver) for commit in listener.commits for e in commit.entries] == mine
 
 
@@ -246,9 +246,9 @@ def test_what_a_ledger_only_assumes_is_told_to_nobody(made):
     store, listener = MemoryStore(), Listener()
     store.create(project="test")
     sinks = made(listener)
-    ledger = Ledger(store, project="test", driver="d", clock=FakeClock(), tell=sinks.tell)
+    ledger = JournalLedger(store, project="test", driver="d", clock=FakeClock(), tell=sinks.dispatch)
     ledger.open()
     ledger.assume([EventEntry("x-s", "s")])
     ledger.commit(lambda _: [])
-    sinks.end()
+    sinks.end_invocation()
     assert listener.commits == []

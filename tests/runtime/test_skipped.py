@@ -9,14 +9,14 @@ import pytest
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter
-from sparkassets.core.strategies import EveryInstance, LatestOnly, Segments
-from sparkassets.core.writes import Append
+from sparkassets.core.strategies import EveryInstance, LatestOnly, SegmentBatches
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunSkipped
-from sparkassets.runtime.work import Backfill, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
 from tests.runtime.fakes import World, dying, raising
 
@@ -33,7 +33,7 @@ def skipping(w: World, name: str) -> None:
 
 
 def run(w: World) -> Summary:
-    return w.driver().run([Tick()])
+    return w.driver().run_works([TickWork()])
 
 
 def ended(summary: Summary) -> list[tuple[str, str, str]]:
@@ -47,7 +47,7 @@ def state(w: World, name: str):
 def planned(w: World) -> Plan:
     driver = w.driver()
     driver.ledger.open()
-    return plan(driver._context(Tick(), driver.ledger.state))
+    return make_plan(driver._context(TickWork(), driver.ledger.state))
 
 
 def test_a_skipped_run_is_no_failure_no_event_and_is_not_tried_again():
@@ -89,7 +89,7 @@ def test_partitions_that_are_not_there_rest_until_there_is_a_new_cause():
     assert ("a", f"skipped by a-1: {REASON}") in said
     assert ("b", "not wanted: what it would be made of is skipped in a") in said
     status = next(each for each in w.opened().status() if each.asset == "a")
-    assert (status.skipped, status.withheld, status.judged) == (2, 0, ())
+    assert (status.skipped, status.withheld, status.withheld_runs) == (2, 0, ())
     assert f"skipped 2025-01-01..2025-01-02 by a-1: {REASON}" in repr(w.opened().explain("a"))
     w.engine.hooks.clear()
     w.tell("s", "2025-01-02")
@@ -126,7 +126,7 @@ def test_a_tick_is_used_up(text):
 
 def test_a_tick_of_segments_is_used_up():
     segments = {"k": ["x", "y"]}
-    made = asset("a", by=None, segments=segments, schedule=timed("@daily"), strategy=Segments())
+    made = asset("a", by=None, segments=segments, schedule=timed("@daily"), strategy=SegmentBatches())
     w = world(made, by=None)
     run(w)
     skipping(w, "a")
@@ -140,13 +140,13 @@ def test_a_tick_of_segments_is_used_up():
 
 def test_no_row_is_passed_over_and_instances_stand_for_themselves():
     inlet = InletSpec("s", "", None, read=ReadAfter("n"))
-    w = world(asset("a", inlet, by=None, strategy=LatestOnly(), write=Append()), by=None)
+    w = world(asset("a", inlet, by=None, strategy=LatestOnly(), write=AppendWrite()), by=None)
     skipping(w, "a")
     w.engine.measures["a"] = {"watermarks": {"s": "9"}}
     w.tell("s")
     assert ended(run(w)) == [("a", "skipped", REASON)]
     assert state(w, "a").watermarks == {}
-    w = world(asset("a", "s", by=None, strategy=EveryInstance(), write=Append()), by=None)
+    w = world(asset("a", "s", by=None, strategy=EveryInstance(), write=AppendWrite()), by=None)
     skipping(w, "a")
     for _ in range(3):
         w.tell("s")
@@ -161,7 +161,9 @@ def test_a_backfill_ends_although_its_runs_are_skipped():
     run(w)
     skipping(w, "a")
     driver = w.driver()
-    assert ended(driver.run([Backfill(w.project.assets["a"], BOTH, force=True)])) == [("a", "skipped", REASON)]
+    assert ended(driver.run_works([BackfillWork(w.project.assets["a"], BOTH, force=True)])) == [
+        ("a", "skipped", REASON)
+    ]
     assert not state(w, "a").redo
     assert run(w).runs == ()
 

@@ -2,49 +2,49 @@
 
 import pytest
 
-from sparkassets.cli.driving import Tally
-from sparkassets.core.definitions import Definition
-from sparkassets.core.documents.status import standing
-from sparkassets.core.journal.found import Found
+from sparkassets.cli.run_loop import LoopSummary
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.documents.status import summarize_status
+from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.runs import ChangesTold
+from sparkassets.core.runs import ChangeAvailability
 from sparkassets.core.spec.model import InletSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.work import Rebuild, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import RebuildWork, TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, multi, project, source
 from tests.runtime.fakes import FakeEngine, World
 
 
 def run(w: World, *select: str):
-    return w.driver().run([Tick(frozenset(select) or None)])
+    return w.driver().run_works([TickWork(frozenset(select) or None)])
 
 
 def status(w: World, name: str = "a"):
     (found,) = [each for each in w.opened().status() if each.asset == name]
-    return standing(found)
+    return summarize_status(found)
 
 
 @pytest.fixture
 def untold():
     """The changes of ``s`` are not told any more, which ``a`` appends."""
     inlet = InletSpec("s", "", None, read=ReadChanges())
-    a = asset("a", inlet, by=None, strategy=LatestOnly(), write=Append())
+    a = asset("a", inlet, by=None, strategy=LatestOnly(), write=AppendWrite())
     w = World(project(source("s", by=None), a), MemoryStore())
     w.engine.measures["a"] = {"watermarks": {"s": "version 1 of table t"}}
     w.tell("s", table_id="t", version=1)
     assert run(w).ok
     w.tell("s", table_id="t", version=2)
-    w.feeds.lost["s"] = (2, ChangesTold("lost", "it was vacuumed"))
+    w.feeds.lost["s"] = (2, ChangeAvailability("lost", "it was vacuumed"))
     return w
 
 
 @pytest.fixture
 def lost():
     """A table that is only appended to, besides another one."""
-    a = asset("a", "s", by=None, strategy=LatestOnly(), write=Append())
+    a = asset("a", "s", by=None, strategy=LatestOnly(), write=AppendWrite())
     w = World(project(source("s", by=None), a, asset("b", "s", by=None)), MemoryStore())
     w.tell("s")
     assert run(w).ok
@@ -52,7 +52,7 @@ def lost():
 
 
 def lose(w: World) -> None:
-    w.targets.news["a"] = Found("gone", "its table at /data/a is gone", EVERYTHING)
+    w.targets.news["a"] = TableFinding("gone", "its table at /data/a is gone", EVERYTHING)
 
 
 def test_a_read_that_is_stuck(untold):
@@ -77,7 +77,7 @@ def test_a_loss_that_is_stuck(lost):
 
 def test_columns_that_are_stuck_start_nothing_and_a_rebuild_goes_on():
     def with_query(sql: str) -> ProjectSpec:
-        body = {"body": SqlBody(sql, HERE), "definition": Definition.of(sql=sql)}
+        body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(sql=sql)}
         return project(source("s"), asset("a", "s", **body), asset("b", "a"))
 
     w = World(with_query("SELECT day FROM {{ inlets.s }}"), MemoryStore(), columns={"a": ("day",)})
@@ -87,12 +87,12 @@ def test_columns_that_are_stuck_start_nothing_and_a_rebuild_goes_on():
     w.tell("s", "2025-01-02")
     fresh = FakeEngine()
     for _ in range(2):
-        summary = w.driver(engine=fresh).run([Tick()])
+        summary = w.driver(engine=fresh).run_works([TickWork()])
         (said,) = summary.failures
         assert said.startswith("a waits for a person: the code adds column 'note', which the table does not have: ")
     assert fresh.started == 0
     assert status(w) == ("waits for a person", "stuck")
-    assert w.driver().run([Rebuild(w.project.assets["a"])]).ok
+    assert w.driver().run_works([RebuildWork(w.project.assets["a"])]).ok
     w.columns["a"] = ("day", "note")
     assert [run.asset for run in run(w).runs] == ["b"]
 
@@ -107,7 +107,7 @@ def test_who_runs_something_else_or_paused_it_has_no_failure(lost):
 
 
 def test_a_loop_goes_by_its_newest_tick(untold):
-    tally = Tally()
+    tally = LoopSummary()
     tally.add(run(untold))
     assert not tally.ok
     del untold.feeds.lost["s"]

@@ -1,9 +1,9 @@
 """A table that no run may write to is named before anything is claimed, and nothing is recorded of it meanwhile."""
 
-from sparkassets.core.journal.found import ForeignCommit, Found
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding
 from sparkassets.errors import SourceError
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import World
 
@@ -18,25 +18,25 @@ def world_of(*assets) -> World:
 
 
 def claimed(world: World) -> list[str]:
-    return [row.asset for row in world.store.history(kinds=["claim"])]
+    return [row.asset for row in world.store.read_history(kinds=["claim"])]
 
 
 def test_a_table_that_was_there_before_any_run():
     world = world_of(asset("a", "s"), asset("b", "a"), asset("c", "s"))
     world.targets.against["a"] = AGAINST
-    summary = world.driver().run([Tick()])
+    summary = world.driver().run_works([TickWork()])
     assert summary.faults == (("a", SAID),)
     assert {each.asset: each.reason for each in summary.waiting}["a"] == SAID
     assert claimed(world) == ["c"]
     world.targets.against = {}
-    assert [run.asset for run in world.driver().run([Tick()]).runs] == ["a", "b"]
+    assert [run.asset for run in world.driver().run_works([TickWork()]).runs] == ["a", "b"]
 
 
 def test_a_table_that_others_changed_since_is_looked_at_again_until_it_is_as_it_should_be():
     world = world_of(asset("a", "s"))
-    world.driver().run([Tick()])
+    world.driver().run_works([TickWork()])
     world.tell("s", "2025-01-04")
-    changed = Found(
+    changed = TableFinding(
         "changed",
         "",
         table_id="t",
@@ -47,17 +47,17 @@ def test_a_table_that_others_changed_since_is_looked_at_again_until_it_is_as_it_
     world.targets.against["a"] = AGAINST
     for _ in range(2):
         world.targets.news["a"] = changed
-        assert world.driver().run([Tick()]).faults == (("a", SAID),)
+        assert world.driver().run_works([TickWork()]).faults == (("a", SAID),)
     assert claimed(world) == ["a"]
-    assert world.store.history(kinds=["target"]) == []
+    assert world.store.read_history(kinds=["target"]) == []
     world.targets.against, world.targets.news["a"] = {}, changed
-    assert [run.asset for run in world.driver().run([Tick()]).runs] == ["a"]
-    assert [row.asset for row in world.store.history(kinds=["target"])] == ["a"]
+    assert [run.asset for run in world.driver().run_works([TickWork()]).runs] == ["a"]
+    assert [row.asset for row in world.store.read_history(kinds=["target"])] == ["a"]
 
 
 def test_a_table_that_is_only_read_may_be_as_it_is():
     world = world_of(asset("a", "s"), asset("b", "a"))
-    world.driver().run([Tick(["a"])])
+    world.driver().run_works([TickWork(["a"])])
     world.targets.against["a"] = AGAINST
-    world.targets.news["a"] = Found("moved", "", table_id="t", version=9, mark="content:x")
-    assert [run.asset for run in world.driver().run([Tick(["b"])]).runs] == ["b"]
+    world.targets.news["a"] = TableFinding("moved", "", table_id="t", version=9, mark="content:x")
+    assert [run.asset for run in world.driver().run_works([TickWork(["b"])]).runs] == ["b"]

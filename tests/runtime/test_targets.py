@@ -1,16 +1,16 @@
 """Assets' own tables are looked at before what writes or reads them is planned."""
 
-from sparkassets.core.journal.found import ForeignCommit, Found
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SourceError
-from sparkassets.runtime.targets import look_at_targets
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.runtime.target_observation import look_at_targets
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import FakeTargets, World
 
-GONE = Found("gone", "its table at /data/a is gone", EVERYTHING)
+GONE = TableFinding("gone", "its table at /data/a is gone", EVERYTHING)
 
 
 def used(*assets):
@@ -23,7 +23,7 @@ def used(*assets):
 
 
 def run(world, select=None):
-    return [(result.asset, result.blocks) for result in world.driver().run([Tick(select)]).runs]
+    return [(result.asset, result.blocks) for result in world.driver().run_works([TickWork(select)]).runs]
 
 
 def test_what_is_gone_is_computed_again_and_then_what_reads_it():
@@ -31,9 +31,9 @@ def test_what_is_gone_is_computed_again_and_then_what_reads_it():
     world.targets.news["a"] = GONE
     blocks = days("2025-01-01..2025-01-03")
     assert run(world) == [("a", blocks), ("b", blocks)]
-    (row,) = world.store.history(kinds=["target"])
+    (row,) = world.store.read_history(kinds=["target"])
     assert row.asset == "a"
-    (claim,) = [row for row in world.store.history(kinds=["claim"], asset="a") if "is gone" in row.body]
+    (claim,) = [row for row in world.store.read_history(kinds=["claim"], asset="a") if "is gone" in row.body]
     assert claim.seq > row.seq
     assert run(world) == []
 
@@ -71,7 +71,7 @@ def test_a_table_that_a_live_run_writes_is_left_alone():
 def looked(world, *, gone):
     """What is looked at as another driver would."""
     targets, driver = FakeTargets(), world.driver()
-    look_at_targets(world.project, driver.ledger.open(), targets, gone=gone, knows=driver.ledger.knows)
+    look_at_targets(world.project, driver.ledger.open(), targets, gone=gone, knows=driver.ledger.knows_run)
     return targets.looked
 
 
@@ -79,21 +79,21 @@ def test_a_table_that_cannot_be_read_is_told_and_the_rest_goes_on():
     world = used(asset("a", "s"), asset("b", "a"), asset("c", "s"))
     world.tell("s", "2025-01-04")
     world.targets.news["a"] = SourceError("cannot read it")
-    summary = world.driver().run([Tick()])
+    summary = world.driver().run_works([TickWork()])
     assert ("c", "success") in [(result.asset, result.status) for result in summary.runs]
 
 
 def test_what_another_wrote_is_an_event_of_the_journal():
     world = used(asset("a", "s"), asset("b", "a"))
     commit = ForeignCommit(1, "DELETE", None, days("2025-01-02"))
-    world.targets.news["a"] = Found("changed", "", table_id="t", version=1, mark="content:x", commits=(commit,))
+    world.targets.news["a"] = TableFinding("changed", "", table_id="t", version=1, mark="content:x", commits=(commit,))
     assert run(world) == [("b", days("2025-01-02"))]
 
 
 def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever():
     world = used(asset("a", "s"))
     world.targets = Answering(GONE)
-    summary = world.driver().run([Tick()])
+    summary = world.driver().run_works([TickWork()])
     assert [result.asset for result in summary.runs] == ["a"]
     assert summary.faults == (
         ("a", "its table at /data/a is gone, again, after it was computed anew; look who removes it"),
@@ -102,9 +102,9 @@ def test_a_table_that_vanishes_whenever_it_was_computed_is_not_computed_for_ever
 
 def test_an_appended_table_that_went_back_once_waits_for_a_person_and_was_not_computed_since():
     """Every look finds the same, as nothing was computed since."""
-    world = used(asset("a", "s", by=None, write=Append()))
-    world.targets = Answering(Found("restored", "its table went back to version 1", EVERYTHING))
-    summary = world.driver().run([Tick(), Tick()])
+    world = used(asset("a", "s", by=None, write=AppendWrite()))
+    world.targets = Answering(TableFinding("restored", "its table went back to version 1", EVERYTHING))
+    summary = world.driver().run_works([TickWork(), TickWork()])
     assert len(world.targets.looked) > 1
     assert (summary.faults, summary.runs) == ((), ())
 
@@ -116,7 +116,7 @@ class Answering(FakeTargets):
         super().__init__()
         self.found = found
 
-    def look(self, asset, known):
+    def detect_changes(self, asset, known):
         self.looked.append(asset.name)
         return self.found
 
@@ -131,11 +131,11 @@ def test_tables_whose_folder_is_not_there_are_not_computed_anew():
     world = used(asset("a", "s"), asset("b", "a"), asset("far", "s"))
     world.targets.absent = {"a": "/mnt/lake", "b": "/mnt/lake/b"}
     world.tell("s", "2025-01-04")
-    summary = world.driver().run([Tick()])
+    summary = world.driver().run_works([TickWork()])
     assert [run.asset for run in summary.runs] == ["far"]
     assert summary.faults == (("a", AWAY), ("b", AWAY))
     assert "a" not in world.targets.looked
-    assert world.store.history(kinds=["target"]) == []
+    assert world.store.read_history(kinds=["target"]) == []
     world.targets.absent = {}
     world.targets.news["a"] = GONE
     assert [name for name, _ in run(world)] == ["a", "b"]
@@ -153,5 +153,5 @@ def test_a_folder_that_no_table_was_written_to_yet_is_made_by_the_first_run():
     world = World(project(source("s"), asset("a", "s")), MemoryStore())
     world.tell("s", "2025-01-01")
     world.targets.absent = {"a": "/mnt/lake"}
-    world.driver().run([Tick()])
+    world.driver().run_works([TickWork()])
     assert len(world.engine.data("a")) == 1

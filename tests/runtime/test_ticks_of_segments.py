@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.app.backfill_requests import BackfillRequest
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.codec import from_row, to_row
-from sparkassets.core.journal.entries import Numbered, TickPassedEntry
+from sparkassets.core.journal.entries import NumberedEntry, TickPassedEntry
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.validations import Judgement, Verdict
+from sparkassets.core.validations import RuleVerdict, RunJudgement
 from sparkassets.errors import RunError
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.core.spec.in_memory import compiled
 from tests.runtime.fakes import World, dying
 
@@ -30,31 +30,31 @@ class Shop(World):
         self.engine.hooks["a", "compute"] = self.fail
 
     @property
-    def of(self):
+    def open_target(self):
         """The segment of each key."""
         return {key: self.project.assets["a"].partitioning.parse(key) for key in "ems"}
 
     def fail(self, order):
         """Runs with the bad segment fail of their data."""
-        if self.bad and order.blocks.overlaps(self.of[self.bad]):
+        if self.bad and order.blocks.overlaps(self.open_target[self.bad]):
             error = RunError(f"{self.bad} is bad")
-            error.of_data = True
+            error.is_data_error = True
             raise error
 
     def judge(self, key):
         """The rules withhold that segment."""
-        withheld = self.of[key] if key else PartitionSet.union([])
-        rule = Verdict("unfit", "fail", "withheld", withheld, 1, 1)
-        self.engine.judged["a"] = Judgement(withheld, (rule,)) if key else Judgement()
+        withheld = self.open_target[key] if key else PartitionSet.union([])
+        rule = RuleVerdict("unfit", "fail", "withheld", withheld, 1, 1)
+        self.engine.judged["a"] = RunJudgement(withheld, (rule,)) if key else RunJudgement()
 
     def at(self, day, hour=0):
         """What runs then: its segments, and the day with which its data interval begins; a failure has a mark."""
         self.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
-        return sorted(map(self.told, self.driver().run([Tick()]).runs))
+        return sorted(map(self.told, self.driver().run_works([TickWork()]).runs))
 
     def told(self, run):
-        keys = "".join(key for key, parts in self.of.items() if run.blocks.overlaps(parts))
-        day = instant(run.interval[0]).day if run.interval else "-"
+        keys = "".join(key for key, parts in self.open_target.items() if run.blocks.overlaps(parts))
+        day = from_unix(run.interval[0]).day if run.interval else "-"
         return f"{keys}{'!' if run.error else ''} {day}"
 
 
@@ -127,7 +127,7 @@ def test_a_killed_run_is_settled_and_no_tick_is_answered_twice(strategy, moment)
     shop.at(3)
     assert shop.at(3, 6) == []
     done = [commit.order.blocks for commit in shop.engine.data("a")]
-    assert all(sum(parts.overlaps(own) for parts in done) == 2 for own in shop.of.values())
+    assert all(sum(parts.overlaps(own) for parts in done) == 2 for own in shop.open_target.values())
 
 
 def test_what_changes_after_a_tick_waits_for_the_next():
@@ -149,7 +149,7 @@ def test_a_segment_that_comes_after_a_tick_waits_for_the_next():
 
 
 def test_a_passed_tick_is_stored_as_it_is():
-    entry = Numbered(TickPassedEntry("a", (0, 86_400)), 7, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    entry = NumberedEntry(TickPassedEntry("a", (0, 86_400)), 7, datetime(2025, 1, 1, tzinfo=UTC), "d")
     assert from_row(to_row(entry)) == entry
 
 
@@ -190,10 +190,10 @@ def test_a_backfill_appends_what_changed_and_nothing_that_did_not():
     shop.tell("sales", "e", "m", "s")
     shop.at(2)
     shop.tell("sales", "m")
-    shop.driver().run([Tick(select=())])
+    shop.driver().run_works([TickWork(select=())])
     looking = shop.opened()
     (run,) = looking.backfills.plan(BackfillRequest("a", "m")).runs
-    assert run.blocks == shop.of["m"]
+    assert run.blocks == shop.open_target["m"]
     assert looking.backfills.plan(BackfillRequest("a", "e")).runs == ()
 
 
@@ -208,14 +208,14 @@ def test_a_day_that_fails_holds_back_no_other_of_a_full_refresh(schedule):
     def fail(order):
         if bad[0] and order.blocks.overlaps(days.parse(bad[0])):
             error = RunError("it is bad")
-            error.of_data = True
+            error.is_data_error = True
             raise error
 
     def at(day, hour=0, *, came=False):
         world.clock.instant = datetime(2025, 1, day, hour, tzinfo=UTC)
         if came:
             world.tell("sales", f"2025-01-0{day - 1}")
-        runs = world.driver().run([Tick()]).runs
+        runs = world.driver().run_works([TickWork()]).runs
         return [label for run in runs if not run.error for label in days.labels(run.blocks)]
 
     world.engine.hooks["a", "compute"] = fail
@@ -236,7 +236,7 @@ def test_a_plan_tells_of_a_tick_for_which_nothing_came():
     world.tell("sales", "2025-01-01")
     for day in (2, 3):
         world.clock.instant = datetime(2025, 1, day, tzinfo=UTC)
-        world.driver().run([Tick()])
+        world.driver().run_works([TickWork()])
     (waits,) = world.opened().plan().waiting
     then = "nothing to do yet for @daily at 2025-01-03T00:00Z, next at 2025-01-04T00:00Z"
     assert waits.reason == f"up to date since a-1; {then}"

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.changes import code_changes
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.explain.code_changes import find_code_changes
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.core.writes import AppendWrite
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import HERE, asset, project, source
 from tests.runtime.fakes import World
 
@@ -33,7 +33,9 @@ READERS = {
 
 
 def sql(made: AssetSpec, text: str) -> AssetSpec:
-    return replace(made, body=SqlBody(text, HERE), definition=Definition.of(sql=text), on_code_change="backfill")
+    return replace(
+        made, body=SqlBody(text, HERE), definition=AssetDefinition.build(sql=text), on_code_change="backfill"
+    )
 
 
 def shop(text: str, *, by: str | None = "day", condition: str | None = None) -> ProjectSpec:
@@ -48,11 +50,11 @@ def rerun(text: str, *, before: str = OLD, by: str | None = "day", condition: st
     """What runs, besides itself, once `a` has other code than it was computed by."""
     w = World(shop(before, by=by, condition=condition), MemoryStore())
     w.tell("s", *(["2025-01-01", "2025-01-02"] if by else []))
-    assert w.driver().run([Tick()]).ok
+    assert w.driver().run_works([TickWork()]).ok
     w.project = shop(text, by=by, condition=condition)
-    ran = {run.asset for run in w.driver().run([Tick()]).runs}
+    ran = {run.asset for run in w.driver().run_works([TickWork()]).runs}
     assert "a" in ran
-    assert w.driver().run([Tick()]).runs == ()
+    assert w.driver().run_works([TickWork()]).runs == ()
     return ran - {"a"}
 
 
@@ -77,25 +79,25 @@ def test_a_condition_that_names_it_fires_on_every_update():
 def test_what_was_stale_besides_is_news_for_all():
     w = World(shop(OLD), MemoryStore())
     w.tell("s", "2025-01-01")
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     w.project = shop(MORE)
     w.tell("s", "2025-01-01")
-    assert {run.asset for run in w.driver().run([Tick()]).runs} == {"a", *READERS, "after"}
+    assert {run.asset for run in w.driver().run_works([TickWork()]).runs} == {"a", *READERS, "after"}
 
 
 def test_the_plan_says_the_same():
     w = World(shop(OLD), MemoryStore())
     w.tell("s", "2025-01-01")
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     context = PlanningContext(shop(MORE), w.driver().ledger.open(), w.clock.now().timestamp().__int__(), 0)
-    [change] = code_changes(context)
+    [change] = find_code_changes(context)
     assert set(change.downstream) == {"star", "new"}
     assert change.downstream["star"] != EVERYTHING
 
 
 def test_what_is_appended_is_never_computed_again_so_nothing_of_it_is_spared():
     spec = shop(MORE)
-    a = replace(spec.assets["a"], write=Append(), strategy=EveryInstance())
+    a = replace(spec.assets["a"], write=AppendWrite(), strategy=EveryInstance())
     w = World(replace(spec, assets={**spec.assets, "a": a}), MemoryStore())
     w.tell("s", "2025-01-01")
-    assert {run.asset for run in w.driver().run([Tick()]).runs} == {"a", *READERS, "after"}
+    assert {run.asset for run in w.driver().run_works([TickWork()]).runs} == {"a", *READERS, "after"}

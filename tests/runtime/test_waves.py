@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from sparkassets.runtime import driver
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World
 
@@ -36,7 +36,7 @@ def world(slots: int) -> World:
 def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
     monkeypatch.setattr(driver, "GATHER_SECONDS", 30.0)  # those that run together end together, on any machine
     w = world(slots)
-    summary = w.driver().run([Tick()])
+    summary = w.driver().run_works([TickWork()])
     assert (len(summary.runs), summary.ok) == (DUE, True)
-    assert len(w.store.history(kinds=["claim"])) == DUE
+    assert len(w.store.read_history(kinds=["claim"])) == DUE
     assert (w.store.commits["claim"], w.store.commits["success"]) == (claims, records)

@@ -8,41 +8,41 @@ from decimal import Decimal
 
 import pytest
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.documents.runs import run_document
-from sparkassets.core.documents.status import standing, status_document
+from sparkassets.core.documents.status import status_document, summarize_status
 from sparkassets.core.documents.verdicts import verdicts_document
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.partitions import EVERYTHING, NOTHING, Overlap, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, OverlapMapping, PartitionSet
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.results import Summary
-from sparkassets.core.spec.model import InletSpec, Require, Schedule
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement, Schedule
 from sparkassets.core.validations import (
-    Change,
-    Counted,
-    Judgement,
-    NotNull,
-    RowCount,
-    Rule,
-    Tally,
-    Verdict,
+    NotNullCheck,
+    PartitionRowCount,
+    RowCountChange,
+    RowCountCheck,
+    RuleTally,
+    RuleVerdict,
+    RunJudgement,
+    ValidationRule,
     verdicts_to,
 )
 from sparkassets.errors import InputError
-from sparkassets.runtime.work import Backfill, Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import BackfillWork, TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source, timed
 from tests.runtime.fakes import World, raising
 
-RULE = Rule("not_null(n)", NotNull(("n",)))
+RULE = ValidationRule("not_null(n)", NotNullCheck(("n",)))
 FIRST, SECOND = days("2025-01-01"), days("2025-01-02")
 
 
-def bad(parts: PartitionSet) -> Judgement:
-    verdict = Verdict("not_null(n)", "fail", "withheld", parts, 900, 12, samples=({"n": "NULL"},))
-    return Judgement(parts, (verdict,))
+def bad(parts: PartitionSet) -> RunJudgement:
+    verdict = RuleVerdict("not_null(n)", "fail", "withheld", parts, 900, 12, samples=({"n": "NULL"},))
+    return RunJudgement(parts, (verdict,))
 
 
 def world(**more) -> World:
@@ -53,13 +53,13 @@ def world(**more) -> World:
 
 
 def run(w: World) -> Summary:
-    return w.driver().run([Tick()])
+    return w.driver().run_works([TickWork()])
 
 
 def planned(w: World) -> Plan:
     driver = w.driver()
     driver.ledger.open()
-    return plan(driver._context(Tick(), driver.ledger.state))
+    return make_plan(driver._context(TickWork(), driver.ledger.state))
 
 
 def published(w: World, name: str) -> list[PartitionSet]:
@@ -89,7 +89,7 @@ def test_a_withheld_block_rests_and_its_consumer_says_for_what_it_waits():
 def reading(*inlets: str, by: str | None, **more) -> World:
     """Two days of `a`, of which the second is withheld, and `b`, which reads it."""
     made = replace(asset("a", "s", retries=0, rules=(RULE,)))
-    reader = asset("b", *(InletSpec(name, "", Overlap(), **more) for name in inlets), by=by, retries=0)
+    reader = asset("b", *(InletSpec(name, "", OverlapMapping(), **more) for name in inlets), by=by, retries=0)
     w = World(project(source("s"), made, reader), MemoryStore())
     w.tell("s", "2025-01-01", "2025-01-02")
     w.engine.judged["a"] = bad(SECOND)
@@ -118,7 +118,11 @@ def test_who_reads_a_table_of_which_nothing_is_published_waits_for_it():
 
 
 def test_a_week_waits_for_a_withheld_day_that_it_requires_and_goes_on_without_one_that_it_does_not():
-    for require, count in ((Require("all"), 0), (Require("at_least", 5), 1), (Require("any"), 1)):
+    for require, count in (
+        (PartitionRequirement("all"), 0),
+        (PartitionRequirement("at_least", 5), 1),
+        (PartitionRequirement("any"), 1),
+    ):
         w = reading("a", by="week", require=require)
         w.tell("s", "2025-01-06..2025-01-12")
         w.engine.judged["a"] = bad(days("2025-01-08"))
@@ -147,9 +151,11 @@ def test_a_selection_changes_no_gate(select):
     w.tell("s", "2025-01-02")
     run(w)
     w.tell("t", "2025-01-02")
-    assert [result.asset for result in w.driver().run([Tick(select)]).runs] == []
+    assert [result.asset for result in w.driver().run_works([TickWork(select)]).runs] == []
     found = w.driver().ledger.open()
-    said = {item.reason for item in plan(w.driver()._context(Tick(select), found)).waiting if item.asset == "c"}
+    said = {
+        item.reason for item in make_plan(w.driver()._context(TickWork(select), found)).waiting if item.asset == "c"
+    }
     assert said == {"waits for a: 2025-01-02 is withheld (not_null(n): 12 of 900 rows)"}
 
 
@@ -197,11 +203,11 @@ def test_what_was_there_and_is_withheld_since_is_tried_again_when_an_inlet_chang
     w.tell("s", "2025-01-01", "2025-01-02")
     run(w)
     w.engine.judged["a"] = bad(SECOND)
-    w.driver().run([Backfill(w.project.assets["a"], SECOND, force=True)])
+    w.driver().run_works([BackfillWork(w.project.assets["a"], SECOND, force=True)])
     assert not planned(w).runs
     w.tell("s", "2025-01-02")
     assert [(result.blocks, result.withheld) for result in run(w).runs] == [(SECOND, SECOND)]
-    assert '"1 withheld before"' in w.store.history(kinds=["claim"])[-1].body
+    assert '"1 withheld before"' in w.store.read_history(kinds=["claim"])[-1].body
 
 
 def test_a_forced_backfill_tries_it_again_and_a_plain_one_says_what_would():
@@ -209,9 +215,9 @@ def test_a_forced_backfill_tries_it_again_and_a_plain_one_says_what_would():
     w.engine.judged["a"] = bad(SECOND)
     run(w)
     a = w.project.assets["a"]
-    summary = w.driver().run([Backfill(a, SECOND)])
+    summary = w.driver().run_works([BackfillWork(a, SECOND)])
     assert (summary.runs, [item.blocks for item in summary.waiting]) == ((), [SECOND])
-    w.driver().run([Backfill(a, SECOND, force=True)])
+    w.driver().run_works([BackfillWork(a, SECOND, force=True)])
     assert published(w, "a") == [FIRST, NOTHING]
     assert not planned(w).runs
 
@@ -222,9 +228,9 @@ def test_other_rules_try_it_again():
     run(w)
     del w.engine.judged["a"]
     made = w.project.assets["a"]
-    from sparkassets.core.definitions import Definition
+    from sparkassets.core.definitions import AssetDefinition
 
-    w.project = project(source("s"), replace(made, definition=Definition("other")), asset("b", "a", retries=0))
+    w.project = project(source("s"), replace(made, definition=AssetDefinition("other")), asset("b", "a", retries=0))
     (only,) = planned(w).runs
     assert (only.blocks, only.reason) == (SECOND, "1 partition missing, 1 withheld by other rules or code")
     assert run(w).ok
@@ -235,8 +241,8 @@ def judging(w: World, name: str, blocks: PartitionSet) -> None:
     """The rules of the asset fail for these blocks, unless they are accepted, as `judge` has it."""
 
     def judged(order):
-        held = (blocks & order.blocks) - order.accepted
-        w.engine.judged[name] = bad(held) if held else Judgement()
+        held = (blocks & order.blocks) - order.accepted_partitions
+        w.engine.judged[name] = bad(held) if held else RunJudgement()
 
     w.engine.hooks[name, "prepare"] = judged
 
@@ -244,7 +250,7 @@ def judging(w: World, name: str, blocks: PartitionSet) -> None:
 def test_what_is_accepted_is_published_at_once_and_judged_anew_with_new_data():
     w = world(schedule=Schedule())
     judging(w, "a", SECOND)
-    w.driver().run([Backfill(w.project.assets["a"], FIRST | SECOND), Tick()])
+    w.driver().run_works([BackfillWork(w.project.assets["a"], FIRST | SECOND), TickWork()])
     assert (published(w, "a"), published(w, "b")) == ([FIRST], [FIRST])
     told = w.opened().assets.accept("a", "2025-01-02", reason="looked at")
     assert (told.blocks, told.unchanged) == (SECOND, NOTHING)
@@ -332,7 +338,7 @@ def test_an_asset_without_partitions_is_accepted_and_tried_by_other_rules():
     judging(w, "a", EVERYTHING)
     run(w)
     made = w.project.assets["a"]
-    w.project = project(source("s", by=None), replace(made, definition=Definition("other")), w.project.assets["b"])
+    w.project = project(source("s", by=None), replace(made, definition=AssetDefinition("other")), w.project.assets["b"])
     assert [each.reason for each in planned(w).runs] == ["withheld by other rules or code"]
     run(w)
     assert not planned(w).runs
@@ -375,7 +381,7 @@ def test_who_takes_over_records_what_the_commit_withheld():
     w.engine.hooks["a", "written"] = raising(KeyboardInterrupt())
     lost = w.driver()
     with suppress(BaseException):
-        lost.run([Tick()])
+        lost.run_works([TickWork()])
     del w.engine.hooks["a", "written"]
     summary = run(w)
     assert state(w, "a").coverage == FIRST
@@ -385,15 +391,17 @@ def test_who_takes_over_records_what_the_commit_withheld():
 
 
 def test_rows_before_are_told_to_rules_that_compare():
-    counting = Rule("row_count(change)", RowCount(change=Change(Decimal("-0.5"), None)))
+    counting = ValidationRule("row_count(change)", RowCountCheck(change=RowCountChange(Decimal("-0.5"), None)))
     w = world(rules=(counting,))
-    w.engine.judged["a"] = Judgement(counts={counting.name: (Counted(FIRST, 7), Counted(SECOND, 9))})
+    w.engine.judged["a"] = RunJudgement(
+        counts={counting.name: (PartitionRowCount(FIRST, 7), PartitionRowCount(SECOND, 9))}
+    )
     run(w)
     seen = []
     w.engine.hooks["a", "compute"] = lambda order: seen.append(order.past)
     w.tell("s", "2025-01-02")
     run(w)
-    assert seen == [{counting.name: [Counted(FIRST, 7), Counted(SECOND, 9)]}]
+    assert seen == [{counting.name: [PartitionRowCount(FIRST, 7), PartitionRowCount(SECOND, 9)]}]
 
 
 def test_status_counts_it_and_shows_rule_and_rows():
@@ -402,11 +410,11 @@ def test_status_counts_it_and_shows_rule_and_rows():
     run(w)
     (_, found, waiting) = w.opened().status()
     assert (found.current, found.withheld, found.missing) == (1, 1, 0)
-    (judged,) = found.judged
+    (judged,) = found.withheld_runs
     assert (judged.blocks, judged.text) == (SECOND, "not_null(n): 12 of 900 rows")
     document = status_document(found, w.project)
     assert document["withheld"][0]["rules"][0]["samples"] == [{"n": "NULL"}]
-    assert (document["partitions"]["withheld"], standing(found)) == (1, ("1 current, 1 withheld", "withheld"))
+    assert (document["partitions"]["withheld"], summarize_status(found)) == (1, ("1 current, 1 withheld", "withheld"))
     assert waiting.withheld == 0
     assert w.opened().partitions.statuses("a") == [("2025-01-01", "current"), ("2025-01-02", "withheld")]
     tree = repr(w.opened().explain("a"))
@@ -449,7 +457,7 @@ def test_rules_that_are_others_try_it_again_once(of_outlet):
     """A rule is taken back, or another checkout of the project comes and goes."""
     made, *written = multi(asset("m", "s", retries=0), "x", "y")
 
-    def judged_by(*rules: Rule):
+    def judged_by(*rules: ValidationRule):
         if of_outlet:
             return project(source("s"), made, replace(written[0], rules=rules), written[1])
         return project(source("s"), asset("m", "s", retries=0, rules=rules))
@@ -471,13 +479,13 @@ def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withho
     w = world()
     w.tell("s", "2025-01-03")
     third = days("2025-01-03")
-    w.engine.judged["a"] = Judgement(
+    w.engine.judged["a"] = RunJudgement(
         SECOND | third,
         (
-            Verdict("not_null(n)", "fail", "withheld", SECOND, 900, 12),
-            Verdict("unique(n)", "fail", "withheld", SECOND | third, 5, 2),
-            Verdict("pattern(n)", "warn", "warned", FIRST, 12, 2),
-            Verdict("range(n)", "quarantine", "quarantined", FIRST, 12, 1),
+            RuleVerdict("not_null(n)", "fail", "withheld", SECOND, 900, 12),
+            RuleVerdict("unique(n)", "fail", "withheld", SECOND | third, 5, 2),
+            RuleVerdict("pattern(n)", "warn", "warned", FIRST, 12, 2),
+            RuleVerdict("range(n)", "quarantine", "quarantined", FIRST, 12, 1),
         ),
     )
     run(w)
@@ -496,7 +504,7 @@ def test_each_block_is_told_with_the_rules_that_it_fails_and_what_did_not_withho
 
 def test_what_rules_of_inlets_warn_of_is_told_with_the_inlet():
     w = world()
-    warned = Verdict("not_null(n)", "warn", "warned", FIRST | SECOND, 12, 2, samples=({"n": "NULL"},), inlet="s")
+    warned = RuleVerdict("not_null(n)", "warn", "warned", FIRST | SECOND, 12, 2, samples=({"n": "NULL"},), inlet="s")
     w.engine.measures["a"] = {"inlets": verdicts_to([warned])}
     w.engine.judged["a"] = bad(SECOND)
     (first, *_) = run(w).runs
@@ -520,14 +528,14 @@ def test_each_block_is_told_with_its_own_figures_and_rows():
     w.tell("s", "2025-01-01", "2025-01-02", "2025-01-03")
     third = days("2025-01-03")
     tallies = (
-        Tally("not_null(n)", SECOND, 900, 12, samples=({"n": "2"},)),
-        Tally("not_null(n)", third, 100, 1, samples=({"n": "3"},)),
+        RuleTally("not_null(n)", SECOND, 900, 12, samples=({"n": "2"},)),
+        RuleTally("not_null(n)", third, 100, 1, samples=({"n": "3"},)),
     )
-    both = Verdict("not_null(n)", "fail", "withheld", SECOND | third, 1000, 13, "", ({"n": "2"},), by_block=tallies)
-    w.engine.judged["a"] = Judgement(SECOND | third, (both,))
+    both = RuleVerdict("not_null(n)", "fail", "withheld", SECOND | third, 1000, 13, "", ({"n": "2"},), by_block=tallies)
+    w.engine.judged["a"] = RunJudgement(SECOND | third, (both,))
     run(w)
     assert state(w, "a") == decoded(w)
-    (judged,) = next(each for each in w.opened().status() if each.asset == "a").judged
+    (judged,) = next(each for each in w.opened().status() if each.asset == "a").withheld_runs
     (rule,) = verdicts_document(judged.verdicts, w.project.assets["a"])
     assert (rule["failing"], [(each["failing"], each["checked"]) for each in rule["by_partition"]]) == (
         13,

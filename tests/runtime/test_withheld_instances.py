@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.app.keys import summary_with_keys
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.documents.status import status_document
-from sparkassets.core.instants import unix
+from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.marks import MarkKind
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly
-from sparkassets.core.validations import Judgement, Verdict
-from sparkassets.core.writes import Append, Publish, Upsert
+from sparkassets.core.validations import RuleVerdict, RunJudgement
+from sparkassets.core.writes import AppendWrite, PublishWrite, UpsertWrite
 from sparkassets.errors import InputError
-from sparkassets.runtime.work import Backfill
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import BackfillWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, at, project, source, timed
 from tests.depth import histories
 from tests.runtime.fakes import World, raising
@@ -47,7 +47,7 @@ def seconds(day: int, last: int | None = None) -> tuple[int, int]:
 
 def world(*inlets, strategy=None, write=None, schedule=None, until="2025-02-01", **more) -> World:
     """An asset that has a run for each day since the 28th of January, and its consumer."""
-    made = {"strategy": strategy or EveryInstance(), "write": write or Append(), "rules": (RULE,), "retries": 0}
+    made = {"strategy": strategy or EveryInstance(), "write": write or AppendWrite(), "rules": (RULE,), "retries": 0}
     a = asset("a", *inlets, by=None, schedule=schedule or timed(DAILY), **made, **more)
     read = [source(each if isinstance(each, str) else each.name, by=None) for each in inlets]
     w = World(project(*read, a, asset("b", "a", by=None, retries=0)), MemoryStore())
@@ -59,11 +59,11 @@ def judging(w: World, bad: set[int]) -> None:
     """What begins on these days, counted from the first of January, is bad, unless it is accepted."""
 
     def judge(order):
-        first, after = (day_of(unix(each)) for each in order.interval) if order.interval else (0, 1)
+        first, after = (day_of(to_unix(each)) for each in order.interval) if order.interval else (0, 1)
         days = set(range(first, max(after, first + 1)))
-        found = Verdict(RULE.name, "fail", "withheld", EVERYTHING, 900, 12, samples=({"n": "NULL"},))
-        held = days & bad and not order.accepted
-        w.engine.judged["a"] = Judgement(EVERYTHING, (found,)) if held else Judgement()
+        found = RuleVerdict(RULE.name, "fail", "withheld", EVERYTHING, 900, 12, samples=({"n": "NULL"},))
+        held = days & bad and not order.accepted_partitions
+        w.engine.judged["a"] = RunJudgement(EVERYTHING, (found,)) if held else RunJudgement()
 
     w.engine.hooks["a", "prepare"] = judge
 
@@ -71,7 +71,7 @@ def judging(w: World, bad: set[int]) -> None:
 def published(w: World) -> list[int]:
     """The days whose rows are in the table, in the order in which they came."""
     orders = [each.order for each in w.engine.data("a")]
-    return [day_of(unix(each.interval[0])) for each in orders if each is not None and each.blocks.is_everything]
+    return [day_of(to_unix(each.interval[0])) for each in orders if each is not None and each.blocks.is_everything]
 
 
 def accept(w: World, **named):
@@ -180,11 +180,11 @@ def test_other_rules_try_each_of_them_again_and_a_backfill_the_one_that_it_names
     judging(w, {28, 29, 30})
     run(w)
     judging(w, {28, 29})
-    w.driver().run([Backfill(w.project.assets["a"], EVERYTHING, interval=seconds(30))])
+    w.driver().run_works([BackfillWork(w.project.assets["a"], EVERYTHING, interval=seconds(30))])
     assert published(w) == [31, 30]
     assert [each.interval for each in state(w, "a").withheld] == [seconds(28), seconds(29)]
     judging(w, {29})
-    w.project = project(replace(w.project.assets["a"], definition=Definition("other")), w.project.assets["b"])
+    w.project = project(replace(w.project.assets["a"], definition=AssetDefinition("other")), w.project.assets["b"])
     assert {each.reason for each in planned(w).runs if each.asset == "a"} == {"withheld by other rules or code"}
     run(w)
     assert published(w) == [31, 30, 28]
@@ -199,8 +199,10 @@ def test_one_of_events_is_told_by_its_run_and_has_its_events_again():
     def judge(order):
         extras = {event["extra"]["file"] for event in order.events["s"]}
         seen.append(extras)
-        found = Verdict(RULE.name, "fail", "withheld", EVERYTHING, 900, 12)
-        w.engine.judged["a"] = Judgement(EVERYTHING, (found,)) if extras & bad and not order.accepted else Judgement()
+        found = RuleVerdict(RULE.name, "fail", "withheld", EVERYTHING, 900, 12)
+        w.engine.judged["a"] = (
+            RunJudgement(EVERYTHING, (found,)) if extras & bad and not order.accepted_partitions else RunJudgement()
+        )
 
     w.engine.hooks["a", "prepare"] = judge
     for file in "xyxz":
@@ -219,7 +221,7 @@ def test_one_of_events_is_told_by_its_run_and_has_its_events_again():
 
 def test_an_upsert_without_newest_by_waits_for_what_is_withheld_and_one_with_it_does_not():
     for newest_by, there, after in (((), [28], [28, 29, 30, 31]), (("n",), [28, 30, 31], [28, 30, 31, 29])):
-        w = world(write=Upsert(("id",), newest_by=newest_by))
+        w = world(write=UpsertWrite(("id",), newest_by=newest_by))
         judging(w, {29})
         run(w)
         assert published(w) == there
@@ -231,7 +233,7 @@ def test_an_upsert_without_newest_by_waits_for_what_is_withheld_and_one_with_it_
 
 
 def test_an_iteration_that_was_withheld_is_published_beside_the_newer_ones():
-    w = world(write=Publish(10))
+    w = world(write=PublishWrite(10))
     judging(w, {29})
     run(w)
     accept(w)
@@ -281,9 +283,9 @@ def test_what_is_accepted_of_a_watermark_is_published_as_it_was_looked_at_and_th
     bad = [True]
 
     def judge(order):
-        found = Verdict(RULE.name, "fail", "withheld", EVERYTHING, 900, 12)
-        held = bad[0] and not order.accepted
-        w.engine.judged["a"] = Judgement(EVERYTHING, (found,)) if held else Judgement()
+        found = RuleVerdict(RULE.name, "fail", "withheld", EVERYTHING, 900, 12)
+        held = bad[0] and not order.accepted_partitions
+        w.engine.judged["a"] = RunJudgement(EVERYTHING, (found,)) if held else RunJudgement()
 
     w.engine.hooks["a", "prepare"] = judge
     w.tell("s")
@@ -309,7 +311,7 @@ def test_an_acceptance_that_cannot_be_published_holds_nothing_up():
     w.tell("s")
 
     def gone(order):
-        if order.accepted:
+        if order.accepted_partitions:
             raise ValueError("the version is gone")
 
     w.engine.hooks["a", "compute"] = gone
@@ -339,7 +341,7 @@ class Fate:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        write = random.choice([Append(), Publish(500), Upsert(("id",), newest_by=("n",))])
+        write = random.choice([AppendWrite(), PublishWrite(500), UpsertWrite(("id",), newest_by=("n",))])
         self.world = world(until="2025-01-29", write=write)
         self.bad, self.accepted, self.marked, self.today, self.code = {28}, set[int](), set[int](), 29, 0
         judging(self.world, self.bad)
@@ -385,7 +387,7 @@ class Fate:
         """The rules are others, and find less."""
         self.code += 1
         self.bad -= {each for each in self.bad if self.random.random() < 0.3}
-        made = replace(self.world.project.assets["a"], definition=Definition(str(self.code)))
+        made = replace(self.world.project.assets["a"], definition=AssetDefinition(str(self.code)))
         self.world.project = project(made, self.world.project.assets["b"])
 
     def backfill(self) -> None:
@@ -393,7 +395,7 @@ class Fate:
         if held := self.held():
             one = self.random.choice(held)
             made = self.world.project.assets["a"]
-            self.world.driver().run([Backfill(made, EVERYTHING, interval=one.interval)])
+            self.world.driver().run_works([BackfillWork(made, EVERYTHING, interval=one.interval)])
 
     def held(self):
         found = self.world.driver().ledger.open().assets.get("a")

@@ -6,22 +6,22 @@ import pytest
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.validations import Counted, Judgement, NotNull, Rule, Verdict
-from sparkassets.core.writes import Append
+from sparkassets.core.validations import NotNullCheck, PartitionRowCount, RuleVerdict, RunJudgement, ValidationRule
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
-from sparkassets.runtime.work import Tick
-from sparkassets.state.memory import MemoryStore
+from sparkassets.runtime.driver_work import TickWork
+from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import World, dying, raising
 from tests.runtime.test_outlets import BOTH
 
-RULES = (Rule("not_null(n)", NotNull(("n",))),)
+RULES = (ValidationRule("not_null(n)", NotNullCheck(("n",))),)
 FIRST, SECOND = days("2025-01-01"), days("2025-01-02")
 
 
-def withholding(parts: PartitionSet, rule: str = "not_null(n)") -> Judgement:
-    verdict = Verdict(rule, "fail", "withheld", parts, 9, 1, samples=({"n": "NULL"},))
-    return Judgement(parts, (verdict,), {rule: (Counted(FIRST, 9),)})
+def withholding(parts: PartitionSet, rule: str = "not_null(n)") -> RunJudgement:
+    verdict = RuleVerdict(rule, "fail", "withheld", parts, 9, 1, samples=({"n": "NULL"},))
+    return RunJudgement(parts, (verdict,), {rule: (PartitionRowCount(FIRST, 9),)})
 
 
 def world(**more) -> World:
@@ -31,7 +31,7 @@ def world(**more) -> World:
     return w
 
 
-def outlets(judged: dict[str, Judgement]) -> World:
+def outlets(judged: dict[str, RunJudgement]) -> World:
     """Two outlets, of which the second is judged."""
     made, *written = multi(asset("a", "s", retries=0), *BOTH)
     w = World(project(source("s"), made, written[0], replace(written[1], rules=RULES)), MemoryStore())
@@ -51,7 +51,7 @@ def told(w: World, name: str = "a") -> list[PartitionSet]:
 def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
     w = world()
     w.engine.judged["a"] = withholding(SECOND)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     (commit,) = w.engine.data("a")
     assert (published(w), told(w)) == ([FIRST], [SECOND])
     assert commit.marker.judgement == withholding(SECOND)
@@ -60,7 +60,7 @@ def test_what_is_withheld_is_in_no_row_of_the_one_commit_and_told_by_it():
 def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
     w = world()
     w.engine.judged["a"] = withholding(FIRST | SECOND)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert (published(w), told(w)) == ([NOTHING], [FIRST | SECOND])
     assert w.engine.data("a")[0].marker.measures["published"] == "nothing"
 
@@ -68,7 +68,7 @@ def test_of_a_run_that_publishes_nothing_there_is_a_commit_all_the_same():
 def test_assets_without_rules_are_prepared_as_little_as_before():
     w = world(rules=())
     w.engine.hooks["a", "prepare"] = raising(RunError("asked for nothing"))
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     (commit,) = w.engine.data("a")
     assert commit.marker.judgement is None
 
@@ -76,21 +76,21 @@ def test_assets_without_rules_are_prepared_as_little_as_before():
 def test_a_run_whose_judging_fails_writes_nothing():
     w = world()
     w.engine.hooks["a", "prepare"] = raising(RunError("no column n"))
-    results = w.driver().run([Tick()]).runs
+    results = w.driver().run_works([TickWork()]).runs
     assert {result.status for result in results} == {"failed"}
     assert (w.engine.data("a"), w.engine.staged["a"]) == ([], [])
 
 
 def test_a_block_that_one_outlet_withholds_is_withheld_in_all():
     w = outlets({"test": withholding(SECOND)})
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert [published(w, name) for name in BOTH] == [[FIRST], [FIRST]]
     assert [told(w, name) for name in BOTH] == [[SECOND], [SECOND]]
 
 
 def test_what_either_outlet_withholds_counts():
     w = outlets({"train": withholding(FIRST), "test": withholding(SECOND)})
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert [published(w, name) for name in BOTH] == [[NOTHING], [NOTHING]]
 
 
@@ -99,7 +99,7 @@ def test_who_completes_a_run_keeps_to_what_its_first_commit_withheld(name, momen
     w = outlets({"test": withholding(SECOND)})
     dying(w, moment, name, judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     found = [[(commit.order.blocks, commit.marker.withheld) for commit in w.engine.data(each)] for each in BOTH]
     assert found[0][0] == found[1][0] == (FIRST, SECOND)
 
@@ -108,15 +108,15 @@ def test_a_driver_that_dies_before_the_first_commit_has_decided_nothing():
     w = outlets({"test": withholding(SECOND)})
     dying(w, "write", "train", judged=w.engine.judged)
     w.engine.judged["test"] = withholding(FIRST)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert [told(w, name)[0] for name in BOTH] == [FIRST, FIRST]
 
 
-@pytest.mark.parametrize("more", [{"write": Append()}, {"strategy": LatestOnly()}])
+@pytest.mark.parametrize("more", [{"write": AppendWrite()}, {"strategy": LatestOnly()}])
 def test_what_is_used_up_as_a_whole_is_withheld_as_a_whole(more):
     w = world(**more)
     w.engine.judged["a"] = withholding(SECOND)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert all(blocks in (NOTHING, FIRST) for blocks in published(w))
     assert all(commit.order.blocks == NOTHING for commit in w.engine.data("a") if commit.marker.withheld)
 
@@ -124,5 +124,5 @@ def test_what_is_used_up_as_a_whole_is_withheld_as_a_whole(more):
 def test_a_run_that_withholds_something_moves_no_watermark():
     w = world()
     w.engine.judged["a"] = withholding(SECOND)
-    w.driver().run([Tick()])
+    w.driver().run_works([TickWork()])
     assert "watermarks" not in w.engine.data("a")[0].marker.measures

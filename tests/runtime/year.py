@@ -29,12 +29,12 @@ import psutil
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets.cli.driving import drive
-from sparkassets.cli.signals import InterruptedBySignalError, Stopper
-from sparkassets.ports import CommitMarker, Committed, Enlist, RunOrder
-from sparkassets.runtime.leases import Leases
+from sparkassets.cli.run_loop import drive
+from sparkassets.cli.signals import InterruptedBySignalError, SignalStopper
+from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder
+from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.state import housekeeping
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring import Project
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget, FakeTargets, Result
 
@@ -101,9 +101,9 @@ class Table(FakeTarget):
         del self.engine.tables[self.name][: len(old)]
         self.forgotten[self.name] += len(old)
 
-    def committed(self, runs: Sequence[str], *, above: int = 0) -> Sequence[Committed]:
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
         gone = self.forgotten[self.name]
-        return [replace(each, version=each.version + gone) for each in super().committed(runs, above=above)]
+        return [replace(each, version=each.version + gone) for each in super().find_commits(runs, above=above)]
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Tables(FakeOutlets):
 
     forgotten: Forgotten = field(default_factory=Counter)
 
-    def of(self, asset: Any, *, app_id: str, enlist: Enlist) -> Table:
+    def open_target(self, asset: Any, *, app_id: str, enlist: Enlist) -> Table:
         return Table(self.engine, asset.name, app_id, enlist, self.forgotten)
 
 
@@ -227,7 +227,7 @@ class Year:
         self.project = Project.load(home / "conf", env={})
         engine, self._aged = Failing(), set[str]()
         outlets = Tables(engine)
-        leases = partial(Leases, host="h", process=(1, 0.0), alive=lambda _: True, clock=self.clock)
+        leases = partial(LeaseMonitor, host="h", process=(1, 0.0), alive=lambda _: True, clock=self.clock)
         given = self.project._context.adapters
         self.project._context.adapters = replace(
             given,
@@ -243,7 +243,7 @@ class Year:
     def drive(self, until: datetime) -> None:
         """Lets the loop of `run --loop` go on until then."""
 
-        def idle(_: Stopper, seconds: float) -> None:
+        def idle(_: SignalStopper, seconds: float) -> None:
             assert seconds == self.hours * 3600
             self.ticks += 1
             self.clock.time += timedelta(hours=self.hours)
@@ -257,7 +257,7 @@ class Year:
             self.runs.update(run.status for run in summary.runs)
             return summary
 
-        Stopper.idle = idle  # type: ignore[method-assign]
+        SignalStopper.sleep_until = idle  # type: ignore[method-assign]
         drive(self.project, work, as_json=False, every_seconds=self.hours * 3600.0)
 
     def size(self) -> Size:
@@ -270,7 +270,7 @@ class Year:
         state = self.home / "state"
         files = [each for each in state.rglob("*") if each.is_file() and each.suffix != ".log"]
         store = self.project._context.adapters.store
-        image = store.read(project="year")
+        image = store.read_image(project="year")
         newest = image.tail[-1].seq if image.tail else image.snapshot_seq
         return Size(
             day=(self.clock.time - BEGIN).days,
@@ -284,7 +284,7 @@ class Year:
             state_bytes=sum(each.stat().st_size for each in files),
             rows=len(image.snapshot),
             known=sum(len(str(row)) for row in image.snapshot),
-            entries=newest + 1 - store.begins(),
+            entries=newest + 1 - store.oldest_seq(),
             logs=len(list((state / "logs").glob("*.log"))),
             kinds=dict(kinds),
         )

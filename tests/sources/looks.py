@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sparkassets.core.partitions import NOTHING, Partitioning, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
-from sparkassets.errors import Location
-from sparkassets.sources import observer
+from sparkassets.errors import FileLocation
+from sparkassets.sources import make_observer
 from tests.sources.texts import PlainTexts
 
 DAYS = TimePartition("day", "UTC", column="day")
@@ -20,7 +20,7 @@ class Source:
             name="landed",
             uri="landed",
             storage=StorageLocation(str(path), "landing"),
-            location=Location("conf/assets/landed.yml"),
+            location=FileLocation("conf/assets/landed.yml"),
             source=SourceSpec(kind=kind, settle_seconds=settle_seconds),
             partitioning=partition if isinstance(partition, Partitioning) else Partitioning(partition),
         )
@@ -30,7 +30,7 @@ class Source:
         self.coverage = NOTHING
 
     def look(self, *, now=None):
-        seen = observer(self.asset, texts=PlainTexts()).observe(
+        seen = make_observer(self.asset, texts=PlainTexts()).observe(
             self.asset,
             table_id=self.table_id,
             version=self.version,
@@ -40,7 +40,7 @@ class Source:
             now=now or datetime.now(UTC),
         )
         self.notes = seen.notes if seen is not None else ()
-        if seen is not None and not seen.is_news:
+        if seen is not None and not seen.has_news:
             return None
         if seen is not None:
             self.table_id, self.version = seen.table_id, seen.version

@@ -69,9 +69,9 @@ def delta(path, partition=DAYS):
 def opened(monkeypatch):
     """The versions that tables were opened at; empty when the log's end was enough."""
     versions = []
-    real = module._Look._open
+    real = module._TableInspection._open
     monkeypatch.setattr(
-        module._Look, "_open", lambda look, version=None: (versions.append(version), real(look, version))[1]
+        module._TableInspection, "_open", lambda look, version=None: (versions.append(version), real(look, version))[1]
     )
     return versions
 
@@ -549,7 +549,7 @@ def test_of_a_file_only_the_footer_is_read_where_its_row_groups_tell(path, monke
 def test_a_file_is_read_once(path, monkeypatch):
     add(path, 1, 4)
     delta(path).look()
-    monkeypatch.setattr(delta_rows, "_read", None)
+    monkeypatch.setattr(delta_rows, "_read_file", None)
     assert delta(path).keys(delta(path).look().changed) == ["2013-01-01", "2013-01-04"]
 
 

@@ -81,7 +81,7 @@ def test_values_of_any_type_are_segments(path, type_, values, keys, layout):
         path, pa.table({"k": pa.array([*values, None], type_), "x": range(len(values) + 1)}), **LAYOUTS[layout]
     )
     source = delta(path, by(*sorted(keys)))
-    assert source.keys(source.look().changed) == source.keys(source.asset.partitioning.known)
+    assert source.keys(source.look().changed) == source.keys(source.asset.partitioning.known_partitions)
     for value, key in zip(values, keys, strict=False):
         write_deltalake(path, pa.table({"k": pa.array([value], type_), "x": [9]}), mode="append")
         seen = source.look()
@@ -243,16 +243,16 @@ def test_other_dimensions_start_over(path):
 
 
 def test_a_table_laid_out_by_its_dimensions_tells_all_by_its_log(path, monkeypatch):
-    monkeypatch.setattr(delta_rows, "_read", None)
+    monkeypatch.setattr(delta_rows, "_read_file", None)
     add(path, (1, "de"), (1, "nl"), (2, "de"), partition_by=["day", "region"])
     source = delta(path)
     assert source.keys(source.look().changed) == ["2013-01-01,de", "2013-01-01,nl", "2013-01-02,de"]
-    monkeypatch.setattr(module._Look, "_open", None)
+    monkeypatch.setattr(module._TableInspection, "_open", None)
     add(path, (2, "nl"), (1, "de"))
     seen = source.look()
     assert source.keys(seen.changed) == ["2013-01-01,de", "2013-01-02,nl"]
     monkeypatch.undo()
-    monkeypatch.setattr(delta_rows, "_read", None)
+    monkeypatch.setattr(delta_rows, "_read_file", None)
     DeltaTable(path).delete("region = 'nl' AND day = '2013-01-01'")
     assert source.keys(source.look().removed) == ["2013-01-01,nl"]
 
@@ -260,8 +260,10 @@ def test_a_table_laid_out_by_its_dimensions_tells_all_by_its_log(path, monkeypat
 def test_of_a_table_laid_out_by_segment_alone_only_the_time_is_read(path, monkeypatch):
     add(path, (1, "de"), (3, "de"), (2, "nl"), partition_by=["region"])
     columns = []
-    real = delta_rows._Group._values
-    monkeypatch.setattr(delta_rows._Group, "_values", lambda each, names: (columns.append(names), real(each, names))[1])
+    real = delta_rows._RowGroup._values
+    monkeypatch.setattr(
+        delta_rows._RowGroup, "_values", lambda each, names: (columns.append(names), real(each, names))[1]
+    )
     source = delta(path)
     seen = source.look()
     assert source.keys(seen.changed) == ["2013-01-01,de", "2013-01-02,nl", "2013-01-03,de"]
@@ -317,10 +319,10 @@ def test_what_files_held_that_are_gone_is_all_that_their_bounds_allow(path):
 
 
 def test_what_was_read_of_files_takes_no_more_room_than_there_is(path, monkeypatch):
-    monkeypatch.setattr(delta_rows, "remembered", delta_rows._Memory(5))
+    monkeypatch.setattr(delta_rows, "remembered", delta_rows._RowCache(5))
     reads = []
-    real = delta_rows._read
-    monkeypatch.setattr(delta_rows, "_read", lambda *given: (reads.append(given), real(*given))[1])
+    real = delta_rows._read_file
+    monkeypatch.setattr(delta_rows, "_read_file", lambda *given: (reads.append(given), real(*given))[1])
     for regions in (("de", "nl"), ("de", "be"), ("nl", "be")):
         add(path, *((1, region) for region in regions))
     source = delta(path)

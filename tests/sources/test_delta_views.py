@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec import from_row, to_row
-from sparkassets.core.journal.entries import Numbered, ObservedEntry, Viewed
+from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry, ViewChanges
 from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
-from sparkassets.errors import Location, SourceError
+from sparkassets.errors import FileLocation, SourceError
 from sparkassets.sources import delta as module
 from sparkassets.sources.delta import DeltaObserver
 from tests.depth import histories
@@ -33,7 +33,7 @@ class Source:
             "raw",
             "raw",
             StorageLocation(str(path), "raw"),
-            Location("raw.yml"),
+            FileLocation("raw.yml"),
             source=SourceSpec("delta"),
             partitioning=partitioning,
             views=views,
@@ -93,7 +93,7 @@ def test_what_arrives_tells_the_days_that_it_is_of(tmp_path):
     append(path, (3, "de", 2))
     seen = source.look()
     assert keys(ARRIVAL, seen.changed) == ["2025-04-02"]
-    assert seen.views == {"days": Viewed(DAYS.parse("2025-01-03"))}
+    assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-03"))}
     assert source.look() is None
 
 
@@ -106,7 +106,7 @@ def test_rows_that_go_are_told_by_their_old_values(tmp_path):
     DeltaTable(path).delete("happened = date '2025-01-02' AND region = 'nl' OR happened = date '2025-01-03'")
     seen = source.look()
     assert seen.whole
-    assert seen.views == {"days": Viewed(DAYS.parse("2025-01-02"), DAYS.parse("2025-01-03"))}
+    assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-02"), DAYS.parse("2025-01-03"))}
 
 
 def test_a_view_that_comes_later_begins_with_all_that_is_held(tmp_path):
@@ -118,7 +118,7 @@ def test_a_view_that_comes_later_begins_with_all_that_is_held(tmp_path):
     source.asset, source.viewed = Source(path, {"days": DAYS}).asset, {"days": NOTHING}
     seen = source.look()
     assert (seen.whole, seen.version, seen.changed) == (False, None, NOTHING)
-    assert seen.views == {"days": Viewed(DAYS.parse("2025-01-01"))}
+    assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-01"))}
     assert seen.notes == ("rows left out whose 'happened' is no day of the years 1000 to 8999: NULL",)
     assert source.look().notes == seen.notes
     source.asset = Source(path, {}).asset
@@ -136,7 +136,7 @@ def test_a_view_asked_for_again_tells_what_went_meanwhile(tmp_path):
     DeltaTable(path).delete("happened = date '2025-01-02'")
     source.look()
     source.asset = asset
-    assert source.look().views == {"days": Viewed(DAYS.parse("2025-01-01"), DAYS.parse("2025-01-02"))}
+    assert source.look().views == {"days": ViewChanges(DAYS.parse("2025-01-01"), DAYS.parse("2025-01-02"))}
 
 
 def test_another_table_tells_all_anew(tmp_path):
@@ -148,14 +148,14 @@ def test_another_table_tells_all_anew(tmp_path):
     source.asset = Source(tmp_path / "other", {"days": DAYS}).asset
     seen = source.look()
     assert seen.extra["reason"] == "another table stands there now"
-    assert seen.views == {"days": Viewed(DAYS.parse("2025-01-02..2025-01-03"), DAYS.parse("2025-01-01"))}
+    assert seen.views == {"days": ViewChanges(DAYS.parse("2025-01-02..2025-01-03"), DAYS.parse("2025-01-01"))}
 
 
 def test_what_is_committed_while_it_looks_is_for_the_next_look(tmp_path, monkeypatch):
     path = tmp_path / "raw"
     source = Source(path, {"days": DAYS})
     append(path, (1, "de", 1))
-    viewed = module._viewed
+    viewed = module._observe_view
 
     def meanwhile(*some, **more):
         append(path, (9, "de", 9))
@@ -163,10 +163,10 @@ def test_what_is_committed_while_it_looks_is_for_the_next_look(tmp_path, monkeyp
 
     source.look()
     append(path, (2, "de", 1))
-    monkeypatch.setattr(module, "_viewed", meanwhile)
-    assert source.look().views == {"days": Viewed(DAYS.parse("2025-01-02"))}
-    monkeypatch.setattr(module, "_viewed", viewed)
-    assert source.look().views == {"days": Viewed(DAYS.parse("2025-01-09"))}
+    monkeypatch.setattr(module, "_observe_view", meanwhile)
+    assert source.look().views == {"days": ViewChanges(DAYS.parse("2025-01-02"))}
+    monkeypatch.setattr(module, "_observe_view", viewed)
+    assert source.look().views == {"days": ViewChanges(DAYS.parse("2025-01-09"))}
 
 
 def test_a_column_that_is_not_there_is_named(tmp_path):
@@ -177,8 +177,11 @@ def test_a_column_that_is_not_there_is_named(tmp_path):
 
 
 def test_the_journal_keeps_what_is_told_of_views():
-    seen = {"days": Viewed(DAYS.parse("2025-01-01"), DAYS.parse("2025-01-03")), "all": Viewed(BOTH.parse("2025-01-01"))}
-    numbered = Numbered(ObservedEntry("raw", "raw", views=seen), 7, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    seen = {
+        "days": ViewChanges(DAYS.parse("2025-01-01"), DAYS.parse("2025-01-03")),
+        "all": ViewChanges(BOTH.parse("2025-01-01")),
+    }
+    numbered = NumberedEntry(ObservedEntry("raw", "raw", views=seen), 7, datetime(2025, 1, 1, tzinfo=UTC), "d")
     assert from_row(to_row(numbered)) == numbered
 
 
@@ -212,8 +215,8 @@ def test_views_tell_what_a_source_of_such_partitions_does(tmp_path_factory, rand
             seen = source.look()
             for name, other in others.items():
                 found = other.look()
-                told = seen.views.get(name, Viewed()) if seen is not None else Viewed()
-                expected = Viewed() if found is None else Viewed(found.changed, found.removed)
+                told = seen.views.get(name, ViewChanges()) if seen is not None else ViewChanges()
+                expected = ViewChanges() if found is None else ViewChanges(found.changed, found.removed)
                 assert told == expected, name
                 assert source.viewed[name] == other.coverage
     source.look()

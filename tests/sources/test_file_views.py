@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
-from sparkassets.core.journal.entries import Numbered, ObservedEntry
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
+from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.partitions import (
     EVERYTHING,
@@ -26,12 +26,12 @@ from sparkassets.core.partitions import (
     TimePartition,
 )
 from sparkassets.core.patterns import path_of_key
-from sparkassets.core.runs import Pin, Volume
+from sparkassets.core.runs import InletPin, InletVolume
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SourceSpec, StorageLocation
-from sparkassets.errors import Location, SourceError
-from sparkassets.runtime.pinned import pinned_files
+from sparkassets.errors import FileLocation, SourceError
+from sparkassets.runtime.file_pins import find_pinned_files
 from sparkassets.sources.files import FileObserver
-from sparkassets.sources.volumes import ReadVolumes
+from sparkassets.sources.volumes import LogVolumeEstimator
 from tests.depth import histories
 from tests.sources.texts import PlainTexts
 
@@ -59,7 +59,7 @@ class Source:
             "raw",
             "raw",
             StorageLocation(path, "raw"),
-            Location("raw.yml"),
+            FileLocation("raw.yml"),
             source=SourceSpec(kind, options or {}, settle),
             partitioning=layout,
             columns=COLUMNS,
@@ -80,7 +80,7 @@ class Source:
         )
         if seen is not None:
             entry = ObservedEntry("raw", "raw", cursor=seen.cursor, views=seen.views)
-            entry = from_row(to_row(Numbered(entry, 1, datetime(2025, 1, 1, tzinfo=UTC), "d"))).entry
+            entry = from_row(to_row(NumberedEntry(entry, 1, datetime(2025, 1, 1, tzinfo=UTC), "d"))).entry
             merged = {**self.cursor, **entry.cursor}
             self.cursor = {key: value for key, value in merged.items() if value is not None}
             self.coverage = (self.coverage | seen.changed) - seen.removed
@@ -261,13 +261,13 @@ def test_without_a_session_text_files_are_not_read_yet_and_what_their_paths_tell
     write(tmp_path / "2025-04-01" / "a.csv", [row(1)])
     source.texts = PlainTexts(ready=False)
     seen = source.look()
-    assert (seen.unseen, seen.views) == ("1 new file not read yet", {})
+    assert (seen.session_needed_reason, seen.views) == ("1 new file not read yet", {})
     assert seen.notes == ("1 new file not read yet: Spark alone reads csv (`plan --spark` starts it)",)
     assert ARRIVAL.labels(seen.changed) == ["2025-04-01"]
-    assert source.look().is_news is False
+    assert source.look().has_news is False
     source.texts = PlainTexts()
     seen = source.look()
-    assert (seen.unseen, seen.changed) == ("", NOTHING)
+    assert (seen.session_needed_reason, seen.changed) == ("", NOTHING)
     assert DAYS.labels(seen.views["days"].changed) == ["2025-01-01"]
     source.texts = PlainTexts(ready=False)
     assert source.look() is None
@@ -317,7 +317,7 @@ def test_any_history_of_files_against_a_look_at_every_row(tmp_path_factory, rand
         seen = dict(files)
     source.look()
     again = source.look()
-    assert again is None or not again.is_news
+    assert again is None or not again.has_news
 
 
 def news(view, files, seen, layout, covered):
@@ -344,17 +344,17 @@ def test_a_run_reads_and_weighs_the_files_of_its_partitions_alone(tmp_path):
     source.look()
     raw = AssetState("raw", FoldSpec("raw"), position=source.cursor)
     inlet = InletSpec("raw", "days", None, view=DAYS)
-    reader = AssetSpec("events", "events", None, Location("e.yml"), partitioning=DAYS, inlets={"raw": inlet})
+    reader = AssetSpec("events", "events", None, FileLocation("e.yml"), partitioning=DAYS, inlets={"raw": inlet})
     project = ProjectSpec("p", "/p", "/p/state", "/p/lake", {"raw": source.asset, "events": reader})
-    pin = Pin("days", 1, parts=DAYS.parse("2025-01-02"))
+    pin = InletPin("days", 1, parts=DAYS.parse("2025-01-02"))
     state = State("journal", assets={"raw": raw})
     assert decode(encode(state), journal_id="journal").assets["raw"].position == source.cursor
-    found = pinned_files(project, state, reader, {"raw": pin})
+    found = find_pinned_files(project, state, reader, {"raw": pin})
     assert [path_of_key(key) for key in found["raw"]] == ["2025-04-01/a.csv", "2025-04-02/a.csv"]
-    weighed = ReadVolumes().volume(project.as_read(reader, "raw"), pin, raw)
+    weighed = LogVolumeEstimator().estimate_volume(project.inlet_with_mapping(reader, "raw"), pin, raw)
     sizes = [(tmp_path / f"2025-04-0{number}" / "a.csv").stat().st_size for number in (1, 2)]
-    assert weighed == Volume(sum(sizes), 2)
+    assert weighed == InletVolume(sum(sizes), 2)
     plain = replace(reader, inlets={"raw": InletSpec("raw", "raw", None)})
-    assert [*pinned_files(project, state, plain, {"raw": replace(pin, parts=EVERYTHING)})["raw"]] == [
+    assert [*find_pinned_files(project, state, plain, {"raw": replace(pin, parts=EVERYTHING)})["raw"]] == [
         key for key in source.cursor if not key.startswith("%/")
     ]

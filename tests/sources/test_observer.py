@@ -5,7 +5,7 @@ import pytest
 
 from sparkassets.core.partitions import NOTHING
 from sparkassets.errors import SourceError
-from sparkassets.sources import observer
+from sparkassets.sources import make_observer
 from sparkassets.sources.delta import DeltaObserver
 from sparkassets.sources.files import FileObserver
 from tests.sources.looks import Source
@@ -17,14 +17,14 @@ from tests.sources.texts import PlainTexts
     [("delta", DeltaObserver), ("csv", FileObserver), ("json", FileObserver), ("parquet", FileObserver)],
 )
 def test_the_kind_of_a_source_says_who_looks(kind, expected):
-    assert type(observer(Source("/landing", kind=kind).asset, texts=PlainTexts())) is expected
+    assert type(make_observer(Source("/landing", kind=kind).asset, texts=PlainTexts())) is expected
 
 
 def test_nobody_looks_at_events_and_at_what_is_no_source():
     asset = Source("/landing").asset
-    assert observer(Source("/landing", kind="events").asset, texts=PlainTexts()) is None
-    assert observer(replace(asset, source=None), texts=PlainTexts()) is None
-    assert observer(replace(asset, storage=None), texts=PlainTexts()) is None
+    assert make_observer(Source("/landing", kind="events").asset, texts=PlainTexts()) is None
+    assert make_observer(replace(asset, source=None), texts=PlainTexts()) is None
+    assert make_observer(replace(asset, storage=None), texts=PlainTexts()) is None
 
 
 @pytest.mark.parametrize("watcher", [DeltaObserver(), FileObserver(PlainTexts())])

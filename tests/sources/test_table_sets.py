@@ -7,13 +7,13 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import InletPin
 from sparkassets.errors import SourceError
-from sparkassets.files import tables
-from sparkassets.sources.volumes import ReadVolumes
+from sparkassets.files import table_folders
+from sparkassets.sources.volumes import LogVolumeEstimator
 from tests.sources.looks import DAYS, Source
 
 ANY = Partitioning(None, (SegmentPartition("region", (), is_open=True),))
@@ -155,11 +155,11 @@ def test_several_tables_of_one_partition(tmp_path):
 
 def test_in_an_object_store(lake, tmp_path, monkeypatch):
     store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
-    monkeypatch.setattr(tables, "open_store", lambda uri: (store, uri.removeprefix("s3://bucket/")))
-    pattern = tables.PathPattern.parse("s3://bucket/lake/raw_{region}", ["region"])
-    assert tables.list_folders(pattern, skipped=tables.Skipped()) == ["raw_de", "raw_fr", "raw_nl"]
-    missing = tables.PathPattern.parse("s3://bucket/other/raw_{region}", ["region"])
-    assert tables.list_folders(missing, skipped=tables.Skipped()) is None
+    monkeypatch.setattr(table_folders, "open_store", lambda uri: (store, uri.removeprefix("s3://bucket/")))
+    pattern = table_folders.PathPattern.parse("s3://bucket/lake/raw_{region}", ["region"])
+    assert table_folders.list_folders(pattern, skipped=table_folders.SkippedFiles()) == ["raw_de", "raw_fr", "raw_nl"]
+    missing = table_folders.PathPattern.parse("s3://bucket/other/raw_{region}", ["region"])
+    assert table_folders.list_folders(missing, skipped=table_folders.SkippedFiles()) is None
 
 
 def test_the_folder_of_the_tables_has_vanished(source, lake):
@@ -181,6 +181,6 @@ def test_how_much_is_read_of_the_pinned_tables(source, lake):
     known = AssetState("landed", FoldSpec("landed"), position=source.cursor)
     known_segments = regions("de", "nl")
     both = known_segments.parse("de") | known_segments.parse("nl")
-    volumes = ReadVolumes()
-    assert volumes.volume(source.asset, Pin("landed", 1, parts=both), known).files == 2
-    assert volumes.volume(source.asset, Pin("landed", 1, parts=EVERYTHING), known).files == 3
+    volumes = LogVolumeEstimator()
+    assert volumes.estimate_volume(source.asset, InletPin("landed", 1, parts=both), known).files == 2
+    assert volumes.estimate_volume(source.asset, InletPin("landed", 1, parts=EVERYTHING), known).files == 3

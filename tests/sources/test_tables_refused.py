@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SourceError
 from sparkassets.sources import DeltaTargets
 from tests.builders import asset
@@ -34,7 +34,7 @@ def table(path: Path, *features: str) -> Path:
 
 
 def check(path: Path) -> None:
-    DeltaTargets().check(replace(asset("a", write=Append()), storage=StorageLocation(str(path), "a")))
+    DeltaTargets().check_writable(replace(asset("a", write=AppendWrite()), storage=StorageLocation(str(path), "a")))
 
 
 @pytest.mark.parametrize("name", RECORDED)

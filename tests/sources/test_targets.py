@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, SegmentPartition
 from sparkassets.core.spec.model import StorageLocation
 from sparkassets.errors import SourceError
-from sparkassets.ports import Recorded
+from sparkassets.ports import RecordedTable
 from sparkassets.sources import DeltaTargets
 from tests.builders import asset, days
 from tests.depth import examples
@@ -56,7 +56,7 @@ class Table:
             parse = self.asset.partitioning.parse if self.asset.partitioning.is_partitioned else days
             computed = held | PartitionSet.union(parse(self.label(each)) for each in dates)
             version = table.version()
-            self.known = Recorded(str(table.metadata().id), version, version, f"epoch:{self.token}", APP, computed)
+            self.known = RecordedTable(str(table.metadata().id), version, version, f"epoch:{self.token}", APP, computed)
 
     def commit(self, *dates, mode="append", **more):
         """Somebody commits a row for each day."""
@@ -69,7 +69,7 @@ class Table:
         return pa.table({"day": pa.array([date(2025, 1, day) for day in dates], pa.date32())})
 
     def look(self):
-        return DeltaTargets().look(self.asset, self.known)
+        return DeltaTargets().detect_changes(self.asset, self.known)
 
 
 REGIONS = SegmentPartition("region", ("de", "nl"))
@@ -206,7 +206,7 @@ def test_blocks_that_were_computed_again_after_the_restore_are_not_lost(table):
     before = table.known
     restore(table, 0)
     table.write(3)
-    table.known = replace(table.known, seen=before.seen, mark=before.mark)
+    table.known = replace(table.known, accounted_version=before.accounted_version, mark=before.mark)
     assert table.look().lost == days("2025-01-02")
 
 
@@ -352,7 +352,7 @@ def test_optimize_vacuum_and_properties_only_move_the_position(table):
     found = table.look()
     assert (found.kind, found.lost, found.commits) == ("moved", days(), ())
     assert found.version == DeltaTable(table.path).version() > table.known.version
-    table.known = replace(table.known, version=found.version, seen=found.version, mark=found.mark)
+    table.known = replace(table.known, version=found.version, accounted_version=found.version, mark=found.mark)
     assert table.look() is None
     table.commit(1)
     assert table.look().kind == "changed"
@@ -384,7 +384,7 @@ def test_what_others_did_while_a_run_computed_is_told_after_it_was_recorded(tabl
     table.commit(1)
     table.commit(2)
     table.write(2)
-    table.known = replace(table.known, seen=before.seen, mark=before.mark)
+    table.known = replace(table.known, accounted_version=before.accounted_version, mark=before.mark)
     found = table.look()
     assert (found.version, [each.blocks for each in found.commits]) == (5, [days("2025-01-01")])
 
@@ -457,14 +457,14 @@ def test_statistics_tell_the_time_where_folders_do_not_and_else_all_is_touched(t
 
 def test_a_folder_that_is_not_there_is_not_the_table_that_is_gone(table, tmp_path):
     at = replace(table.asset, storage=StorageLocation(str(tmp_path / "lake" / "a"), "a"))
-    assert DeltaTargets().absent_folder(at) == str(tmp_path / "lake")
+    assert DeltaTargets().missing_folder(at) == str(tmp_path / "lake")
     (tmp_path / "lake").mkdir()
-    assert DeltaTargets().absent_folder(at) is None
+    assert DeltaTargets().missing_folder(at) is None
     assert (
-        DeltaTargets().absent_folder(replace(at, storage=StorageLocation(f"file://{tmp_path}/sea/a", "a"))) is not None
+        DeltaTargets().missing_folder(replace(at, storage=StorageLocation(f"file://{tmp_path}/sea/a", "a"))) is not None
     )
-    assert DeltaTargets().absent_folder(replace(at, storage=StorageLocation("s3://bucket/a", "a"))) is None
-    assert DeltaTargets().absent_folder(replace(at, storage=None)) is None
+    assert DeltaTargets().missing_folder(replace(at, storage=StorageLocation("s3://bucket/a", "a"))) is None
+    assert DeltaTargets().missing_folder(replace(at, storage=None)) is None
     shutil.rmtree(table.path)
     assert table.look().kind == "gone"
 
@@ -486,7 +486,7 @@ def test_a_restore_after_a_segment_left_the_list_loses_the_blocks_of_the_runs_af
 
 def test_the_runs_of_an_asset_that_had_another_name_are_its_own(table):
     """An outlet keeps its table where the multi-asset that writes it is called otherwise."""
-    table.known = replace(table.known, app="journal/b")
+    table.known = replace(table.known, app_id="journal/b")
     assert table.look() is None
     table.write(4, app="journal/b", record=False)
     restore(table, 0)
@@ -494,11 +494,11 @@ def test_the_runs_of_an_asset_that_had_another_name_are_its_own(table):
 
 
 def test_what_a_restore_takes_of_runs_under_another_name_is_lost(table):
-    table.known = replace(table.known, app="journal/b")
+    table.known = replace(table.known, app_id="journal/b")
     restore(table, 1)
     assert (table.look().kind, table.look().lost) == ("restored", days("2025-01-03"))
 
 
 def test_another_project_s_run_of_that_number_is_not_the_one_that_was_seen(table):
-    table.known = replace(table.known, app="elsewhere/a")
+    table.known = replace(table.known, app_id="elsewhere/a")
     assert table.look().reason == f"the log of its table at {table.path} was written anew"

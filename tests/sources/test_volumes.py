@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition
-from sparkassets.core.runs import Pin, Position, Volume
+from sparkassets.core.runs import InletPin, InletVolume, TablePosition
 from sparkassets.delta.log import DeltaLog
-from sparkassets.sources.volumes import ReadVolumes
+from sparkassets.sources.volumes import LogVolumeEstimator
 from tests.sources.looks import DAYS, Source, write
 
 SHOPS = Partitioning(DAYS, (SegmentPartition("shop", ("a", "b")),))
@@ -26,7 +26,7 @@ def day(number, shop="a", *, count=1):
 def size(path, *folders):
     """The bytes of the data files below these folders of a table."""
     found = [file for folder in folders for file in Path(path, folder).rglob("*.parquet")]
-    return Volume(sum(file.stat().st_size for file in found), len(found))
+    return InletVolume(sum(file.stat().st_size for file in found), len(found))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def read(source, keys=None, *, version=None, table_id=None, position=None):
     asset = source.asset
     parts = EVERYTHING if keys is None else asset.partitioning.parse(keys)
     known = AssetState(asset.name, FoldSpec(asset.uri), position=position or {})
-    return ReadVolumes().volume(asset, Pin(asset.uri, 1, table_id, version, parts), known)
+    return LogVolumeEstimator().estimate_volume(asset, InletPin(asset.uri, 1, table_id, version, parts), known)
 
 
 class TestATable:
@@ -48,7 +48,7 @@ class TestATable:
         source = Source(path, kind="delta")
         assert read(source, "2025-01-02..2025-01-03", version=3) == size(path, "day=2025-01-02", "day=2025-01-03")
         assert read(source, version=3) == size(path, "")
-        assert read(source, "2025-02-01", version=3) == Volume(0, 0)
+        assert read(source, "2025-02-01", version=3) == InletVolume(0, 0)
 
     def test_is_read_at_the_pinned_version(self, path):
         write_deltalake(path, day(1), partition_by=["day"])
@@ -62,7 +62,7 @@ class TestATable:
         write_deltalake(path, day(1), mode="append")
         (first,) = Path(path).glob("*.parquet")
         write_deltalake(path, day(2, count=50), mode="append")
-        assert read(Source(path, kind="delta"), "2025-01-01", version=1) == Volume(first.stat().st_size, 1)
+        assert read(Source(path, kind="delta"), "2025-01-01", version=1) == InletVolume(first.stat().st_size, 1)
 
     def test_of_segments_is_read_by_them(self, path):
         for shop in ("a", "b"):
@@ -76,24 +76,24 @@ class TestATable:
         write_deltalake(path, day(1, count=1000), configuration={"delta.enableChangeDataFeed": "true"})
         write_deltalake(path, day(2), mode="append")
         DeltaTable(path).update(updates={"x": "7"}, predicate="day = '2025-01-01' AND x = 3")
-        since = Position(str(DeltaTable(path).metadata().id), 0)
+        since = TablePosition(str(DeltaTable(path).metadata().id), 0)
         asset = Source(path, kind="delta").asset
         known = AssetState(asset.name, FoldSpec(asset.uri))
 
         def changed(version, since):
-            pin = Pin(asset.uri, 1, since.table_id, version, low=str(since))
-            return ReadVolumes().volume(asset, pin, known)
+            pin = InletPin(asset.uri, 1, since.table_id, version, low=str(since))
+            return LogVolumeEstimator().estimate_volume(asset, pin, known)
 
         (fed,) = Path(path, "_change_data").glob("*.parquet")
-        (came,) = (file.path for file in DeltaLog(path).after(0)[0].files)
-        assert changed(1, since) == Volume(Path(path, came).stat().st_size, 1)
-        assert changed(2, since) == Volume(Path(path, came).stat().st_size + fed.stat().st_size, 2)
+        (came,) = (file.path for file in DeltaLog(path).read_after(0)[0].files)
+        assert changed(1, since) == InletVolume(Path(path, came).stat().st_size, 1)
+        assert changed(2, since) == InletVolume(Path(path, came).stat().st_size + fed.stat().st_size, 2)
         fed.unlink()
-        assert changed(2, since) == Volume(None, None, "files of version 2 are gone")
-        assert changed(2, Position(since.table_id, 2)) == Volume(0, 0)
+        assert changed(2, since) == InletVolume(None, None, "files of version 2 are gone")
+        assert changed(2, TablePosition(since.table_id, 2)) == InletVolume(0, 0)
 
     def test_that_was_never_written_has_no_rows(self, path):
-        assert read(Source(path, kind="delta")) == Volume(0, 0)
+        assert read(Source(path, kind="delta")) == InletVolume(0, 0)
 
     def test_that_is_gone_is_not_told(self, path):
         write_deltalake(path, day(1))
@@ -128,13 +128,13 @@ class TestATable:
 
     def test_is_opened_once_for_many_runs(self, path, monkeypatch):
         write_deltalake(path, day(1), partition_by=["day"])
-        source, volumes = Source(path, kind="delta"), ReadVolumes()
+        source, volumes = Source(path, kind="delta"), LogVolumeEstimator()
         known = AssetState("landed", FoldSpec("landed"))
-        pins = [Pin("landed", 1, None, 0, source.asset.partitioning.parse(f"2025-01-0{n}")) for n in (1, 2)]
-        assert volumes.volume(source.asset, pins[0], known).files == 1
+        pins = [InletPin("landed", 1, None, 0, source.asset.partitioning.parse(f"2025-01-0{n}")) for n in (1, 2)]
+        assert volumes.estimate_volume(source.asset, pins[0], known).files == 1
         shutil.rmtree(path)
-        assert volumes.volume(source.asset, pins[1], known).files == 0
-        assert volumes.volume(source.asset, pins[0], known).files == 1
+        assert volumes.estimate_volume(source.asset, pins[1], known).files == 0
+        assert volumes.estimate_volume(source.asset, pins[0], known).files == 1
 
 
 class TestFiles:
@@ -145,9 +145,9 @@ class TestFiles:
         write(tmp_path, "20250103/empty.csv", "")
         source = Source(f"{tmp_path}/{{day:%Y%m%d}}/*.csv")
         source.look()
-        assert read(source, "2025-01-02..2025-01-03", position=source.cursor) == Volume(12, 3)
+        assert read(source, "2025-01-02..2025-01-03", position=source.cursor) == InletVolume(12, 3)
         write(tmp_path, "20250104/a.csv")
-        assert read(source, position=source.cursor) == Volume(14, 4)
+        assert read(source, position=source.cursor) == InletVolume(14, 4)
 
     def test_of_a_folder_that_is_gone_are_not_told(self, tmp_path):
         told = read(Source(f"{tmp_path}/landing/{{day:%Y%m%d}}/*.csv"), "2025-01-01")
@@ -155,4 +155,4 @@ class TestFiles:
 
 
 def test_what_only_events_tell_of_is_not_read():
-    assert read(Source("/nowhere", kind="events"), version=3) == Volume(0, 0)
+    assert read(Source("/nowhere", kind="events"), version=3) == InletVolume(0, 0)

@@ -15,9 +15,9 @@ from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.columns import columns_of
-from sparkassets.delta.parts import ALWAYS, FileParts
+from sparkassets.delta.file_parts import ALWAYS, FileParts
 from sparkassets.errors import SourceError
-from sparkassets.files.stores import local_path, open_store
+from sparkassets.files.object_stores import local_path, open_store
 from sparkassets.ports import FileContent
 
 AS: Mapping[str, Callable[[str], Any]] = {"date": date.fromisoformat, "timestamp": datetime.fromisoformat}
@@ -29,7 +29,9 @@ class PlainTexts:
     def __init__(self, *, ready: bool = True) -> None:
         self.ready = ready
 
-    def contents(self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]) -> Mapping[str, FileContent] | None:
+    def read_contents(
+        self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
+    ) -> Mapping[str, FileContent] | None:
         return {path: content(asset, view, path) for path in paths} if self.ready else None
 
 
@@ -37,8 +39,8 @@ def content(asset: AssetSpec, view: Partitioning, path: str) -> FileContent:
     """What one file holds."""
     assert asset.storage is not None
     assert asset.source is not None
-    pattern = PathPattern.parse(asset.storage.path, asset.layout.segment_columns)
-    given = dict(zip(asset.layout.segment_columns, pattern.segment(path) or (), strict=True))
+    pattern = PathPattern.parse(asset.storage.path, asset.path_partitioning.segment_columns)
+    given = dict(zip(asset.path_partitioning.segment_columns, pattern.segments_of_path(path) or (), strict=True))
     text = _bytes(pattern.root, path)
     lines = io.StringIO((gzip.decompress(text) if path.endswith(".gz") else text).decode())
     rows: Iterable[Mapping[str, Any]] = map(json.loads, lines)
@@ -49,7 +51,7 @@ def content(asset: AssetSpec, view: Partitioning, path: str) -> FileContent:
     kinds |= dict.fromkeys(given, "string")
     fields = [{"name": name, "type": kind, "metadata": {}} for name, kind in kinds.items()]
     try:
-        told = FileParts.of(columns_of(json.dumps({"fields": fields}), view, source=asset.name), view)
+        told = FileParts.from_columns(columns_of(json.dumps({"fields": fields}), view, source=asset.name), view)
     except SourceError as error:
         raise SourceError(f"{error.args[0]} (in the file '{path}')", hint=error.hint) from error
     cells = []
@@ -58,7 +60,9 @@ def content(asset: AssetSpec, view: Partitioning, path: str) -> FileContent:
         span = ALWAYS if told.times is None else _span(told, row.get(told.times.column.name))
         if segment is not None and span is not None:
             cells.append((segment, span))
-    return FileContent(PartitionSet.of_slots(cells), {name: sorted(some) for name, some in told.ignored.items()})
+    return FileContent(
+        PartitionSet.from_slots(cells), {name: sorted(some) for name, some in told.ignored_values.items()}
+    )
 
 
 def _bytes(root: str, path: str) -> bytes:

@@ -7,10 +7,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sparkassets.spark.archive import prepare
-from sparkassets.spark.java import Java
+from sparkassets.spark.class_archive import prepare
+from sparkassets.spark.java import JavaRuntime
 
-JAVA = Java(Path("/java/bin/java"), 'JAVA_VERSION="17.0.15"')
+JAVA = JavaRuntime(Path("/java/bin/java"), 'JAVA_VERSION="17.0.15"')
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_an_archive_holds_for_one_java_and_one_class_path(folder, jars, change):
     dumped(start(jars))
     assert start(jars).dump is None
     if change == "java":
-        assert start(jars, java=Java(JAVA.command, 'JAVA_VERSION="21"')).dump is not None
+        assert start(jars, java=JavaRuntime(JAVA.command, 'JAVA_VERSION="21"')).dump is not None
     else:
         jars[0].write_bytes(b"xy")
         assert start(jars).dump is not None

@@ -3,8 +3,8 @@
 import pytest
 
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.spark.blocks import Blocks
-from sparkassets.spark.predicates import PartitionColumn
+from sparkassets.spark.partition_guard import PartitionGuard
+from sparkassets.spark.predicates import PredicateColumn
 from tests.builders import HERE, asset
 from tests.integration.orders import order
 
@@ -12,8 +12,8 @@ FILTER = "filter them in the query, or join {{ partitions }}"
 
 
 def hint_of(kind, zone, **more):
-    column = PartitionColumn("day", kind, is_segment=False)
-    return Blocks("a", "2025-01-01", zone, (column,), "true", order(asset("a", **more), keys="2025-01-01")).hint
+    column = PredicateColumn("day", kind, is_segment=False)
+    return PartitionGuard("a", "2025-01-01", zone, (column,), "true", order(asset("a", **more), keys="2025-01-01")).hint
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.spark.catalogs.commits import as_commit, changes_rows, only_appends, since
-from sparkassets.spark.catalogs.told import NamedTable
-from sparkassets.spark.relation import Relation
+from sparkassets.spark.catalogs.commits import changes_rows, commits_since, only_appends, to_log_commit
+from sparkassets.spark.catalogs.named_table import NamedTable
+from sparkassets.spark.relation import TableRelation
 
 
 def commit(operation: str, version: int = 1, *, parameters=None, user=None, **metrics: int):
@@ -54,7 +54,7 @@ APPEND, OVERWRITE = {"mode": '"Append"'}, {"mode": '"Overwrite"'}
 )
 def test_what_a_commit_did_to_rows(one, changes, appends):
     assert (changes_rows(one), only_appends(one)) == (changes, appends)
-    assert bool(as_commit(one).files) == changes
+    assert bool(to_log_commit(one).files) == changes
 
 
 class Told:
@@ -74,44 +74,44 @@ class Told:
 
 class Row:
     def __init__(self, told) -> None:
-        self.told = told
+        self.check_availability = told
 
     def asDict(self):  # noqa: N802  as Spark's rows have it
-        return self.told
+        return self.check_availability
 
 
 def table(versions: range) -> tuple[NamedTable, Told]:
-    told, relation = Told(versions), Relation(StorageLocation.named(("s", "a")))
+    told, relation = Told(versions), TableRelation(StorageLocation.of_table(("s", "a")))
     newest = [commit("WRITE", each) for each in list(versions)[::-1][:16]]
     return NamedTable(told, relation, "id", versions[-1], (), (), {}, (), newest), told  # type: ignore[arg-type]
 
 
 def test_a_history_is_asked_for_no_more_than_is_needed():
     there, told = table(range(1000))
-    assert [each["version"] for each in since(there, 990) or ()] == list(range(991, 1000))
+    assert [each["version"] for each in commits_since(there, 990) or ()] == list(range(991, 1000))
     assert told.asked == []
-    assert [each["version"] for each in since(there, 900) or ()] == list(range(901, 1000))
+    assert [each["version"] for each in commits_since(there, 900) or ()] == list(range(901, 1000))
     assert told.asked == [256]
 
 
 @pytest.mark.parametrize("versions", [range(1000), range(300, 1000), range(995, 1000), range(1)])
 def test_commits_are_told_once_and_backwards(versions):
     there, _ = table(versions)
-    assert [each["version"] for each in there.back()] == list(versions)[::-1]
+    assert [each["version"] for each in there.iterate_commits()] == list(versions)[::-1]
 
 
 def test_a_history_that_is_too_short_tells_so():
     there, _ = table(range(500, 1000))
-    assert since(there, 498) is None
-    assert len(since(there, 499) or ()) == 500
-    assert since(there, 999) == []
+    assert commits_since(there, 498) is None
+    assert len(commits_since(there, 499) or ()) == 500
+    assert commits_since(there, 999) == []
 
 
 def test_the_newest_transaction_of_an_asset_is_sought():
     said = '{"app": "j/a", "version": %d, "kind": "%s", "run": "r"}'
     rows = [commit("WRITE", 0, user=said % (4, "fence")), commit("WRITE", 1, user=said % (5, "data"))]
     rows += [commit("CLUSTER BY", 2, user=said % (0, "layout")), commit("WRITE", 3, user="theirs"), commit("WRITE", 4)]
-    relation = Relation(StorageLocation.named(("s", "a")))
+    relation = TableRelation(StorageLocation.of_table(("s", "a")))
     there = NamedTable(Told(range(5)), relation, "id", 4, (), (), {}, (), rows[::-1])  # type: ignore[arg-type]
     assert (there.transaction_version("j/a"), there.transaction_version("j/b")) == (5, None)
-    assert all(one["version"] > other["version"] for one, other in pairwise(there.back()))
+    assert all(one["version"] > other["version"] for one, other in pairwise(there.iterate_commits()))

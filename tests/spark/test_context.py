@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
-from sparkassets.core.events import CONTEXT
+from sparkassets.core.event_objects import CONTEXT
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.sandbox import render
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
-from sparkassets.spark.context import Context, context_of
-from sparkassets.spark.triggering import TriggeringEvents
+from sparkassets.spark.context import Context, make_context
+from sparkassets.spark.triggering_events import TriggeringEvents
 from tests.builders import asset, project, timed
 
 
@@ -36,7 +36,7 @@ def context(*, schedule: Schedule | None = None, **more: Any) -> Context:
     told: dict[str, Any] = {"interval": None, "schedule_date": at("2025-03-21T06:00"), "events": {}, **more}
     report = asset("report", by=None, timezone="Europe/Berlin", schedule=schedule)
     order = RunOrder(report, run="report-1", app_id="j/report", token=1, blocks=EVERYTHING, pins={}, inlets={}, **told)
-    return context_of(order, watermark=None, project=project(report))
+    return make_context(order, watermark=None, project=project(report))
 
 
 def rendered(text: str, events: dict[str, Any]) -> str:

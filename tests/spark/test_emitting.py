@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.journal.announce import of_run
+from sparkassets.core.journal.announcements import decode_announcement
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import PythonBody
-from sparkassets.errors import Location, RunError
+from sparkassets.errors import FileLocation, RunError
 from sparkassets.ports import RunOrder
-from sparkassets.spark.context import context_of
+from sparkassets.spark.context import make_context
 from sparkassets.spark.functions import run_function
 from tests.builders import asset, days, project, source
 
@@ -20,7 +20,7 @@ PROJECT = project(source("s"), source("side"), asset("a", "s"))
 def context():
     item = PROJECT.assets["a"]
     order = RunOrder(item, "a-1", "j/a", 1, NOTHING, {}, {}, None, datetime(2025, 1, 1, tzinfo=UTC), {})
-    return context_of(order, watermark=None, project=PROJECT)
+    return make_context(order, watermark=None, project=PROJECT)
 
 
 def said(call, *args, **more):
@@ -31,10 +31,10 @@ def said(call, *args, **more):
 
 def test_what_is_announced_is_kept_for_the_commit():
     run = context()
-    assert run.emitted == ()
+    assert run.announced_events == ()
     run.emit("side", "2025-01-01..2025-01-02", {"rows": 3})
     run.emit("s3://lake/elsewhere")
-    first, second = (of_run(told, run="a-1", interval=(1, 2)) for told in run.emitted)
+    first, second = (decode_announcement(told, run="a-1", interval=(1, 2)) for told in run.announced_events)
     assert first == EventEntry(
         "x-side", "side", days("2025-01-01..2025-01-02"), {"rows": 3}, run="a-1", interval=(1, 2)
     )
@@ -52,7 +52,7 @@ def test_what_cannot_be_announced():
         "a: context.emit('side'): the extra token holds a credential in 'token'; events are clear text"
     )
     assert said(run.emit, "s") == "a: context.emit('s'): a listens to it, so it would run again and again"
-    assert run.emitted == ()
+    assert run.announced_events == ()
 
 
 class Frame:
@@ -65,9 +65,9 @@ def call(tmp_path, monkeypatch):
     package = tmp_path / "emitting_tasks"
     package.mkdir()
     (package / "__init__.py").touch()
-    body = PythonBody("emitting_tasks.work", "f", ("context", "s"), str(tmp_path), Location("a.yml", 2, 1))
+    body = PythonBody("emitting_tasks.work", "f", ("context", "s"), str(tmp_path), FileLocation("a.yml", 2, 1))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("sparkassets.spark.functions.ship", lambda *_, **__: None)
+    monkeypatch.setattr("sparkassets.spark.functions.ship_package", lambda *_, **__: None)
 
     def run(code, told):
         import sys

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.errors import Location
-from sparkassets.spark.failures import condition, first_line, is_conflict, is_final, run_error, tells
+from sparkassets.errors import FileLocation
+from sparkassets.spark.failures import error_condition, error_mentions, first_line, is_conflict, is_final, run_error
 
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 
@@ -61,21 +61,21 @@ def test_a_message_that_only_wraps_gives_way_to_its_cause():
     wrapped.__cause__ = Exception(READ)
     assert first_line(wrapped) == first_line(Exception(READ))
     assert is_final(wrapped)
-    assert tells(wrapped, "MALFORMED_RECORD_IN_PARSING")
-    assert not tells(wrapped, "anything else")
+    assert error_mentions(wrapped, "MALFORMED_RECORD_IN_PARSING")
+    assert not error_mentions(wrapped, "anything else")
     assert (
         first_line(Exception("[TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030")) == "[TASK_WRITE_FAILED] Task failed."
     )
 
 
 def test_conditions_are_read_from_any_error():
-    assert condition(Exception(CONFLICT)) == "DELTA_CONCURRENT_TRANSACTION"
+    assert error_condition(Exception(CONFLICT)) == "DELTA_CONCURRENT_TRANSACTION"
     assert is_conflict(Exception(CONFLICT))
     assert not is_conflict(Exception(READ))
-    assert condition(Exception("boom")) == ""
+    assert error_condition(Exception("boom")) == ""
     wrapped = Exception("boom")
     wrapped.__cause__ = Exception(CONFLICT)
-    assert condition(wrapped) == "DELTA_CONCURRENT_TRANSACTION"
+    assert error_condition(wrapped) == "DELTA_CONCURRENT_TRANSACTION"
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_session_that_cannot_reach_s3_names_the_jar_and_the_setting():
 
 def test_the_line_of_the_file_is_counted_from_where_the_sql_begins():
     error = Exception("[PARSE_SYNTAX_ERROR] Syntax error. SQLSTATE: 42601 (line 4, pos 3)\n\n== SQL ==")
-    assert str(run_error(error, place=Location("a.sql", 1, 1))) == "a.sql:3: [PARSE_SYNTAX_ERROR] Syntax error."
-    assert str(run_error(error, place=Location("a.yml", 7, 3))).startswith("a.yml:9: ")
-    assert str(run_error(Exception("boom"), place=Location("a.sql"))) == "a.sql: boom"
+    assert str(run_error(error, place=FileLocation("a.sql", 1, 1))) == "a.sql:3: [PARSE_SYNTAX_ERROR] Syntax error."
+    assert str(run_error(error, place=FileLocation("a.yml", 7, 3))).startswith("a.yml:9: ")
+    assert str(run_error(Exception("boom"), place=FileLocation("a.sql"))) == "a.sql: boom"
 
 
 class ConnectError(Exception):
@@ -118,8 +118,8 @@ class ConnectError(Exception):
 def test_causes_of_spark_connect_stand_in_the_servers_trace():
     error = ConnectError("[TASK_WRITE_FAILED] Task failed while writing rows to file:/tmp/daily. SQLSTATE: 58030")
     assert first_line(error) == "[USER_RAISED_EXCEPTION] outside"
-    assert tells(error, "outside\nthe blocks")
-    assert not tells(error, "scala")
+    assert error_mentions(error, "outside\nthe blocks")
+    assert not error_mentions(error, "scala")
     assert is_final(error)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkassets.spark.targets import history
+from sparkassets.spark.targets import commit_history
 from tests.builders import asset
 
 
@@ -22,7 +22,7 @@ class Past:
     def transaction_version(self, app_id: str) -> int | None:
         return max((each["version"] for each in self.told if each["app"] == app_id), default=None)
 
-    def back(self) -> Iterator[Mapping[str, Any]]:
+    def iterate_commits(self) -> Iterator[Mapping[str, Any]]:
         for version in range(self.version, -1, -1):
             yield {"version": version, "operation": "WRITE", "userMetadata": json.dumps(self.told[version])}
 
@@ -34,7 +34,7 @@ def said(kind: str, token: int, *, own: bool = True) -> Mapping[str, Any]:
 
 
 def found(*told: Mapping[str, Any], runs: tuple[str, ...], above: int = 0) -> list[str]:
-    commits = history.committed(asset("a"), Past(*told), runs, app_id="j/a", above=above)
+    commits = commit_history.find_commits(asset("a"), Past(*told), runs, app_id="j/a", above=above)
     return [each.run for each in commits]
 
 

@@ -6,9 +6,16 @@ import weakref
 
 import pytest
 
-from sparkassets.authoring import current
+from sparkassets.authoring import set_current_context
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.own_session import ask_once, beside, briefly_beside, keep_running, leave, together
+from sparkassets.spark.own_session import (
+    ask_once,
+    keep_running,
+    leave_session,
+    list_interruptible,
+    open_brief_session,
+    open_own_session,
+)
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -25,7 +32,10 @@ def test_only_a_function_cannot_stop_it():
     shared = Shared()
     for _ in range(2):
         keep_running(shared)
-    with current(object()), pytest.raises(RuntimeError, match=r"^spark\.stop\(\) would end the runs beside this one; "):
+    with (
+        set_current_context(object()),
+        pytest.raises(RuntimeError, match=r"^spark\.stop\(\) would end the runs beside this one; "),
+    ):
         shared.stop()
     assert shared.stopped == 0
     shared.stop()
@@ -90,47 +100,47 @@ def test_a_copy_by_spark_connect_is_as_its_session_but_of_utc_and_is_interrupted
     theirs = Connect(zone="Asia/Tokyo")
     theirs.addTag("a run")
     theirs.client.set_retry_policies(["seldom"])
-    own = beside(theirs)
-    with briefly_beside(own) as brief:
+    own = open_own_session(theirs)
+    with open_brief_session(own) as brief:
         assert (own.conf[ZONE], own.tags, brief.tags) == ("UTC", {"a run"}, {"a run"})
         assert brief.client.policies == ["seldom"]
-        assert list(together(theirs)) == [theirs, own, brief]
+        assert list(list_interruptible(theirs)) == [theirs, own, brief]
     assert brief.client.policies == []
     assert (theirs.conf[ZONE], brief.calls) == ("Asia/Tokyo", ["release", "close"])
-    assert list(together(theirs)) == [theirs, own]
-    leave(own)
-    assert list(together(theirs)) == [theirs]
+    assert list(list_interruptible(theirs)) == [theirs, own]
+    leave_session(own)
+    assert list(list_interruptible(theirs)) == [theirs]
 
 
 def test_a_copy_that_nobody_left_is_no_garbage_and_one_that_was_left_is():
     """The first would be closed by the collector, in whatever thread; the second is held by nothing."""
-    own = weakref.ref(beside(Connect()))
+    own = weakref.ref(open_own_session(Connect()))
     gc.collect()
     assert own() is not None
-    leave(own())
+    leave_session(own())
     gc.collect()
     assert own() is None
 
 
 def test_a_server_that_is_gone_is_asked_once():
-    own = beside(Connect(is_gone=True))
-    leave(own)
-    leave(own)
+    own = open_own_session(Connect(is_gone=True))
+    leave_session(own)
+    leave_session(own)
     assert own.calls == ["release", "close"]
 
 
 def test_a_session_that_cannot_be_copied_is_used_as_it_is_where_it_is_in_utc():
     alone = Connect(copies=False)
-    with briefly_beside(alone) as own:
+    with open_brief_session(alone) as own:
         assert own is alone
     assert alone.calls == []
     with pytest.raises(SparkUnavailableError, match=r"time zone is Asia/Tokyo, and it cannot be copied to one in UTC"):
-        beside(Connect(zone="Asia/Tokyo", copies=False))
+        open_own_session(Connect(zone="Asia/Tokyo", copies=False))
 
 
 def test_a_server_that_did_not_answer_is_asked_once_by_all_that_is_beside_a_session():
-    own = beside(Connect())
-    with briefly_beside(own) as brief:
+    own = open_own_session(Connect())
+    with open_brief_session(own) as brief:
         ask_once(own)
         assert (own.client.policies, brief.client.policies) == ([], [])
-    leave(own)
+    leave_session(own)

@@ -13,13 +13,13 @@ from sparkassets.core.partitions import (
     TimePartition,
 )
 from sparkassets.errors import RunError
-from sparkassets.spark.predicates import belonging, inside
+from sparkassets.spark.predicates import partition_predicate, time_predicate
 
 
 def of(by, zone, kind, *keys):
     partition = TimePartition(by, zone)
-    ranges = RangeSet.of(partition.parse_keys(key) for key in keys)
-    return inside("d`y", kind, partition=partition, ranges=ranges, owner="x")
+    ranges = RangeSet.from_pairs(partition.parse_keys(key) for key in keys)
+    return time_predicate("d`y", kind, partition=partition, ranges=ranges, owner="x")
 
 
 def test_adjacent_partitions_are_one_range():
@@ -94,7 +94,7 @@ SCHEMA = Schema(day="date", store="int", region="string", cents="double")
 
 def belongs(partitioning, *keys, schema=SCHEMA):
     parts = PartitionSet.union(map(partitioning.parse, keys))
-    return belonging(schema, parts, partitioning=partitioning, owner="x")
+    return partition_predicate(schema, parts, partitioning=partitioning, owner="x")
 
 
 def test_segments_are_one_list_of_values_of_their_column():
@@ -102,7 +102,7 @@ def test_segments_are_one_list_of_values_of_their_column():
     assert belongs(stores, "1", "3") == "`store` IN (1, 3)"
     assert belongs(stores, "*") == "`store` IN (1, 2, 3)"
     assert belongs(stores) == "false"
-    assert belonging(SCHEMA, EVERYTHING, partitioning=stores, owner="x") is None
+    assert partition_predicate(SCHEMA, EVERYTHING, partitioning=stores, owner="x") is None
 
 
 def test_equal_times_of_a_product_are_told_together():
@@ -127,7 +127,7 @@ def test_dimensions_of_segments_are_told_together_as_far_as_they_are_a_product()
 def test_all_but_some_leaves_out_rows_without_a_segment():
     both = Partitioning(DAYS, (STORES,))
     parts = PartitionSet.span(0, 86400) - both.parse("*,2")
-    assert belonging(SCHEMA, parts, partitioning=both, owner="x") == (
+    assert partition_predicate(SCHEMA, parts, partitioning=both, owner="x") == (
         "((`day` >= DATE'1970-01-01' AND `day` < DATE'1970-01-02'))"
         " AND (`store` IS NOT NULL) AND (NOT (`store` IN (2)))"
     )

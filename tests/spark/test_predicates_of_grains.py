@@ -5,14 +5,14 @@ from datetime import date, datetime
 import pyarrow as pa
 import pytest
 
-from sparkassets.core.instants import parse_instant, unix
+from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.partitions import Partitioning, RangeSet, TimePartition
 from sparkassets.delta.columns import PartitionColumn
-from sparkassets.delta.times import FileTimes
+from sparkassets.delta.file_times import FileTimes
 from sparkassets.delta.values import spans_of
 from sparkassets.errors import RunError
-from sparkassets.spark.partition_values import table
-from sparkassets.spark.predicates import inside
+from sparkassets.spark.partition_values import partitions_table
+from sparkassets.spark.predicates import time_predicate
 
 QUARTERS = TimePartition("*/15 * * * *", "Europe/Berlin")
 SUNDAYS = TimePartition("0 0 * * SUN", "Europe/Berlin")
@@ -84,14 +84,14 @@ WORKDAYS = TimePartition("day", "Europe/Berlin", exclude="* * * * SAT,SUN")
 )
 def test_predicates(partition, kind, keys, expected):
     ranges = RangeSet.span(*partition.parse_keys(keys))
-    assert inside("at", kind, partition=partition, ranges=ranges, owner="x") == expected
+    assert time_predicate("at", kind, partition=partition, ranges=ranges, owner="x") == expected
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp_ntz", "int"])
 def test_what_tells_no_quarter_is_refused(kind):
     why = " (it cannot tell a repeated hour)" if kind == "timestamp_ntz" else ""
     with pytest.raises(RunError) as error:
-        inside("at", kind, partition=QUARTERS, ranges=RangeSet(), owner="x")
+        time_predicate("at", kind, partition=QUARTERS, ranges=RangeSet(), owner="x")
     assert str(error.value) == (
         f"the column 'at' of x is {kind.upper()}, which cannot hold a partition by '*/15 * * * *'{why}\n"
         "  hint: make it TIMESTAMP or STRING"
@@ -116,19 +116,19 @@ def test_what_tells_no_quarter_is_refused(kind):
 def test_values_of_files_tell_slots(partition, kind, value, key):
     times = FileTimes(PartitionColumn("at", kind, "at"), partition)
     assert times.of_value(value) == partition.parse_key(key)
-    assert not times.ignored
+    assert not times.ignored_values
 
 
 def test_a_key_of_a_repeated_quarter_has_the_time_of_both():
     times = FileTimes(PartitionColumn("at", "string", "at"), QUARTERS)
-    first, last = (unix(parse_instant(f"2025-10-26T{time}Z", zone="UTC")) for time in ("00:15", "01:30"))
+    first, last = (to_unix(parse_instant(f"2025-10-26T{time}Z", zone="UTC")) for time in ("00:15", "01:30"))
     assert times.of_value("2025-10-26T02:15+01:00") == (first, last)
 
 
 def test_values_that_begin_no_slot_are_left_out():
     times = FileTimes(PartitionColumn("at", "string", "at"), SUNDAYS)
     assert times.of_value("2025-03-31") is None
-    assert times.ignored == {"2025-03-31"}
+    assert times.ignored_values == {"2025-03-31"}
 
 
 def test_values_of_what_is_excluded_are_left_out():
@@ -140,7 +140,7 @@ def test_values_of_what_is_excluded_are_left_out():
     ):
         times = FileTimes(PartitionColumn("at", kind, "at"), WORKDAYS)
         assert times.of_value(value) is None
-        assert times.ignored == {str(value)}
+        assert times.ignored_values == {str(value)}
         assert times.of_bounds(value, value, rows=1, nulls=0) is None
 
 
@@ -150,13 +150,13 @@ def test_instants_are_counted_by_the_slots_own_time():
     values = pa.array([datetime.fromisoformat(f"{each}+01:00") for each in told], pa.timestamp("us", "UTC"))
     days = {WORKDAYS.parse_key("2025-02-28"): 1, WORKDAYS.parse_key("2025-03-03"): 2}
     assert spans_of(values, times) == days
-    assert len(times.ignored) == 2
+    assert len(times.ignored_values) == 2
 
 
 def test_blocks_end_before_what_is_excluded():
     days = Partitioning(WORKDAYS)
     blocks = days.parse("2025-03-06..2025-03-10")
-    told = [(each["start"].isoformat(), each["end"].isoformat()) for each in table(days, blocks).to_pylist()]
+    told = [(each["start"].isoformat(), each["end"].isoformat()) for each in partitions_table(days, blocks).to_pylist()]
     assert told == [
         ("2025-03-05T23:00:00+00:00", "2025-03-06T23:00:00+00:00"),
         ("2025-03-06T23:00:00+00:00", "2025-03-07T23:00:00+00:00"),

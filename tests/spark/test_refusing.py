@@ -6,7 +6,7 @@ from enum import Enum
 
 import pytest
 
-from sparkassets.spark.refusing import is_lacking, is_out_of_reach, lacked
+from sparkassets.spark.missing_features import ignore_lacking, is_lacking, is_out_of_reach
 
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 
@@ -35,7 +35,7 @@ class GrpcError(Exception):
 )
 def test_what_is_lacking_is_gone_without(error):
     assert is_lacking(error)
-    with lacked():
+    with ignore_lacking():
         raise error
 
 
@@ -44,7 +44,7 @@ def test_what_is_lacking_is_gone_without(error):
 )
 def test_what_failed_is_told(error):
     assert not is_lacking(error)
-    with pytest.raises(type(error)), lacked():
+    with pytest.raises(type(error)), ignore_lacking():
         raise error
 
 

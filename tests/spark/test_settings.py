@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from sparkassets.spark import settings
-from sparkassets.spark.archive import Archive
+from sparkassets.spark import session_settings
+from sparkassets.spark.class_archive import ClassArchive
 
 pytestmark = pytest.mark.spark
 
@@ -18,14 +18,14 @@ def _alone(monkeypatch, tmp_path):
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "MASTER", "SPARK_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARKASSETS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(settings, "fetched_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
-    monkeypatch.setattr(settings, "s3_jars", lambda *_: [tmp_path / "hadoop-aws-1.jar"])
+    monkeypatch.setattr(session_settings, "fetch_delta_jars", lambda *_: [tmp_path / "delta-spark_2.13-1.jar"])
+    monkeypatch.setattr(session_settings, "s3_jars", lambda *_: [tmp_path / "hadoop-aws-1.jar"])
     for name in ("delta-spark_2.13-1.jar", "hadoop-aws-1.jar"):
         (tmp_path / name).touch()
 
 
 def configured(**given):
-    return settings.start_settings({key.replace("__", "."): value for key, value in given.items()}, name="x")
+    return session_settings.start_settings({key.replace("__", "."): value for key, value in given.items()}, name="x")
 
 
 def test_what_the_user_sets_wins_and_what_is_ours_is_not_passed_on(tmp_path):
@@ -57,7 +57,7 @@ def test_buckets_that_the_project_tells_of_bring_the_jar_that_reaches_them(tmp_p
 
 def test_a_fast_start_can_be_turned_off():
     conf, archive = configured(sparkassets__fast_start="false", spark__jars__packages="a:b:1")
-    assert archive == Archive()
+    assert archive == ClassArchive()
     assert conf["spark.jars.packages"].startswith("a:b:1,io.delta:delta-spark_")
     assert "spark.driver.extraClassPath" not in conf
     assert "ArchiveClassesAtExit" not in conf["spark.driver.defaultJavaOptions"]
@@ -73,7 +73,7 @@ def test_a_fast_start_can_be_turned_off():
 )
 def test_delta_that_is_there_is_left_alone(setting):
     conf, archive = configured(**setting)
-    assert archive == Archive()
+    assert archive == ClassArchive()
     for key, value in setting.items():
         assert conf[key.replace("__", ".")] == value
 
@@ -86,7 +86,7 @@ def test_delta_of_the_installations_defaults_is_left_alone(tmp_path, monkeypatch
     (tmp_path / "conf" / "spark-defaults.conf").write_text(defaults)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
     conf, archive = configured()
-    assert archive == Archive()
+    assert archive == ClassArchive()
     assert "spark.driver.extraClassPath" not in conf
     assert "spark.driver.host" not in conf
     assert "spark.jars.packages" not in conf
@@ -117,7 +117,7 @@ def test_a_remote_session_needs_no_java(monkeypatch, tmp_path):
     conf, archive = configured(spark__remote="local[2]")
     assert conf["spark.remote"] == "local[2]"
     assert conf["spark.sql.session.timeZone"] == "UTC"
-    assert archive == Archive()
+    assert archive == ClassArchive()
     assert not [key for key in conf if "Java" in key or "jars" in key]
 
 
@@ -125,7 +125,7 @@ def test_a_server_of_somebody_elses_is_told_what_the_project_says_and_what_runs_
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("SPARK_REMOTE", "sc://x")
     conf, archive = configured(spark__sql__ansi__enabled="false", sparkassets__small_data="true")
-    assert archive == Archive()
+    assert archive == ClassArchive()
     assert conf == {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -139,7 +139,7 @@ def test_a_class_path_with_a_folder_makes_no_archive(tmp_path, monkeypatch):
     (tmp_path / "conf" / "core-site.xml").touch()
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
     conf, archive = configured()
-    assert archive == Archive()
+    assert archive == ClassArchive()
     assert "delta-spark_2.13-1.jar" in conf["spark.driver.extraClassPath"]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.spark.shipping import ship
+from sparkassets.spark.package_shipping import ship_package
 
 pytestmark = pytest.mark.spark  # reads pyspark's errors
 
@@ -32,10 +32,10 @@ def folder(tmp_path):
 def test_each_state_of_the_files_is_sent_once_to_each_session(folder):
     first, second = Session("a"), Session("b")
     for session in (first, first, second):
-        ship(session, "jobs", folder=str(folder))
+        ship_package(session, "jobs", folder=str(folder))
     assert len(first.sent) == len(second.sent) == 1
     (folder / "jobs/work.py").write_text("more = 1\n")
-    ship(first, "jobs", folder=str(folder))
+    ship_package(first, "jobs", folder=str(folder))
     assert len(set(first.sent)) == 2
 
 
@@ -47,19 +47,19 @@ def test_who_goes_through_what_workers_are_given_is_not_disturbed(spark, folder)
     environment, includes = context.environment, context._python_includes
     going = iter(environment.items())
     found = dict([next(going)])
-    ship(spark, "given", folder=str(folder))
+    ship_package(spark, "given", folder=str(folder))
     found.update(going)
     assert found == environment
     assert context.environment == {**environment, "SPARKASSETS_GIVEN": context._python_includes[-1]}
     assert not [each for each in includes[:-1] if each.startswith("given-")]
     (folder / "given/work.py").write_text("more = 1\n")
-    ship(spark, "given", folder=str(folder))
+    ship_package(spark, "given", folder=str(folder))
     assert len([each for each in context._python_includes if each.startswith("given-")]) == 1
 
 
 def test_a_session_that_takes_no_artifacts_computes_without(folder):
     """Functions are sent by value; what they import where they run is not there, as they say themselves."""
     refused = NotImplementedError("[UNSUPPORTED_OPERATION] addArtifacts")
-    ship(Session("c", error=refused), "jobs", folder=str(folder))
+    ship_package(Session("c", error=refused), "jobs", folder=str(folder))
     with pytest.raises(ConnectionError):
-        ship(Session("d", error=ConnectionError("gone")), "jobs", folder=str(folder))
+        ship_package(Session("d", error=ConnectionError("gone")), "jobs", folder=str(folder))

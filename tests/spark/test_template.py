@@ -6,13 +6,13 @@ import pytest
 
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import SqlBody
-from sparkassets.errors import Location, RunError
+from sparkassets.errors import FileLocation, RunError
 from sparkassets.ports import RunOrder
-from sparkassets.spark.context import context_of
-from sparkassets.spark.template import run_sql
+from sparkassets.spark.context import make_context
+from sparkassets.spark.sql_template import run_sql
 from tests.builders import asset, project
 
-SQL = Location("a.sql", 1, 1)
+SQL = FileLocation("a.sql", 1, 1)
 EVENT = {"seq": 3, "uri": "x-s", "extra": {"rows": 3, "note": "a"}, "partitions": [], "run": None, "source_run": None}
 
 
@@ -30,7 +30,7 @@ def refused(template, place=SQL):
         schedule_date=datetime(2025, 3, 21, tzinfo=UTC),
         events={"s": [EVENT]},
     )
-    made = context_of(order, watermark=None, project=project(report))
+    made = make_context(order, watermark=None, project=project(report))
     with pytest.raises(RunError) as error:
         run_sql(None, order, SqlBody(template, place), inlets={}, outlet=lambda: None, context=made)
     return str(error.value)
@@ -91,7 +91,9 @@ def test_what_is_asked_for_in_the_wrong_way_gets_no_default():
 
 
 def test_the_column_of_sql_inside_yaml_is_the_files():
-    assert refused("SELECT 1,\n{{ ds }}", Location("a.yml", 5, 3)).startswith("a.yml:6:6: the run has no data interval")
+    assert refused("SELECT 1,\n{{ ds }}", FileLocation("a.yml", 5, 3)).startswith(
+        "a.yml:6:6: the run has no data interval"
+    )
 
 
 def test_what_leaves_the_sandbox_is_no_missing_member():

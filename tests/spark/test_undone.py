@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.spark.undone import _Running, undo, undone
+from sparkassets.spark.process_state import _RunningFunctions, preserve_process_state, restore_process_state
 
 
 def process():
@@ -40,7 +40,7 @@ def misbehave():
 @pytest.fixture(autouse=True)
 def _of_its_own(monkeypatch, tmp_path):
     """Functions of other tests that never end run on in this process, and are given up."""
-    monkeypatch.setattr("sparkassets.spark.undone._RUNNING", _Running())
+    monkeypatch.setattr("sparkassets.spark.process_state._RUNNING", _RunningFunctions())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TAKEN_AWAY", "1")
     monkeypatch.setenv("CHANGED", "1")
@@ -52,7 +52,7 @@ def never():
 
 def test_all_is_set_again():
     before = process()
-    with undone(never):
+    with preserve_process_state(never):
         misbehave()
         assert process() != before
     assert process() == before
@@ -66,16 +66,16 @@ def test_also_when_it_raises():
 
 
 def ends_the_process():
-    with undone(never):
+    with preserve_process_state(never):
         misbehave()
         sys.exit(1)
 
 
 def test_who_runs_beside_it_is_left_alone():
     before = process()
-    with undone(never):
+    with preserve_process_state(never):
         os.environ["OWN"] = "1"
-        with undone(never):
+        with preserve_process_state(never):
             misbehave()
         assert (os.environ["OWN"], os.environ["LEFT_BEHIND"]) == ("1", "1")
     assert process() == before
@@ -83,9 +83,9 @@ def test_who_runs_beside_it_is_left_alone():
 
 def test_one_that_nobody_waits_for_any_more_does_not_count():
     before = process()
-    over = undone(lambda: True)
+    over = preserve_process_state(lambda: True)
     over.__enter__()
-    with undone(never):
+    with preserve_process_state(never):
         misbehave()
     assert process() == before
     over.__exit__(None, None, None)
@@ -94,14 +94,14 @@ def test_one_that_nobody_waits_for_any_more_does_not_count():
 
 def test_what_was_changed_beside_one_is_set_again_when_nobody_waits_for_that_any_more():
     before, waits = process(), True
-    over = undone(lambda: not waits)
+    over = preserve_process_state(lambda: not waits)
     over.__enter__()
-    with undone(never):
+    with preserve_process_state(never):
         misbehave()
-    undo()
+    restore_process_state()
     assert process() != before
     waits = False
-    undo()
+    restore_process_state()
     assert process() == before
     over.__exit__(None, None, None)
     assert process() == before
@@ -110,11 +110,11 @@ def test_what_was_changed_beside_one_is_set_again_when_nobody_waits_for_that_any
 def test_what_the_process_itself_changes_beside_one_that_was_given_up_stays(tmp_path):
     (tmp_path / "own").mkdir()
     waits = True
-    over = undone(lambda: not waits)
+    over = preserve_process_state(lambda: not waits)
     over.__enter__()
     misbehave()
     waits = False
-    undo()
+    restore_process_state()
     os.chdir(tmp_path / "own")
     os.environ["CHANGED"] = "own"
     over.__exit__(None, None, None)
@@ -123,11 +123,11 @@ def test_what_the_process_itself_changes_beside_one_that_was_given_up_stays(tmp_
 
 def test_one_that_begins_as_another_is_given_up_finds_the_process_as_it_was():
     before, waits = process(), True
-    over = undone(lambda: not waits)
+    over = preserve_process_state(lambda: not waits)
     over.__enter__()
     misbehave()
     waits = False
-    with undone(never):
+    with preserve_process_state(never):
         assert process() == before
         misbehave()
     assert process() == before
@@ -136,10 +136,10 @@ def test_one_that_begins_as_another_is_given_up_finds_the_process_as_it_was():
 
 
 def test_where_nothing_runs_nothing_is_undone():
-    with undone(never):
+    with preserve_process_state(never):
         pass
     os.environ["OWN"] = "1"
-    undo()
+    restore_process_state()
     assert os.environ.pop("OWN") == "1"
 
 
@@ -147,7 +147,7 @@ def test_a_folder_that_is_gone_does_not_keep_the_rest(tmp_path, monkeypatch):
     folder = tmp_path / "gone"
     folder.mkdir()
     os.chdir(folder)
-    with undone(never):
+    with preserve_process_state(never):
         misbehave()
         folder.rmdir()
     assert os.environ["CHANGED"] == "1"

@@ -3,10 +3,10 @@
 import pytest
 from pyspark.sql.types import IntegerType, MapType, StringType, StructField, StructType
 
-from sparkassets.spark.upserts.memory import _commits_that_count
-from sparkassets.spark.upserts.merging import Merge
-from sparkassets.spark.upserts.reduced import DELETED
-from sparkassets.spark.upserts.staged import Staged
+from sparkassets.spark.upserts.key_merge import KeyMerge
+from sparkassets.spark.upserts.row_reduction import DELETED
+from sparkassets.spark.upserts.staged_rows import StagedRows
+from sparkassets.spark.upserts.upsert_memory import _commits_that_count
 
 NINE = 1_735_722_000_000
 """2025-01-01T09:00Z."""
@@ -18,7 +18,7 @@ class Log:
     def __init__(self, *operations):
         self.operations = operations
 
-    def back(self):
+    def iterate_commits(self):
         for number in range(len(self.operations) - 1, -1, -1):
             parameters = self.operations[number]
             told = {"operation": "RESTORE", "operationParameters": parameters} if parameters else {"operation": "MERGE"}
@@ -42,8 +42,8 @@ def test_what_a_restore_took_back_does_not_count(operations, counting):
 
 def statement(*, count=2, deletes=True, kind=None, **more):
     fields = [StructField("id", IntegerType()), StructField("name", kind or StringType())]
-    staged = Staged("f", StructType([*fields, StructField(DELETED, StringType())]), count, 0, {"id": ("1", "9")})
-    return Merge(staged, ("id",), ("id", "name"), deletes=deletes, **more).statement("t", StructType(fields))
+    staged = StagedRows("f", StructType([*fields, StructField(DELETED, StringType())]), count, 0, {"id": ("1", "9")})
+    return KeyMerge(staged, ("id",), ("id", "name"), has_deletes=deletes, **more).statement("t", StructType(fields))
 
 
 def test_a_merge_searches_what_can_hold_its_keys_and_leaves_what_is_as_it_was():

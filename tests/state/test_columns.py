@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.state.columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, delta_schema
+from sparkassets.state.table_columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, delta_schema
 
 
 @pytest.mark.parametrize(("row", "columns"), [(JournalRow, JOURNAL_COLUMNS), (SnapshotRow, SNAPSHOT_COLUMNS)])

@@ -68,7 +68,7 @@ def disturb(store: DeltaStore, table: str = "journal", **moments: Callable[[], o
 
 
 def runs(state: Path) -> list[str | None]:
-    return [row.run for row in DeltaStore(str(state)).history()]
+    return [row.run for row in DeltaStore(str(state)).read_history()]
 
 
 def other(state: Path, count: int = 1) -> Callable[[], object]:
@@ -137,7 +137,7 @@ def test_another_programs_commit_does_not_matter(state, store):
     store.append([row(2)], after=1)
     assert runs(state) == ["ours", "ours"]
     assert store.read_after(0)[0] == 2
-    assert DeltaStore(str(state)).read(project="p").commit == 2
+    assert DeltaStore(str(state)).read_image(project="p").commit == 2
 
 
 def test_a_write_that_fails_changes_nothing(state, store):
@@ -171,18 +171,18 @@ def test_a_snapshot_that_comes_second_is_not_an_error(state, store):
         driver.append([row(2)], after=1)
         driver.save_snapshot([SnapshotRow("a", None, None, 2, 2)], seq=2)
 
-    store.read(project="p")
+    store.read_image(project="p")
     disturb(store, "watermarks", before=newer)
     store.save_snapshot([SnapshotRow("a", None, None, 1, 1)], seq=1)
-    assert DeltaStore(str(state)).read(project="p").snapshot_seq == 2
+    assert DeltaStore(str(state)).read_image(project="p").snapshot_seq == 2
     assert len(list((state / "watermarks").glob("*.parquet"))) == 1
 
 
 def test_a_snapshot_beside_another_programs_commit(state, store):
-    store.read(project="p")
+    store.read_image(project="p")
     disturb(store, "watermarks", before=touched(state, "watermarks"))
     store.save_snapshot([SnapshotRow("a", None, None, 1, 1)], seq=1)
-    assert DeltaStore(str(state)).read(project="p").snapshot_seq == 1
+    assert DeltaStore(str(state)).read_image(project="p").snapshot_seq == 1
 
 
 def test_a_commit_after_which_nothing_can_be_read_stands(state, store, tmp_path):
@@ -203,10 +203,10 @@ def test_a_snapshot_without_rows_that_comes_second(state, store):
         driver.append([row(2)], after=1)
         driver.save_snapshot([], seq=2)
 
-    store.read(project="p")
+    store.read_image(project="p")
     disturb(store, "watermarks", before=newer)
     store.save_snapshot([], seq=1)
-    image = DeltaStore(str(state)).read(project="p")
+    image = DeltaStore(str(state)).read_image(project="p")
     assert (image.snapshot_seq, list(image.snapshot), list(image.tail)) == (2, [], [])
 
 

@@ -25,7 +25,7 @@ def work(place):
     store = DeltaStore(place)
     store.create(project="p")
     while True:
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         seq = max([image.snapshot_seq, *(row.seq for row in image.tail)])
         store.append([JournalRow(seq + 1, AT, "d", "event", body="x" * 50)], after=image.commit)
         store.save_snapshot([SnapshotRow("a", None, None, seq + 1, 1)], seq=seq + 1)
@@ -43,7 +43,7 @@ for limit in (0, 1, 300, 600, 900, 1200, 1500, 2000, 2500, 3000, 4000, 5000, 600
         told.append(str(error))
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 store = DeltaStore(sys.argv[1])
-print(json.dumps([told, done, [row.seq for row in store.history()], store.read(project="p").snapshot_seq]))
+print(json.dumps([told, done, [row.seq for row in store.read_history()], store.read_image(project="p").snapshot_seq]))
 """
 
 

@@ -12,10 +12,10 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
-from sparkassets.state import DeltaStore, compaction, replacing
-from sparkassets.state.columns import JOURNAL_COLUMNS
-from sparkassets.state.files import FileAccess
-from sparkassets.state.numbered import NumberedTable
+from sparkassets.state import DeltaStore, compaction, file_replacement
+from sparkassets.state.data_files import FileAccess
+from sparkassets.state.numbered_table import NumberedTable
+from sparkassets.state.table_columns import JOURNAL_COLUMNS
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
 TWO_HOURS = 7200
@@ -40,7 +40,7 @@ def opened(state: Path) -> NumberedTable:
 
 
 def seqs(state: Path) -> list[int]:
-    return [row.seq for row in DeltaStore(str(state)).history()]
+    return [row.seq for row in DeltaStore(str(state)).read_history()]
 
 
 def data_files(state: Path, table: str = "journal") -> set[str]:
@@ -99,8 +99,8 @@ class TestMerging:
         for file in files[:2]:
             (state / "journal" / file.path).unlink()
         assert [row.seq for row in DeltaStore(str(state)).read_after(32)[1]] == list(range(33, 41))
-        assert [row.seq for row in DeltaStore(str(state)).history(after_seq=32)] == list(range(33, 41))
-        assert [row.seq for row in DeltaStore(str(state)).history(last=5)] == [36, 37, 38, 39, 40]
+        assert [row.seq for row in DeltaStore(str(state)).read_history(after_seq=32)] == list(range(33, 41))
+        assert [row.seq for row in DeltaStore(str(state)).read_history(last=5)] == [36, 37, 38, 39, 40]
 
     def test_a_driver_that_knows_the_commit_before_a_merge_is_told(self, state):
         store, other = DeltaStore(str(state)), DeltaStore(str(state))
@@ -129,14 +129,14 @@ class TestMerging:
         append(DeltaStore(str(state)), 16)
         table = opened(state)
         written = table.files.write(table.files.read_table(table.live_files()[0].path), name="level-1")
-        assert not replacing.commit(table, [written], table.live_files(), begun=time.time() - 3000)
+        assert not file_replacement.commit_replacement(table, [written], table.live_files(), begun=time.time() - 3000)
         assert table.number == 16
 
 
 class TestLog:
     def test_entries_and_checkpoints_are_held_and_who_slept_through_many_commits_goes_on(self, state):
         sleeper = DeltaStore(str(state))
-        sleeper.read(project="p")
+        sleeper.read_image(project="p")
         store = DeltaStore(str(state))
         for _ in range(11):
             append(store, 50)
@@ -167,7 +167,7 @@ class TestLog:
         log = [path.name for path in (state / "watermarks" / "_delta_log").iterdir()]
         assert len(log) < 340
         assert f"{0:020d}.json" not in log
-        assert store.read(project="p").snapshot_seq == 330
+        assert store.read_image(project="p").snapshot_seq == 330
 
 
 class TestFilesNobodyRefersTo:
@@ -181,10 +181,10 @@ class TestFilesNobodyRefersTo:
         return state
 
     def tidy(self, state: Path) -> None:
-        from sparkassets.state.housekeeping import tidy
+        from sparkassets.state.housekeeping import clean_up
 
         table = opened(state)
-        tidy(table)
+        clean_up(table)
 
     def age(self, state: Path) -> None:
         for path in (state / "journal").glob("*.parquet"):
@@ -223,10 +223,10 @@ class TestFileAccess:
     def test_a_missing_file(self, state):
         files = FileAccess(str(state / "journal"), {})
         with pytest.raises(FileNotFoundError):
-            files.read("none.parquet")
+            files.read_bytes("none.parquet")
         files.delete(["none.parquet"])
-        assert files.modified(["none.parquet"]) == {}
-        assert files.names("none") == []
+        assert files.modification_times(["none.parquet"]) == {}
+        assert files.list_names("none") == []
 
 
 def test_a_state_that_another_program_rewrote_still_works(state):
@@ -239,5 +239,5 @@ def test_a_state_that_another_program_rewrote_still_works(state):
     store.save_snapshot([SnapshotRow("a", None, None, 40, 40)], seq=40)
     store.maintain()
     assert seqs(state) == list(range(1, 41))
-    image = DeltaStore(str(state)).read(project="p")
+    image = DeltaStore(str(state)).read_image(project="p")
     assert (image.snapshot_seq, list(image.tail)) == (40, [])

@@ -14,7 +14,7 @@ from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.ports import JournalStore
 from sparkassets.state import DeltaStore, expiry
-from sparkassets.state.memory import MemoryStore
+from sparkassets.state.memory_store import MemoryStore
 from tests.depth import examples
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
@@ -43,13 +43,13 @@ def fill(store: JournalStore, count: int) -> None:
 
 
 def seqs(store: JournalStore) -> list[int]:
-    return [each.seq for each in store.history()]
+    return [each.seq for each in store.read_history()]
 
 
 def test_a_new_journal_begins_with_its_first_entry(store):
-    assert (store.begins(), store.base()) == (1, ((), 0))
+    assert (store.oldest_seq(), store.read_base()) == (1, ((), 0))
     fill(store, 2)
-    assert (store.begins(), store.base()) == (1, ((), 0))
+    assert (store.oldest_seq(), store.read_base()) == (1, ((), 0))
 
 
 def test_entries_go_and_what_they_came_to_stays(store):
@@ -57,14 +57,14 @@ def test_entries_go_and_what_they_came_to_stays(store):
     store.maintain()  # sixteen of them are in one file
     store.expire(known(10), seq=10)
     assert seqs(store) == list(range(11, 21))
-    assert store.begins() == 11
-    assert (list(store.base()[0]), store.base()[1]) == (known(10), 10)
-    image = store.read(project="p")
+    assert store.oldest_seq() == 11
+    assert (list(store.read_base()[0]), store.read_base()[1]) == (known(10), 10)
+    image = store.read_image(project="p")
     assert (list(image.snapshot), image.snapshot_seq) == (known(10), 10)
     assert [each.seq for each in image.tail] == list(range(11, 21))
     assert [each.seq for each in store.read_after(0)[1]] == list(range(11, 21))
     assert [each.seq for each in store.read_after(15)[1]] == list(range(16, 21))
-    assert store.damages() == () or list(store.damages()) == []
+    assert store.find_damages() == () or list(store.find_damages()) == []
 
 
 def test_it_goes_on_after(store):
@@ -75,7 +75,7 @@ def test_it_goes_on_after(store):
     store.save_snapshot(known(45), seq=45)
     store.expire(known(40), seq=40)
     assert seqs(store) == list(range(41, 51))
-    image = store.read(project="p")
+    image = store.read_image(project="p")
     assert (image.snapshot_seq, [each.seq for each in image.tail]) == (45, list(range(46, 51)))
     fill(store, 1)
     assert seqs(store) == list(range(41, 52))
@@ -94,13 +94,13 @@ def test_who_is_late_with_an_older_base_changes_nothing(store):
     fill(store, 9)
     store.expire(known(6), seq=6)
     store.expire(known(4), seq=4)
-    assert (store.begins(), store.base()[1]) == (7, 6)
+    assert (store.oldest_seq(), store.read_base()[1]) == (7, 6)
 
 
 def test_parts_of_the_history(store):
     fill(store, 9)
-    assert [each.seq for each in store.history(after_seq=2, up_to_seq=5)] == [3, 4, 5]
-    assert [each.seq for each in store.history(up_to_seq=5, last=2)] == [4, 5]
+    assert [each.seq for each in store.read_history(after_seq=2, up_to_seq=5)] == [3, 4, 5]
+    assert [each.seq for each in store.read_history(up_to_seq=5, last=2)] == [4, 5]
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -120,8 +120,8 @@ def test_whatever_is_done_in_between(steps, tmp_path_factory):
                 each.maintain(fully=True)
             if upto:
                 each.expire(known(upto), seq=upto)
-        assert seqs(stores[0]) == seqs(stores[1]) == list(range(stores[0].base()[1] + 1, last + 1))
-        images = [replace(each.read(project="p"), journal_id="", commit=0) for each in stores]
+        assert seqs(stores[0]) == seqs(stores[1]) == list(range(stores[0].read_base()[1] + 1, last + 1))
+        images = [replace(each.read_image(project="p"), journal_id="", commit=0) for each in stores]
         assert [list(image.snapshot) for image in images] == [list(images[0].snapshot)] * 2
         assert [list(image.tail) for image in images] == [list(images[0].tail)] * 2
 
@@ -143,31 +143,31 @@ class TestOnDelta:
             DeltaStore(state).expire(known(10), seq=10)
         monkeypatch.undo()
         store = DeltaStore(state)
-        assert (store.begins(), store.base()[1]) == (1, 10)
-        assert len(store.read(project="p").tail) == 20
+        assert (store.oldest_seq(), store.read_base()[1]) == (1, 10)
+        assert len(store.read_image(project="p").tail) == 20
         store.expire(known(10), seq=10)
-        assert store.begins() == 11
+        assert store.oldest_seq() == 11
 
     def test_a_merge_comes_in_between(self, state, monkeypatch):
-        commit = expiry.commit
+        commit = expiry.commit_replacement
 
         def merged_first(*args: object, **more: object) -> bool:
-            monkeypatch.setattr(expiry, "commit", commit)
+            monkeypatch.setattr(expiry, "commit_replacement", commit)
             DeltaStore(state).maintain(fully=True)
             return commit(*args, **more)
 
-        monkeypatch.setattr(expiry, "commit", merged_first)
+        monkeypatch.setattr(expiry, "commit_replacement", merged_first)
         DeltaStore(state).expire(known(10), seq=10)
         assert seqs(DeltaStore(state)) == list(range(11, 21))
 
     def test_another_driver_reads_on(self, state):
         sleeper = DeltaStore(state)
-        sleeper.read(project="p")
+        sleeper.read_image(project="p")
         driver = DeltaStore(state)
         driver.expire(known(15), seq=15)
         fill(driver, 5)
         assert [each.seq for each in sleeper.read_after(12)[1]] == list(range(16, 26))
-        assert [each.seq for each in sleeper.read(project="p").tail] == list(range(16, 26))
+        assert [each.seq for each in sleeper.read_image(project="p").tail] == list(range(16, 26))
 
     def test_the_snapshot_may_be_removed(self, state, tmp_path):
         import shutil
@@ -176,7 +176,7 @@ class TestOnDelta:
         store.save_snapshot(known(18), seq=18)
         store.expire(known(10), seq=10)
         shutil.rmtree(tmp_path / "state" / "watermarks")
-        image = DeltaStore(state).read(project="p")
+        image = DeltaStore(state).read_image(project="p")
         assert (image.snapshot_seq, [each.seq for each in image.tail]) == (10, list(range(11, 21)))
 
     @pytest.mark.parametrize("lost", [("base", "watermarks")])
@@ -187,7 +187,7 @@ class TestOnDelta:
         for name in lost:
             shutil.rmtree(tmp_path / "state" / name)
         with pytest.raises(StateError, match="damaged: entry 1 is missing"):
-            DeltaStore(state).read(project="p")
+            DeltaStore(state).read_image(project="p")
 
 
 class TestDamages:
@@ -202,7 +202,7 @@ class TestDamages:
         return uri
 
     def told(self, state) -> list[tuple[str, str]]:
-        return [(each.what.replace(str(state), "…"), each.repair) for each in DeltaStore(str(state)).damages()]
+        return [(each.problem.replace(str(state), "…"), each.repair) for each in DeltaStore(str(state)).find_damages()]
 
     def harm(self, state, table: str, how: Callable[[object], object]) -> str:
         files = sorted((state / table).glob("*.parquet"), key=lambda path: path.stat().st_size)

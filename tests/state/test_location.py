@@ -21,7 +21,7 @@ def append(store: DeltaStore, count: int) -> None:
 
 
 def seqs(state: Path) -> list[int]:
-    return [row.seq for row in DeltaStore(str(state)).history()]
+    return [row.seq for row in DeltaStore(str(state)).read_history()]
 
 
 @pytest.mark.parametrize("form", ["{}", "{}/", "file://{}"])

@@ -9,11 +9,11 @@ from deltalake import DeltaTable
 from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
-from sparkassets.ports import Upgrade
-from sparkassets.state import DeltaStore, migrating, numbered
+from sparkassets.ports import FormatUpgrade
+from sparkassets.state import DeltaStore, migration, numbered_table
 from tests.core.journal.test_formats import STORED, STORED_3, rows, snapshot
 
-UPGRADE = Upgrade(entry_of_today, known_of_today)
+UPGRADE = FormatUpgrade(entry_of_today, known_of_today)
 
 
 @pytest.fixture(params=[1, 3])
@@ -26,7 +26,7 @@ def version(request) -> int:
 def old(tmp_path, version, monkeypatch) -> str:
     """The state that the code of that format stored, in several files."""
     stored = {1: STORED, 3: STORED_3}[version]
-    monkeypatch.setattr(numbered, "FORMAT", version)
+    monkeypatch.setattr(numbered_table, "FORMAT", version)
     uri, entries = str(tmp_path / "state"), rows(stored["rows"])
     store = DeltaStore(uri)
     store.create(project="p")
@@ -45,25 +45,25 @@ def noted(uri: str) -> set[str]:
 
 
 def formats(uri: str) -> set[int]:
-    image = DeltaStore(uri).read(project="p")
-    return {json.loads(row.body)["v"] for row in (*DeltaStore(uri).history(), *image.snapshot)}
+    image = DeltaStore(uri).read_image(project="p")
+    return {json.loads(row.body)["v"] for row in (*DeltaStore(uri).read_history(), *image.snapshot)}
 
 
 def test_it_is_of_today_and_says_the_same(old, version):
-    before, entries = DeltaStore(old).read(project="p"), [*map(from_row, DeltaStore(old).history())]
+    before, entries = DeltaStore(old).read_image(project="p"), [*map(from_row, DeltaStore(old).read_history())]
     assert (formats(old), noted(old)) == ({version}, {str(version)})
     assert DeltaStore(old).migrate(UPGRADE) == len(entries) + len(before.snapshot)
     assert (formats(old), noted(old)) == ({FORMAT}, {str(FORMAT)})
-    after = DeltaStore(old).read(project="p")
-    assert [*map(from_row, DeltaStore(old).history())] == entries
+    after = DeltaStore(old).read_image(project="p")
+    assert [*map(from_row, DeltaStore(old).read_history())] == entries
     assert decode(after.snapshot, journal_id="j") == decode(before.snapshot, journal_id="j")
-    assert (after.snapshot_seq, list(DeltaStore(old).damages())) == (before.snapshot_seq, [])
+    assert (after.snapshot_seq, list(DeltaStore(old).find_damages())) == (before.snapshot_seq, [])
     assert DeltaStore(old).migrate(UPGRADE) == 0
 
 
 def test_killed_at_any_file_it_is_done_anew(old, version, monkeypatch):
-    entries = [*map(from_row, DeltaStore(old).history())]
-    replace_files, left = migrating.replace_files, 2
+    entries = [*map(from_row, DeltaStore(old).read_history())]
+    replace_files, left = migration.replace_files, 2
 
     def dies(*args: object, **more: object) -> bool:
         nonlocal left
@@ -72,15 +72,15 @@ def test_killed_at_any_file_it_is_done_anew(old, version, monkeypatch):
             raise KeyboardInterrupt
         return replace_files(*args, **more)
 
-    monkeypatch.setattr(migrating, "replace_files", dies)
+    monkeypatch.setattr(migration, "replace_files", dies)
     with pytest.raises(KeyboardInterrupt):
         DeltaStore(old).migrate(UPGRADE)
     monkeypatch.undo()
     assert formats(old) == {version, FORMAT}
-    assert [*map(from_row, DeltaStore(old).history())] == entries
+    assert [*map(from_row, DeltaStore(old).read_history())] == entries
     DeltaStore(old).migrate(UPGRADE)
     assert formats(old) == {FORMAT}
-    assert [*map(from_row, DeltaStore(old).history())] == entries
+    assert [*map(from_row, DeltaStore(old).read_history())] == entries
 
 
 def test_format_2_too():

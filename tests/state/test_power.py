@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.delta import durable
-from sparkassets.delta.durable import put_aside_torn, torn
+from sparkassets.delta import durability
+from sparkassets.delta.durability import find_torn_files, put_aside_torn
 from sparkassets.errors import StateError
 from sparkassets.state import DeltaStore
 
@@ -54,7 +54,7 @@ def entry(state: Path, version: int, table: str = "journal") -> Path:
 
 
 def seqs(store: DeltaStore) -> list[int]:
-    return [row.seq for row in store.history()]
+    return [row.seq for row in store.read_history()]
 
 
 @pytest.mark.parametrize("tear", TEARS.values(), ids=TEARS)
@@ -63,14 +63,14 @@ def test_a_log_that_ends_torn_goes_on_from_what_is_whole(state, tear, count):
     for version in range(NEWEST - count + 1, NEWEST + 1):
         tear(entry(state, version))
     with pytest.raises(StateError) as error:
-        DeltaStore(str(state)).read(project="p")
+        DeltaStore(str(state)).read_image(project="p")
     said, hint = str(error.value).splitlines()
     assert said.startswith(f"the table {state}/journal is damaged: its newest entry {NEWEST:020d}.json is not whole")
     assert hint == "  hint: the next `sparkassets run` puts it aside and goes on; nothing was changed"
     store = DeltaStore(str(state))
     store.create(project="p")
     left = NEWEST - count
-    assert store.read(project="p").commit == left
+    assert store.read_image(project="p").commit == left
     store.append([JournalRow(left + 1, AT, "d", "event")], after=left)
     assert seqs(DeltaStore(str(state))) == list(range(1, left + 2))
     assert len(list((state / "journal" / "_delta_log").glob(".*.torn"))) == count
@@ -99,7 +99,7 @@ def test_a_hint_at_a_checkpoint_that_is_missing(state):
     for path in (state / "journal" / "_delta_log").glob("*.checkpoint.parquet"):
         path.unlink()
     with pytest.raises(StateError) as error:
-        DeltaStore(str(state)).read(project="p")
+        DeltaStore(str(state)).read_image(project="p")
     assert str(error.value) == (
         f"the table {state}/journal is damaged: its _last_checkpoint names a checkpoint that is not there\n"
         "  hint: the next `sparkassets run` puts it aside and goes on; nothing was changed"
@@ -114,10 +114,10 @@ def test_a_snapshot_that_is_torn(state, tear):
     tear(entry(state, 1, "watermarks"))
     store = DeltaStore(str(state))
     store.create(project="p")
-    image = store.read(project="p")
+    image = store.read_image(project="p")
     assert (image.snapshot_seq, len(image.tail)) == (0, NEWEST)
     store.save_snapshot([SnapshotRow("a", None, None, NEWEST, NEWEST)], seq=NEWEST)
-    assert DeltaStore(str(state)).read(project="p").snapshot_seq == NEWEST
+    assert DeltaStore(str(state)).read_image(project="p").snapshot_seq == NEWEST
 
 
 @pytest.mark.parametrize("table", ["journal", "watermarks"])
@@ -130,25 +130,25 @@ def test_a_creation_that_is_torn(tmp_path, tear, table):
         shutil.rmtree(state / "watermarks")
     store = DeltaStore(str(state))
     store.create(project="p")
-    assert store.read(project="p").commit == 0
+    assert store.read_image(project="p").commit == 0
 
 
 def test_an_entry_that_is_torn_before_whole_ones_is_damage(state):
     os.truncate(entry(state, 44), 0)
     (state / "journal" / "_delta_log" / f"{40:020d}.checkpoint.parquet").stat()
-    assert torn(state / "journal") == []
+    assert find_torn_files(state / "journal") == []
 
 
 def test_a_log_of_which_much_is_torn_is_left_for_a_person(state):
     for version in range(30, NEWEST + 1):
         os.truncate(entry(state, version), 0)
-    assert torn(state / "journal") == []
+    assert find_torn_files(state / "journal") == []
 
 
 def test_of_drivers_that_put_aside_at_once_none_takes_what_another_has_committed(state):
     os.truncate(entry(state, NEWEST), 0)
     looked, go = threading.Barrier(2, timeout=10), threading.Event()
-    real = durable._alone
+    real = durability._lock_folder
 
     def late() -> None:
         looked.wait()
@@ -168,10 +168,10 @@ def test_of_drivers_that_put_aside_at_once_none_takes_what_another_has_committed
 
 def test_a_commit_returns_when_it_is_on_the_disk(state, monkeypatch):
     kept: list[str] = []
-    monkeypatch.setattr(durable, "_sync", lambda path: kept.append(str(path.relative_to(state))))
+    monkeypatch.setattr(durability, "_sync", lambda path: kept.append(str(path.relative_to(state))))
     store = DeltaStore(str(state))
     store.create(project="p")
-    assert store.read(project="p").commit == NEWEST
+    assert store.read_image(project="p").commit == NEWEST
     for number in (NEWEST, NEWEST + 1):
         kept.clear()
         store.append([JournalRow(number + 1, AT, "d", "event")], after=number)
@@ -184,20 +184,20 @@ def test_a_commit_returns_when_it_is_on_the_disk(state, monkeypatch):
 def test_a_disk_that_does_not_keep_a_commit(state, monkeypatch):
     store = DeltaStore(str(state))
     store.create(project="p")
-    store.read(project="p")
+    store.read_image(project="p")
 
     def failing(path: Path) -> None:
         if path.suffix == ".json":
             raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(durable, "_sync", failing)
+    monkeypatch.setattr(durability, "_sync", failing)
     with pytest.raises(
         StateError, match=r"the disk does not keep what is written to the table .*: .*Input/output"
     ) as it:
         store.append([JournalRow(NEWEST + 1, AT, "d", "event")], after=NEWEST)
     assert it.value.hint == "look after the disk, and start again: what was recorded is found"
     monkeypatch.undo()
-    assert DeltaStore(str(state)).read(project="p").commit == NEWEST + 1
+    assert DeltaStore(str(state)).read_image(project="p").commit == NEWEST + 1
 
 
 def whole(state: Path) -> dict[str, bytes]:
@@ -207,7 +207,7 @@ def whole(state: Path) -> dict[str, bytes]:
 def refused(state: Path, *, project: str = "p") -> str:
     """What who reads and who writes is told alike, while nothing changes."""
     before, said = whole(state), set()
-    for step in ("check", "read", "create"):
+    for step in ("check", "read_image", "create"):
         with pytest.raises(StateError) as error:
             getattr(DeltaStore(str(state)), step)(project=project)
         said.add(str(error.value))

@@ -56,13 +56,13 @@ class Worker:
 def check(state: str, acknowledged: list[str], *, unacknowledged: int = 0) -> None:
     """The journal has no gap and no double, holds all that was acknowledged, and hardly more."""
     store = DeltaStore(state)
-    rows = store.history()
+    rows = store.read_history()
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
     runs = [row.run for row in rows]
     assert len(set(runs)) == len(runs)
     assert set(acknowledged) <= set(runs)
     assert len(runs) <= len(acknowledged) + unacknowledged
-    image = store.read(project="p")
+    image = store.read_image(project="p")
     assert image.snapshot_seq + len(image.tail) == len(rows)
     assert all(row.seq == image.snapshot_seq for row in image.snapshot)
 
@@ -75,14 +75,14 @@ def test_several_that_create_at_once(tmp_path):
         worker.finish()
     for table in ("journal", "watermarks"):
         assert [each.name for each in (tmp_path / "state" / table / "_delta_log").glob("*.json")] == [f"{0:020}.json"]
-    image = DeltaStore(state).read(project="p")
+    image = DeltaStore(state).read_image(project="p")
     assert (image.commit, image.snapshot_seq) == (0, 0)
     DeltaStore(state).maintain()
 
 
 def test_four_that_append_while_two_others_merge(state):
     watcher = DeltaStore(state)
-    watcher.read(project="p")
+    watcher.read_image(project="p")
     merging = [Worker("maintain", state, str(number)) for number in range(2)]
     appending = [Worker("append", state, f"driver{number}", 25) for number in range(4)]
     acknowledged = [run for worker in appending for run in worker.finish()]

@@ -51,19 +51,19 @@ def refusal(folder: Path, ask: Callable[[DeltaStore], object] | None = None) -> 
     """What a new process is told; the folder is as it was."""
     before = content(folder)
     with pytest.raises(StateError) as error:
-        (ask or (lambda store: store.read(project="p")))(DeltaStore(str(folder)))
+        (ask or (lambda store: store.read_image(project="p")))(DeltaStore(str(folder)))
     assert content(folder) == before
     assert error.value.exit_code == 3
     return error.value
 
 
 ASKS: list[Callable[[DeltaStore], object]] = [
-    lambda store: store.read(project="p"),
+    lambda store: store.read_image(project="p"),
     lambda store: store.read_after(0),
     lambda store: store.create(project="p"),
     lambda store: store.append([JournalRow(31, AT, "d", "event")], after=30),
     lambda store: store.save_snapshot([], seq=1),
-    lambda store: store.history(),
+    lambda store: store.read_history(),
     lambda store: store.maintain(),
 ]
 
@@ -128,7 +128,7 @@ class TestNotOurs:
 
 
 def test_another_project(state):
-    for ask in (lambda store: store.create(project="q"), lambda store: store.read(project="q")):
+    for ask in (lambda store: store.create(project="q"), lambda store: store.read_image(project="q")):
         error = refusal(state, ask)
         assert str(error) == (
             f"the state in {state} belongs to the project 'p', not to 'q'\n  hint: give each project a `state` of its "
@@ -144,7 +144,7 @@ def test_the_snapshot_of_another_journal(state, tmp_path):
     error = refusal(state)
     assert str(error).startswith(f"the table {state}/watermarks is the snapshot of another journal")
     shutil.rmtree(state / "watermarks")
-    assert len(DeltaStore(str(state)).read(project="p").tail) == 30
+    assert len(DeltaStore(str(state)).read_image(project="p").tail) == 30
 
 
 def entry(state: Path, version: int, table: str = "journal") -> Path:
@@ -178,7 +178,7 @@ def remove_checkpoint_and_first_entry(state: Path) -> None:
 def test_a_state_that_is_removed_while_it_is_used(state):
     store = DeltaStore(str(state))
     store.create(project="p")
-    commit = store.read(project="p").commit
+    commit = store.read_image(project="p").commit
     shutil.rmtree(state)
     for ask in (
         lambda store: store.read_after(30),
@@ -269,10 +269,10 @@ class TestDamage:
         assert error.hint == "remove the folder watermarks, which is made anew from the journal; nothing was changed"
         shutil.rmtree(state / "watermarks")
         store = DeltaStore(str(state))
-        image = store.read(project="p")
+        image = store.read_image(project="p")
         assert (image.snapshot_seq, len(image.tail)) == (0, 30)
         store.save_snapshot([SnapshotRow("a", None, None, 30, 30)], seq=30)
-        assert store.read(project="p").snapshot_seq == 30
+        assert store.read_image(project="p").snapshot_seq == 30
 
     def test_a_journal_that_is_older_than_its_snapshot(self, state):
         backup = state.with_name("backup")
@@ -308,9 +308,9 @@ try:
     if sys.argv[2] == "create":
         store.create(project="p")
     elif sys.argv[2] == "verify":
-        print(store.damages())
+        print(store.find_damages())
     else:
-        assert store.read(project="p").commit == 30
+        assert store.read_image(project="p").commit == 30
         store.append([JournalRow(31, datetime.now(UTC), "d", "event")], after=30)
 except StateError as error:
     print(error)
@@ -373,14 +373,14 @@ class TestHalfMade:
         store = DeltaStore(str(tmp_path / "state"))
         assert not store.exists()
         store.create(project="p")
-        assert store.read(project="p").commit == 0
+        assert store.read_image(project="p").commit == 0
 
     def test_one_that_was_killed_between_the_tables(self, tmp_path):
         store = DeltaStore(str(tmp_path / "state"))
         store.create(project="p")
         shutil.rmtree(tmp_path / "state" / "watermarks")
         again = DeltaStore(str(tmp_path / "state"))
-        assert again.read(project="p").snapshot_seq == 0
+        assert again.read_image(project="p").snapshot_seq == 0
         again.create(project="p")
         assert DeltaTable(str(tmp_path / "state" / "watermarks")).version() == 0
 
@@ -398,7 +398,7 @@ def test_looking_imports_nothing_heavy_and_makes_nothing(tmp_path):
 def test_reading_imports_no_pyarrow(state):
     code = (
         "import sys; from sparkassets.state import DeltaStore; "
-        f"image = DeltaStore({str(state)!r}).read(project='p'); assert len(image.tail) == 5; "
+        f"image = DeltaStore({str(state)!r}).read_image(project='p'); assert len(image.tail) == 5; "
         "assert not {'pyarrow', 'pandas', 'numpy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

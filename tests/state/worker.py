@@ -33,7 +33,7 @@ def append(store: DeltaStore, run: str) -> None:
 
 def snapshot(store: DeltaStore) -> None:
     """A snapshot of what this process sees."""
-    newest = store.history(last=1)
+    newest = store.read_history(last=1)
     if newest:
         seq = newest[0].seq
         store.save_snapshot([SnapshotRow("a", None, None, seq, store.read_after(seq)[0])], seq=seq)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
-from sparkassets.cli.render import blocks_text
+from sparkassets.cli.plan_tables import blocks_text
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.marks import mark_document
 
 
 @click.command("accept")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @partitions_option
 @click.option(
@@ -53,5 +53,5 @@ def command(
     ):
         if blocks:
             told = [asset, blocks_text(asset, blocks, project.spec), said]
-            Terminal.of(sys.stdout).print("  ".join(filter(None, told)))
+            Terminal.from_stream(sys.stdout).print("  ".join(filter(None, told)))
     return 0

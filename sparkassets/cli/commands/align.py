@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import has_project, json_option, open_project, project_option
-from sparkassets.cli.render import SLOT_COLUMNS, slot_cells
-from sparkassets.cli.tables import Column, print_table
+from sparkassets.cli.plan_tables import SLOT_COLUMNS, slot_cells
+from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.tables import TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.timetables import alignment_document
-from sparkassets.core.instants import zoned
+from sparkassets.core.instants import format_zoned
 from sparkassets.core.timetables.align import delta_text, names_no_asset
 
 if TYPE_CHECKING:
-    from sparkassets.core.timetables.align import Alignment
+    from sparkassets.core.timetables.align import RunAlignment
 
 _ENDS = ("upstream", "downstream")
 
 
 @click.command("align")
-@click.argument("upstream", type=AssetName(), metavar="UP")
-@click.argument("downstream", type=AssetName(), metavar="DOWN")
+@click.argument("upstream", type=AssetNameParam(), metavar="UP")
+@click.argument("downstream", type=AssetNameParam(), metavar="DOWN")
 @project_option
 @click.option("--at", metavar="TIME", help="When DOWN fires (ISO; without an offset in the project's zone).")
 @json_option
@@ -41,11 +41,11 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
     if as_json:
         print_json(alignment_document(found))
     else:
-        _print(found, Terminal.of(sys.stdout))
+        _print(found, Terminal.from_stream(sys.stdout))
     return 0
 
 
-def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alignment:
+def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> RunAlignment:
     if names_no_asset(upstream) and names_no_asset(downstream) and not has_project(folder):
         from sparkassets.wiring.alignment import align_crons
 
@@ -53,12 +53,12 @@ def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> Alig
     return open_project(folder).timetables.align(upstream, downstream, at=at)
 
 
-def _print(found: Alignment, terminal: Terminal) -> None:
+def _print(found: RunAlignment, terminal: Terminal) -> None:
     down, up = found.downstream, found.upstream
     rows = [[name, *slot_cells(slot, zone)] for name, slot, zone in zip(_ENDS, (up, down), found.zones, strict=True)]
-    print_table(terminal, [Column(""), *SLOT_COLUMNS], rows)
+    print_table(terminal, [TableColumn(""), *SLOT_COLUMNS], rows)
     zone = found.zones[1]
-    tick = zoned(down.end, zone)
+    tick = format_zoned(down.end, zone)
     fires = "both fire" if found.case == 1 else "only the downstream fires"
     terminal.print(
         "",
@@ -66,7 +66,7 @@ def _print(found: Alignment, terminal: Terminal) -> None:
         f"case             {found.case}: {fires} at {tick}",
     )
     if found.at not in {down.end, down.run_after}:
-        asked = zoned(found.at, zone)
+        asked = format_zoned(found.at, zone)
         terminal.print(f"at {asked} the downstream does not fire: shown is its last interval that is over by then")
     if up.run_after > down.run_after:
         terminal.print("the upstream runs later: with `partitions: aligned` the downstream waits for it")

@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.completing import AssetName
-from sparkassets.cli.driving import drive
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
-    Telling,
+    ProgressOptions,
     branch_option,
-    in_branch,
     json_option,
+    open_branch,
     open_project,
     over_budget_option,
+    progress_options,
     project_option,
-    telling_options,
 )
-from sparkassets.cli.render import print_downstream, print_plan
+from sparkassets.cli.plan_tables import print_downstream, print_plan
+from sparkassets.cli.run_loop import drive
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
+from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.documents.impact import downstream_document
 from sparkassets.core.documents.plan import plan_document
-from sparkassets.core.documents.values import partitions_document
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.planner.wording import label_partitions
 
 if TYPE_CHECKING:
     from sparkassets.app.project import OpenProject
 
 
 @click.command("backfill")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @click.option(
     "--partition", metavar="A..B", help="Which partitions: A..B (inclusive) or KEY; of a product KEY,SEGMENT."
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 @over_budget_option
 @branch_option
 @json_option
-@telling_options
+@progress_options
 def command(
     folder: Path,
     asset: str,
@@ -79,7 +79,7 @@ def command(
     give_up: bool,
     dry_run: bool,
     over_budget: bool,
-    telling: Telling,
+    telling: ProgressOptions,
     as_json: bool,
     **asked: Any,  # noqa: ANN401  the fields of a request, by their names
 ) -> int:
@@ -99,7 +99,7 @@ def command(
     """
     from sparkassets.app.backfill_requests import BackfillRequest
 
-    project = in_branch(open_project(folder), branch)
+    project = open_branch(open_project(folder), branch)
     request = BackfillRequest(asset, **asked)
     if give_up:
         return _give_up(project, asset, as_json=as_json)
@@ -119,7 +119,7 @@ def command(
         return 0
     print_plan(plan, project.spec)
     if after is not None:
-        print_downstream(after, costs, project.spec, Terminal.of(sys.stdout))
+        print_downstream(after, costs, project.spec, Terminal.from_stream(sys.stdout))
     return 0
 
 
@@ -129,6 +129,6 @@ def _give_up(project: OpenProject, asset: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"given_up": partitions_document(left, project.spec.assets[asset])})
     else:
-        told = labels(left, project.spec.assets[asset].partitioning) or "nothing"
-        Terminal.of(sys.stdout).print(f"{asset}: {told} given up")
+        told = label_partitions(left, project.spec.assets[asset].partitioning) or "nothing"
+        Terminal.from_stream(sys.stdout).print(f"{asset}: {told} given up")
     return 0

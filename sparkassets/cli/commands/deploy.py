@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sparkassets.cli.groups import Group
+from sparkassets.cli.groups import WrappedGroup
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import given_variables, json_option, project_option, select_option
 from sparkassets.cli.terminal import Terminal
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 """A function that is on its way to become a command."""
 
 
-@click.group("deploy", cls=Group, no_args_is_help=False)
+@click.group("deploy", cls=WrappedGroup, no_args_is_help=False)
 def command() -> None:
     """Write files that start the project elsewhere: to be read, changed and owned.
 
@@ -118,10 +118,10 @@ def systemd(as_json: bool, **wanted: Any) -> int:  # noqa: ANN401
 
 
 def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
-    from sparkassets.cli.deploying import Wanted, deployed, next_commands
+    from sparkassets.cli.deployment import DeployRequest, next_commands, write_deployment
 
-    asked = Wanted(given=given_variables(), **wanted)
-    deployment, written, left = deployed(kind, asked)
+    asked = DeployRequest(set_variables=given_variables(), **wanted)
+    deployment, written, left = write_deployment(kind, asked)
     steps = next_commands(kind, deployment, asked.out)
     if as_json:
         told = {"written": written.written, "unchanged": written.unchanged, "removed": written.removed}
@@ -129,5 +129,5 @@ def _deploy(kind: Kind, as_json: bool, wanted: dict[str, Any]) -> int:
         return 0
     did = (("wrote", written.written), ("unchanged", written.unchanged), ("removed", written.removed))
     lines = [*left, *(f"{verb} {asked.out / name}" for verb, names in did for name in names)]
-    Terminal.of(sys.stdout).print(*lines, "", "next:", *(f"  {each}" for each in steps))
+    Terminal.from_stream(sys.stdout).print(*lines, "", "next:", *(f"  {each}" for each in steps))
     return 0

@@ -11,23 +11,23 @@ import click
 
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option, select_option
-from sparkassets.cli.render import blocks_text
-from sparkassets.cli.selection import selected
-from sparkassets.cli.tables import Column, print_table
-from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.documents.difference import difference_document
+from sparkassets.cli.plan_tables import blocks_text
+from sparkassets.cli.selection import select_assets
+from sparkassets.cli.tables import TableColumn, print_table
+from sparkassets.cli.terminal import Terminal, strip_controls
+from sparkassets.core.documents.branch_difference import difference_document
 
 if TYPE_CHECKING:
-    from sparkassets.core.branches.difference import Difference, RowCounts, Sample
+    from sparkassets.core.branches.difference import AssetDifference, RowCounts, RowDifference
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
-    Column("asset"),
-    Column("partitions", free=True),
-    Column("added", right=True),
-    Column("removed", right=True),
-    Column("changed", right=True),
-    Column("same", right=True),
+    TableColumn("asset"),
+    TableColumn("partitions", wraps=True),
+    TableColumn("added", is_right_aligned=True),
+    TableColumn("removed", is_right_aligned=True),
+    TableColumn("changed", is_right_aligned=True),
+    TableColumn("same", is_right_aligned=True),
 ]
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -53,38 +53,38 @@ def command(folder: Path, branch: str, select: tuple[str, ...], samples: int, as
     are, else row by row. Values of columns with `pii: true` are not shown.
     """
     project = open_project(folder)
-    found = project.branches.diff(branch, select=selected(project.spec, select), samples=samples)
+    found = project.branches.diff(branch, select=select_assets(project.spec, select), samples=samples)
     if as_json:
         print_json([difference_document(each, project.spec) for each in found])
         return 0
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     rows = [row for each in found for row in _rows(each, project.spec)]
     if rows:
         print_table(terminal, COLUMNS, rows)
     for each in found:
         for line in (*_columns(each), *_only(each, project.spec), *_keyless(each), *_samples(each)):
-            terminal.print(f"{each.asset}: {clean(line)}")
+            terminal.print(f"{each.asset}: {strip_controls(line)}")
     if not found:
         terminal.print(f"branch {branch} has computed nothing")
     return 0
 
 
-def _rows(found: Difference, project: ProjectSpec) -> Iterator[list[str]]:
+def _rows(found: AssetDifference, project: ProjectSpec) -> Iterator[list[str]]:
     """Each partition that differs, and those that do not together."""
     if found.rows is None:
         return
-    differing = [(block, counts) for block, counts in found.rows.blocks if counts.differ]
+    differing = [(block, counts) for block, counts in found.rows.blocks if counts.has_differences]
     for block, counts in differing:
         yield [found.asset, blocks_text(found.asset, block, project), *_counts(counts)]
     if len(differing) != 1 or len(found.rows.blocks) > 1:
-        yield [found.asset, "all", *_counts(found.total)]
+        yield [found.asset, "all", *_counts(found.total_row_counts)]
 
 
 def _counts(counts: RowCounts) -> list[str]:
     return [f"{each:,}" for each in (counts.added, counts.removed, counts.changed, counts.same)]
 
 
-def _columns(found: Difference) -> Iterator[str]:
+def _columns(found: AssetDifference) -> Iterator[str]:
     for name, kind in found.columns.added.items():
         yield f"+ column {name} {kind}"
     for name, kind in found.columns.removed.items():
@@ -93,27 +93,27 @@ def _columns(found: Difference) -> Iterator[str]:
         yield f"~ column {name} {before} -> {after}"
 
 
-def _only(found: Difference, project: ProjectSpec) -> Iterator[str]:
+def _only(found: AssetDifference, project: ProjectSpec) -> Iterator[str]:
     for blocks, where in ((found.only_base, "the base"), (found.only_branch, "the branch")):
         if blocks:
             yield f"{blocks_text(found.asset, blocks, project) or 'all of it'} is in {where} only"
-    if found.rows is not None and found.rows.doubled:
+    if found.rows is not None and found.rows.has_duplicate_keys:
         yield "its keys are not unique, so rows are compared as they are"
 
 
-def _keyless(found: Difference) -> Iterator[str]:
+def _keyless(found: AssetDifference) -> Iterator[str]:
     """Why no row is changed where there may be some; nothing where rows have keys, or on one side only differ."""
-    rows, total = found.rows, found.total
-    if rows is not None and not rows.keys and not rows.doubled and total.added and total.removed:
+    rows, total = found.rows, found.total_row_counts
+    if rows is not None and not rows.keys and not rows.has_duplicate_keys and total.added and total.removed:
         yield "no keys are declared, so a changed row is one removed and one added; a `unique` rule declares them"
 
 
-def _samples(found: Difference) -> Iterator[str]:
+def _samples(found: AssetDifference) -> Iterator[str]:
     for sample in found.rows.samples if found.rows is not None else ():
         yield f"{_SIGNS[sample.change]} {_sample(sample)}"
 
 
-def _sample(sample: Sample) -> str:
+def _sample(sample: RowDifference) -> str:
     """One row on one line; of a changed one what is other, as ``before -> after``."""
     if sample.before is None or sample.after is None:
         return ", ".join(f"{name}={_value(value)}" for name, value in (sample.before or sample.after or {}).items())

@@ -25,5 +25,5 @@ def command(folder: Path, name: str, as_json: bool) -> int:
     if as_json:
         print_json({"branch": name, "assets": list(dropped)})
     else:
-        Terminal.of(sys.stdout).print(f"{name}: dropped, with {', '.join(dropped) or 'nothing computed'}")
+        Terminal.from_stream(sys.stdout).print(f"{name}: dropped, with {', '.join(dropped) or 'nothing computed'}")
     return 0

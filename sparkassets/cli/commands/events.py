@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.completing import AssetName
-from sparkassets.cli.groups import Group
+from sparkassets.cli.groups import WrappedGroup
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, last_option, open_project, project_option, tell_forgotten
-from sparkassets.cli.tables import Column, Row, print_table
+from sparkassets.cli.options import json_option, last_option, open_project, print_forgotten, project_option
+from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.tables import Row, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.events import event_document
-from sparkassets.core.extras import too_deep
-from sparkassets.core.instants import zoned
-from sparkassets.core.journal.announce import no_number, partition_of
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.event_extras import nesting_error
+from sparkassets.core.instants import format_zoned
+from sparkassets.core.journal.announcements import event_partitioning, reject_nonfinite_number
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import PartitionError, PartitionSet
 from sparkassets.core.phrases import few, series
 from sparkassets.errors import InputError
@@ -33,7 +33,7 @@ Event = Mapping[str, Any]
 """As `HistoryCommands.events` has it."""
 
 
-@click.group("events", cls=Group, no_args_is_help=False)
+@click.group("events", cls=WrappedGroup, no_args_is_help=False)
 def command() -> None:
     """List dataset events, or announce one."""
 
@@ -41,7 +41,10 @@ def command() -> None:
 @command.command("list")
 @project_option
 @click.option(
-    "--asset", type=AssetName(), metavar="ASSET_OR_URI", help="Only events of this dataset, by whatever name they came."
+    "--asset",
+    type=AssetNameParam(),
+    metavar="ASSET_OR_URI",
+    help="Only events of this dataset, by whatever name they came.",
 )
 @last_option(20)
 @json_option
@@ -50,11 +53,11 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
     project = open_project(folder)
     found = project.history.events(asset=asset, last=last)
     if len(found) < last:
-        tell_forgotten(project)
+        print_forgotten(project)
     if as_json:
         print_json([event_document(event, project.spec) for event in found])
         return 0
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     if not found:
         terminal.print("no events")
         return 0
@@ -63,7 +66,7 @@ def list_events(folder: Path, asset: str | None, last: int, as_json: bool) -> in
 
 
 @command.command("add")
-@click.argument("target", type=AssetName(), metavar="ASSET_OR_URI", required=False)
+@click.argument("target", type=AssetNameParam(), metavar="ASSET_OR_URI", required=False)
 @project_option
 @click.option(
     "--partition", metavar="A..B", help="What was updated: A..B (inclusive) or KEY; of a product KEY,SEGMENT."
@@ -128,14 +131,14 @@ def _add_file(folder: Path, file: Path, *, as_json: bool) -> int:
     elif added:
         _print_added(added, known, project.spec)
     else:
-        Terminal.of(sys.stdout).print("no events")
+        Terminal.from_stream(sys.stdout).print("no events")
     _warn_of_unheard(added, project.spec)
     return 0
 
 
 def _print_added(added: Sequence[Event], known: Sequence[Event], project: ProjectSpec) -> None:
     """The events, and below which of them are older ones of the same id."""
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     _print(terminal, added, project)
     if numbers := list(dict.fromkeys(str(event["seq"]) for event in known)):
         noun = "event" if len(numbers) == 1 else "events"
@@ -144,16 +147,16 @@ def _print_added(added: Sequence[Event], known: Sequence[Event], project: Projec
 
 def _warn_of_unheard(added: Sequence[Event], project: ProjectSpec) -> None:
     """Says which datasets were announced in vain, as far as this project goes."""
-    heard = {uri for asset in project.assets.values() for uri in fold_spec(asset, project).listens}
+    heard = {uri for asset in project.assets.values() for uri in build_fold_spec(asset, project).listens}
     if names := list(dict.fromkeys(event["asset"] or event["uri"] for event in added if event["uri"] not in heard)):
-        Terminal.of(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
+        Terminal.from_stream(sys.stderr).print(f"nothing in project {project.name!r} reads or waits for {few(names)}")
     told = {event["uri"] for event in added}
     for asset in project.assets.values():
         for inlet in asset.inlets.values():
             if inlet.by_values is not None and project.assets[inlet.name].uri in told:
                 said = f"{asset.name} goes by the values of {inlet.by_values!r} in {inlet.name}"
                 hint = f"`sparkassets mark {asset.name} --missing` has partitions computed again"
-                Terminal.of(sys.stderr).print(f"{said}, of which an event tells nothing: {hint}")
+                Terminal.from_stream(sys.stderr).print(f"{said}, of which an event tells nothing: {hint}")
 
 
 def _extra(texts: Sequence[str]) -> dict[str, Any]:
@@ -181,23 +184,23 @@ def _pairs(text: str) -> dict[str, Any]:
 def _value(text: str) -> object:
     """The JSON value of ``text``, or else the text itself."""
     try:
-        value: object = json.loads(text, parse_constant=no_number)
+        value: object = json.loads(text, parse_constant=reject_nonfinite_number)
     except ValueError:
         return text
     except RecursionError:
-        raise too_deep() from None
+        raise nesting_error() from None
     return value
 
 
 def _print(terminal: Terminal, found: Sequence[Event], project: ProjectSpec) -> None:
     columns = [
-        Column("event", right=True),
-        Column("at"),
-        Column("dataset", free=True),
-        Column("partitions", free=True),
-        Column("extra", free=True),
-        Column("triggered", free=True),
-        Column("included in", free=True),
+        TableColumn("event", is_right_aligned=True),
+        TableColumn("at"),
+        TableColumn("dataset", wraps=True),
+        TableColumn("partitions", wraps=True),
+        TableColumn("extra", wraps=True),
+        TableColumn("triggered", wraps=True),
+        TableColumn("included in", wraps=True),
     ]
     print_table(terminal, columns, [_row(event, project) for event in found])
 
@@ -206,25 +209,25 @@ def _row(event: Event, project: ProjectSpec) -> Row:
     extra = ", ".join(f"{key}={_plain(value)}" for key, value in event["extra"].items())
     return [
         str(event["seq"]),
-        zoned(datetime.fromisoformat(event["at"]), project.timezone, seconds=True),
+        format_zoned(datetime.fromisoformat(event["at"]), project.timezone, seconds=True),
         event["asset"] or event["uri"],
-        _told(event, project),
+        _describe_partitions(event, project),
         extra,
         ", ".join(event["triggered"]),
         ", ".join(event["included_in"]),
     ]
 
 
-def _told(event: Event, project: ProjectSpec) -> str:
+def _describe_partitions(event: Event, project: ProjectSpec) -> str:
     """Its partitions, with ``*`` for all segments where they have the same time."""
-    partitioning, labels = partition_of(project, asset=event["asset"], uri=event["uri"]), event["partitions"]
+    partitioning, labels = event_partitioning(project, asset=event["asset"], uri=event["uri"]), event["partitions"]
     if not partitioning.is_product:
         return series(labels)
     try:
         parts = PartitionSet.union(partitioning.parse(each, recorded=True) for each in labels)
     except PartitionError:  # they were named when its partitions were others
         return series(labels)
-    return series(partitioning.told(parts))
+    return series(partitioning.display_labels(parts))
 
 
 def _plain(value: object) -> str:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import at_option, branch_option, in_branch, json_option, open_project, project_option
+from sparkassets.cli.options import at_option, branch_option, json_option, open_branch, open_project, project_option
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import tree
-from sparkassets.core.documents.explain import node_document
+from sparkassets.cli.trees import render_tree
+from sparkassets.core.documents.explanation import node_document
 
 
 @click.command("explain")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @click.option(
     "--partition",
@@ -31,10 +31,10 @@ def command(folder: Path, branch: str | None, asset: str, partition: str | None,
 
     What came and when, what is missing, what would make it run: a tick speaks for running, a cross against it.
     """
-    node = in_branch(open_project(folder), branch, existing=True).explain(asset, partition=partition, at=at)
+    node = open_branch(open_project(folder), branch, existing=True).explain(asset, partition=partition, at=at)
     if as_json:
         print_json(node_document(node))
     else:
-        terminal = Terminal.of(sys.stdout)
-        terminal.print(*tree(node, terminal))
+        terminal = Terminal.from_stream(sys.stdout)
+        terminal.print(*render_tree(node, terminal))
     return 0

@@ -11,7 +11,7 @@ from sparkassets.cli import diagrams
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.graph import graph_document, graph_of
+from sparkassets.core.documents.graph import build_graph, graph_document
 
 
 @click.command("graph")
@@ -27,14 +27,14 @@ def command(folder: Path, form: str, as_json: bool) -> int:
     """
     project = open_project(folder).spec
     if as_json:
-        print_json(graph_document(graph_of(project)))
+        print_json(graph_document(build_graph(project)))
         return 0
     match form:
         case "mermaid":
-            lines = diagrams.mermaid(graph_of(project))
+            lines = diagrams.render_mermaid(build_graph(project))
         case "dot":
-            lines = diagrams.dot(graph_of(project))
+            lines = diagrams.render_dot(build_graph(project))
         case _:
-            lines = diagrams.text(project)
-    Terminal.of(sys.stdout).print(*lines)
+            lines = diagrams.render_text(project)
+    Terminal.from_stream(sys.stdout).print(*lines)
     return 0

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, partitions_option, project_option
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import tree
+from sparkassets.cli.trees import render_tree
 from sparkassets.core.documents.impact import impact_document
-from sparkassets.core.planner.explain import Node
-from sparkassets.core.planner.wording import named_parts, plural
+from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.wording import name_partitions, plural
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.impact import Impact, Reach
+    from sparkassets.core.planner.explain.impact import ReachedPartitions, UpdateImpact
     from sparkassets.core.spec.model import ProjectSpec
 
 
 @click.command("impact")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @partitions_option
 @at_option
@@ -40,39 +40,39 @@ def command(folder: Path, asset: str, partitions: tuple[str, ...], at: str | Non
     if as_json:
         print_json(impact_document(found, project.spec))
         return 0
-    terminal = Terminal.of(sys.stdout)
-    terminal.print(*tree(_Tree(found, project.spec).root(), terminal))
+    terminal = Terminal.from_stream(sys.stdout)
+    terminal.print(*render_tree(_ImpactTree(found, project.spec).root(), terminal))
     return 0
 
 
-class _Tree:
+class _ImpactTree:
     """The assets below those by which they are reached; with all that is below them where they come first."""
 
-    def __init__(self, found: Impact, project: ProjectSpec) -> None:
+    def __init__(self, found: UpdateImpact, project: ProjectSpec) -> None:
         self._found = found
         self._project = project
         self._told: set[str] = set()
 
-    def root(self) -> Node:
+    def root(self) -> ExplanationNode:
         found = self._found
-        head = named_parts(found.asset, found.blocks, self._project.assets[found.asset].partitioning)
+        head = name_partitions(found.asset, found.blocks, self._project.assets[found.asset].partitioning)
         nothing = "nothing reads it" if found.blocks else "no partition of it is wanted or there"
-        return Node(head, None, self._below(found.asset) or (Node(nothing),))
+        return ExplanationNode(head, None, self._below(found.asset) or (ExplanationNode(nothing),))
 
-    def _below(self, name: str) -> tuple[Node, ...]:
+    def _below(self, name: str) -> tuple[ExplanationNode, ...]:
         return tuple(self._node(reach) for reach in self._found.reaches if name in reach.through)
 
-    def _node(self, reach: Reach) -> Node:
+    def _node(self, reach: ReachedPartitions) -> ExplanationNode:
         partitioning = self._project.assets[reach.asset].partitioning
-        text = named_parts(reach.asset, reach.blocks, partitioning)
+        text = name_partitions(reach.asset, reach.blocks, partitioning)
         if reach.stays:
-            return Node(f"{text}: {reach.stays}", holds=False)
+            return ExplanationNode(f"{text}: {reach.stays}", holds=False)
         if reach.asset in self._told:
-            return Node(f"{text}: as above")
+            return ExplanationNode(f"{text}: as above")
         self._told.add(reach.asset)
-        return Node(f"{text}: {self._counted(reach)}", None, self._below(reach.asset))
+        return ExplanationNode(f"{text}: {self._describe_count(reach)}", None, self._below(reach.asset))
 
-    def _counted(self, reach: Reach) -> str:
+    def _describe_count(self, reach: ReachedPartitions) -> str:
         partitioning = self._project.assets[reach.asset].partitioning
         if not partitioning.is_partitioned:
             return "computed" if reach.computed else "not computed yet"

@@ -43,7 +43,8 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
     try:
         there = [str(target) for target in files.values() if target.exists()]
         if there:
-            hint = f"name another folder: sparkassets init {_typed(folder.with_name((folder.name or 'shop') + '2'))}"
+            free = _quote_folder(folder.with_name((folder.name or "shop") + "2"))
+            hint = f"name another folder: sparkassets init {free}"
             raise InputError(f"{there[0]!r} is there already; nothing was written", hint=hint)
         _write(files)
     except OSError as error:
@@ -51,10 +52,10 @@ def command(name: str | None, option: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"project": str(folder), "files": [str(target) for target in files.values()]})
         return 0
-    option = "" if folder in USUAL_FOLDERS else f" --project {_typed(folder)}"
+    option = "" if folder in USUAL_FOLDERS else f" --project {_quote_folder(folder)}"
     lines = [f"wrote {target}" for target in files.values()]
     lines += ["", "next:", *(f"  sparkassets {verb}{option}" for verb in ("plan", "run", "status"))]
-    Terminal.of(sys.stdout).print(*lines)
+    Terminal.from_stream(sys.stdout).print(*lines)
     return 0
 
 
@@ -87,7 +88,7 @@ def _write(files: Mapping[Path, Path]) -> None:
         raise
 
 
-def _typed(folder: Path) -> str:
+def _quote_folder(folder: Path) -> str:
     """A folder as one types it in a shell: in quotes where it needs them, and never like an option."""
     text = str(folder)
     return shlex.quote(f"./{text}" if text.startswith("-") else text)

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.tables import Cell, Column, print_table
+from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.tables import TableCell, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.iterations import Published, iteration_document
-from sparkassets.core.instants import instant, zoned
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.documents.iterations import ListedIteration, iteration_document
+from sparkassets.core.instants import format_zoned, from_unix
+from sparkassets.core.planner.wording import label_partitions
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.model import AssetSpec
     from sparkassets.wiring import Project
 
 _COLUMNS = (
-    Column("run"),
-    Column("partition"),
-    Column("published"),
-    Column(""),
-    Column("path", free=True),
-    Column("extra", free=True, spare=True),
+    TableColumn("run"),
+    TableColumn("partition"),
+    TableColumn("published"),
+    TableColumn(""),
+    TableColumn("path", wraps=True),
+    TableColumn("extra", wraps=True, is_optional=True),
 )
 
 
 @click.command("iterations")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @click.option("--rollback", metavar="RUN", help="Make the iteration of that run the newest again.")
 @json_option
@@ -50,7 +50,7 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
     if as_json:
         print_json([iteration_document(each, spec) for each in found])
         return 0
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     if not found:
         terminal.print(f"{asset} has published nothing yet")
         return 0
@@ -58,15 +58,15 @@ def command(folder: Path, asset: str, rollback: str | None, as_json: bool) -> in
     return 0
 
 
-def _row(found: Published, asset: AssetSpec, timezone: str) -> list[str | Cell]:
+def _row(found: ListedIteration, asset: AssetSpec, timezone: str) -> list[str | TableCell]:
     each = found.iteration
-    which = "" if each.blocks.is_everything else labels(each.blocks, asset.partitioning)
-    at = zoned(instant(each.at), timezone)
-    newest = Cell("newest", "green") if found.newest else ""
-    return [each.run, which, at, newest, found.path, _told(found.extra)]
+    which = "" if each.blocks.is_everything else label_partitions(each.blocks, asset.partitioning)
+    at = format_zoned(from_unix(each.at), timezone)
+    newest = TableCell("newest", "green") if found.newest else ""
+    return [each.run, which, at, newest, found.path, _format_extra(found.extra)]
 
 
-def _told(extra: Mapping[str, Any]) -> str:
+def _format_extra(extra: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}: {value}" for key, value in extra.items())
 
 
@@ -87,8 +87,8 @@ def _roll_back(project: Project, asset: str, run: str, *, as_json: bool) -> int:
             }
         )
     elif status == "success":
-        Terminal.of(sys.stdout).print(f"{asset}: {run} is the newest again")
+        Terminal.from_stream(sys.stdout).print(f"{asset}: {run} is the newest again")
     else:
         reasons = [result.error] if result is not None and result.error else [each.reason for each in summary.waiting]
-        Terminal.of(sys.stderr).print(f"{asset}: nothing is rolled back: {'; '.join(dict.fromkeys(reasons))}")
+        Terminal.from_stream(sys.stderr).print(f"{asset}: nothing is rolled back: {'; '.join(dict.fromkeys(reasons))}")
     return 0 if status == "success" else 1

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, partitions_option, project_option, tell_forgotten
-from sparkassets.cli.render import clock
+from sparkassets.cli.options import json_option, open_project, partitions_option, print_forgotten, project_option
+from sparkassets.cli.plan_tables import clock_text
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import tree
+from sparkassets.cli.trees import render_tree
 from sparkassets.core.documents.lineage import lineage_document
 from sparkassets.core.partitions import UNPARTITIONED
-from sparkassets.core.planner.explain import Node
-from sparkassets.core.planner.wording import named_parts, prefixed
+from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.wording import label_prefix, name_partitions
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.lineage import Origin, Read
+    from sparkassets.core.journal.lineage import InletRead, PartitionOrigin
     from sparkassets.core.spec.model import ProjectSpec
     from sparkassets.wiring import Project
 
@@ -32,7 +32,7 @@ _NOTHING = {
 
 
 @click.command("lineage")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @partitions_option
 @click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Only so many runs back; default: all.")
@@ -55,15 +55,15 @@ def command(
             raise InputError("columns are told by queries, not by runs: --partition and --depth do not go with them")
         return _columns(project, name, column, as_json=as_json)
     found = project.lineage.trace(asset, *partitions, depth=depth)
-    if any(map(_is_untold, found.origins)):
-        tell_forgotten(project)
+    if any(map(_is_unknown, found.origins)):
+        print_forgotten(project)
     if as_json:
         print_json(lineage_document(found, project.spec))
         return 0
-    terminal = Terminal.of(sys.stdout)
-    head = named_parts(asset, found.blocks, project.spec.assets[asset].partitioning)
+    terminal = Terminal.from_stream(sys.stdout)
+    head = name_partitions(asset, found.blocks, project.spec.assets[asset].partitioning)
     below = tuple(_origin(origin, project.spec) for origin in found.origins)
-    terminal.print(*tree(Node(head, None, below), terminal))
+    terminal.print(*render_tree(ExplanationNode(head, None, below), terminal))
     return 0
 
 
@@ -72,38 +72,40 @@ def _columns(project: Project, asset: str, column: str, *, as_json: bool) -> int
     from sparkassets.cli.columns import column_tree, columns_tree
     from sparkassets.core.documents.columns import column_document, columns_document
 
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     if column:
         one = project.lineage.column(asset, column)
-        print_json(column_document(one)) if as_json else terminal.print(*tree(column_tree(one), terminal))
+        print_json(column_document(one)) if as_json else terminal.print(*render_tree(column_tree(one), terminal))
     else:
         each = project.lineage.columns(asset)
-        print_json(columns_document(each)) if as_json else terminal.print(*tree(columns_tree(each), terminal))
+        print_json(columns_document(each)) if as_json else terminal.print(*render_tree(columns_tree(each), terminal))
     return 0
 
 
-def _is_untold(origin: Origin) -> bool:
+def _is_unknown(origin: PartitionOrigin) -> bool:
     """Whether the journal does not tell where it came from, or something that it was made of."""
-    return origin.kind == "unknown" or any(_is_untold(each) for read in origin.reads for each in read.origins)
+    return origin.kind == "unknown" or any(_is_unknown(each) for read in origin.reads for each in read.origins)
 
 
-def _origin(origin: Origin, project: ProjectSpec) -> Node:
-    which = prefixed(origin.blocks, project.assets[origin.asset].partitioning)
+def _origin(origin: PartitionOrigin, project: ProjectSpec) -> ExplanationNode:
+    which = label_prefix(origin.blocks, project.assets[origin.asset].partitioning)
     if origin.kind in _NOTHING:
-        return Node(f"{which}{_NOTHING[origin.kind]}", holds=False)
+        return ExplanationNode(f"{which}{_NOTHING[origin.kind]}", holds=False)
     facts = [origin.run or {"source": "observed", "event": "announced"}.get(origin.kind, origin.note)]
-    facts[0] += f" at {clock(origin.at, project)}"
+    facts[0] += f" at {clock_text(origin.at, project)}"
     facts += [f"version {origin.version}"] if origin.version is not None else []
     facts += [f"code {origin.definition[:8]}"] if origin.definition else []
     facts += [origin.note] if origin.note and origin.note not in facts[0] else []
     facts += [f"changed by another writer since: {', '.join(origin.changed)}"] if origin.changed else []
     facts += ["as above"] if origin.again else []
-    return Node(f"{which}{', '.join(facts)}", None, tuple(_read(read, project) for read in origin.reads))
+    return ExplanationNode(
+        f"{which}{', '.join(facts)}", None, tuple(_read_node(read, project) for read in origin.reads)
+    )
 
 
-def _read(read: Read, project: ProjectSpec) -> Node:
+def _read_node(read: InletRead, project: ProjectSpec) -> ExplanationNode:
     known = project.assets.get(read.asset)
-    text = f"read {named_parts(read.asset, read.parts, known.partitioning if known is not None else UNPARTITIONED)}"
+    text = f"read {name_partitions(read.asset, read.parts, known.partitioning if known is not None else UNPARTITIONED)}"
     text += f" at version {read.version}" if read.version is not None else ""
     text += f" from {read.low} on" if read.low is not None else ""
-    return Node(text, None, tuple(_origin(origin, project) for origin in read.origins))
+    return ExplanationNode(text, None, tuple(_origin(origin, project) for origin in read.origins))

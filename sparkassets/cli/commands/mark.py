@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, partitions_option, project_option
-from sparkassets.cli.render import blocks_text, interval_text
+from sparkassets.cli.plan_tables import blocks_text, interval_text
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.marks import mark_document
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.marks import Marked, MarkKind
+    from sparkassets.core.journal.marks import MarkKind, MarkResult
     from sparkassets.core.partitions import PartitionSet
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -27,7 +27,7 @@ KINDS: tuple[MarkKind, ...] = ("done", "missing", "skip")
 
 
 @click.command("mark")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @project_option
 @partitions_option
 @click.option(
@@ -67,7 +67,10 @@ def command(
     if as_json:
         print_json(mark_document(found, project.spec))
         return 0
-    terminal, word = Terminal.of(sys.stdout), {"done": "done", "missing": "missing", "skip": "skipped"}[found.kind]
+    terminal, word = (
+        Terminal.from_stream(sys.stdout),
+        {"done": "done", "missing": "missing", "skip": "skipped"}[found.kind],
+    )
     already = f"was {word} already"
     if found.instance is None and found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
         already = "nothing is due that it could skip"
@@ -79,9 +82,9 @@ def command(
     return 0
 
 
-def _which(found: Marked, blocks: PartitionSet, project: ProjectSpec) -> str:
+def _which(found: MarkResult, blocks: PartitionSet, project: ProjectSpec) -> str:
     """The partitions, or the one instance, for people."""
     if found.instance is None:
         return blocks_text(found.asset, blocks, project)
-    start, end = map(instant, found.instance)
+    start, end = map(from_unix, found.instance)
     return interval_text(start, end, timezone=project.timezone)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.grids import print_grid, print_list
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.status import partition_document
-from sparkassets.core.partitions.segments import ALL, decoded
+from sparkassets.core.partitions.segments import ALL, decode_segment
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("partitions")
-@click.argument("asset", type=AssetName())
+@click.argument("asset", type=AssetNameParam())
 @click.argument("action", type=click.Choice(["add", "remove"]), required=False, metavar="[add|remove]")
 @click.argument("keys", nargs=-1, metavar="[KEY…]")
 @project_option
@@ -65,7 +65,7 @@ def command(
             ]
         )
         return 0
-    terminal, partitioning = Terminal.of(sys.stdout), project.spec.asset(asset).partitioning
+    terminal, partitioning = Terminal.from_stream(sys.stdout), project.spec.asset(asset).partitioning
     if partitioning.time is not None and partitioning.is_product:
         if (grid := project.partitions.grid(asset, at=at)).rows:
             print_grid(grid, terminal, time=partitioning.time.name, whole=whole)
@@ -92,7 +92,7 @@ def _tell(
         return
     already = "was known already" if adds else "was removed already"
     word = "added" if adds else "removed"
-    Terminal.of(sys.stdout).print(*(f"{asset} {key}  {word if key in done else already}" for key in named))
+    Terminal.from_stream(sys.stdout).print(*(f"{asset} {key}  {word if key in done else already}" for key in named))
 
 
 def _segment(key: str) -> str:
@@ -100,4 +100,4 @@ def _segment(key: str) -> str:
         raise InputError(f"{key!r} names no segment", hint="the empty text is written as %, a * as %2A")
     if "," in key:
         raise InputError(f"{key!r} is more than one key", hint="put spaces between keys; a comma within one is %2C")
-    return decoded(key)
+    return decode_segment(key)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.pausing import report
+from sparkassets.cli.pause_report import report_changes
+from sparkassets.cli.shell_completion import AssetNameParam
 
 
 @click.command("pause")
-@click.argument("assets", type=AssetName(), metavar="ASSET…", nargs=-1, required=True)
+@click.argument("assets", type=AssetNameParam(), metavar="ASSET…", nargs=-1, required=True)
 @project_option
 @json_option
 def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
@@ -21,5 +21,5 @@ def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
     A run in progress ends as it would have; a `backfill` that names an asset is done all the same.
     """
     changed = open_project(folder).assets.pause(*assets)
-    report(assets, changed, done="paused", already="was paused already", as_json=as_json)
+    report_changes(assets, changed, done="paused", already="was paused already", as_json=as_json)
     return 0

@@ -10,14 +10,14 @@ import click
 from sparkassets.cli.options import (
     at_option,
     branch_option,
-    in_branch,
+    explain_no_runs,
     json_option,
+    open_branch,
     open_project,
     project_option,
     select_option,
-    without_runs,
 )
-from sparkassets.cli.selection import selected
+from sparkassets.cli.selection import select_assets
 
 
 @click.command("plan")
@@ -47,16 +47,16 @@ def command(
     read, seconds and rows go by earlier runs.
     """
     base = open_project(folder)
-    project = in_branch(base, branch)
+    project = open_branch(base, branch)
     with project.connect() if spark else nullcontext():
-        plan = project.plan(at=at, select=selected(base.spec, select), estimate=estimate)
+        plan = project.plan(at=at, select=select_assets(base.spec, select), estimate=estimate)
     if as_json:
         from sparkassets.cli.json_output import print_json
         from sparkassets.core.documents.plan import plan_document
 
         print_json(plan_document(plan, project.spec))
     else:
-        from sparkassets.cli.render import NOTHING_IS_DUE, print_plan
+        from sparkassets.cli.plan_tables import NOTHING_IS_DUE, print_plan
 
-        print_plan(plan, project.spec, idle=without_runs(base, branch, NOTHING_IS_DUE))
+        print_plan(plan, project.spec, idle=explain_no_runs(base, branch, NOTHING_IS_DUE))
     return 0

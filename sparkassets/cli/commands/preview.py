@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.render import print_preview
+from sparkassets.cli.plan_tables import print_preview
+from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.timetables import preview_document
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.preview import Preview
+    from sparkassets.core.planner.explain.preview import SchedulePreview
 
 
 @click.command("preview")
-@click.argument("assets", type=AssetName(), nargs=-1, metavar="[ASSET …]")
+@click.argument("assets", type=AssetNameParam(), nargs=-1, metavar="[ASSET …]")
 @project_option
 @click.option(
     "--from", "start", metavar="TIME", help="Runs from this time on (ISO; without an offset in the project's zone)."
@@ -36,9 +36,9 @@ def command(assets: tuple[str, ...], folder: Path, start: str | None, count: int
     With --json: [{asset, run_after, data_interval: {start, end}, logical_date}]; what data alone starts is left out.
     """
     project = open_project(folder)
-    found: list[Preview] = project.timetables.preview(*assets, start=start, count=count)
+    found: list[SchedulePreview] = project.timetables.preview(*assets, start=start, count=count)
     if as_json:
         print_json([document for each in found for document in preview_document(each)])
     else:
-        print_preview(found, SystemClock().now(), Terminal.of(sys.stdout))
+        print_preview(found, SystemClock().now(), Terminal.from_stream(sys.stdout))
     return 0

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.driving import drive
 from sparkassets.cli.options import (
-    Telling,
+    ProgressOptions,
     json_option,
     open_project,
+    progress_options,
     project_option,
     select_option,
-    telling_options,
 )
-from sparkassets.cli.selection import selected
+from sparkassets.cli.run_loop import drive
+from sparkassets.cli.selection import select_assets
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Waiting
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 @click.option("--rebuild", is_flag=True, help="Also columns that no run may change; each such table at once.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be promoted, and why not the rest.")
 @json_option
-@telling_options
+@progress_options
 def command(
     folder: Path,
     name: str,
     select: tuple[str, ...],
     rebuild: bool,
     dry_run: bool,
-    telling: Telling,
+    telling: ProgressOptions,
     as_json: bool,
 ) -> int:
     """Make what branch NAME has computed the base's, without computing it again.
@@ -47,7 +47,7 @@ def command(
     is said why: run the branch again and promote it again. Killed in between, the same command goes on.
     """
     project = open_project(folder)
-    names = selected(project.spec, select)
+    names = select_assets(project.spec, select)
     if not dry_run:
         return drive(
             project,
@@ -65,7 +65,7 @@ def command(
 
         print_json(plan_document(plan, project.spec))
     else:
-        from sparkassets.cli.render import print_plan
+        from sparkassets.cli.plan_tables import print_plan
 
         print_plan(plan, project.spec, idle=_nothing(name, plan.waiting))
     return 0

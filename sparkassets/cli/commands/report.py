@@ -17,8 +17,8 @@ from sparkassets.core.instants import Duration
 from sparkassets.errors import InputError, SparkAssetsError
 
 if TYPE_CHECKING:
-    from sparkassets.report import Written
-    from sparkassets.report.serving import SiteServer
+    from sparkassets.report import WrittenSite
+    from sparkassets.report.site_server import SiteServer
     from sparkassets.wiring import Project
 
 EVERY = "10s"
@@ -55,7 +55,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
     project = open_project(folder)
     with ExitStack() as stack:
         place = out if out is not None else stack.enter_context(TemporaryDirectory(prefix="sparkassets-report-"))
-        watched = _Watched(project, place, at)
+        watched = _WatchedReport(project, place, at)
         written = _write(project, place, at)
         if as_json:
             print_json({"index": written.index, "files": written.files, "bytes": written.bytes})
@@ -67,7 +67,7 @@ def command(folder: Path, out: str | None, watch: str | None, serve: int | None,
         while serve is not None or every is not None:
             wait(every or 1)
             if every is not None:
-                watched.look()
+                watched.write_if_changed()
     return 0
 
 
@@ -78,8 +78,8 @@ def wait(seconds: float) -> None:
 
 def _serving(place: str, port: int) -> SiteServer:
     """The site on loopback."""
-    from sparkassets.files.stores import local_path
-    from sparkassets.report.serving import SiteServer
+    from sparkassets.files.object_stores import local_path
+    from sparkassets.report.site_server import SiteServer
 
     local = local_path(place)
     if local is None:
@@ -89,14 +89,14 @@ def _serving(place: str, port: int) -> SiteServer:
     return server
 
 
-class _Watched:
+class _WatchedReport:
     """A report that is kept new, from now on."""
 
     def __init__(self, project: Project, place: str, at: str | None) -> None:
         self._project, self._place, self._at = project, place, at
         self._seen, self._written = project.state.newest_entry(), time.monotonic()
 
-    def look(self) -> None:
+    def write_if_changed(self) -> None:
         """Writes it anew if something happened since; what goes wrong is said, and tried again the next time."""
         try:
             newest = self._project.state.newest_entry()
@@ -110,7 +110,7 @@ class _Watched:
         self._seen, self._written = newest, time.monotonic()
 
 
-def _write(project: Project, place: str, at: str | None) -> Written:
+def _write(project: Project, place: str, at: str | None) -> WrittenSite:
     from sparkassets.report import write_site
 
     return write_site(project.state.report(at=at), place)

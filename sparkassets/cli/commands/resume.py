@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.pausing import report
+from sparkassets.cli.pause_report import report_changes
+from sparkassets.cli.shell_completion import AssetNameParam
 
 
 @click.command("resume")
-@click.argument("assets", type=AssetName(), metavar="ASSET…", nargs=-1, required=True)
+@click.argument("assets", type=AssetNameParam(), metavar="ASSET…", nargs=-1, required=True)
 @project_option
 @json_option
 def command(folder: Path, assets: tuple[str, ...], as_json: bool) -> int:
     """Let paused ASSETs run again, with all that came meanwhile."""
     changed = open_project(folder).assets.resume(*assets)
-    report(assets, changed, done="resumed", already="was not paused", as_json=as_json)
+    report_changes(assets, changed, done="resumed", already="was not paused", as_json=as_json)
     return 0

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.driving import drive
 from sparkassets.cli.options import (
-    Telling,
+    ProgressOptions,
     at_option,
     branch_option,
-    in_branch,
+    explain_no_runs,
     json_option,
+    open_branch,
     open_project,
     over_budget_option,
+    progress_options,
     project_option,
     select_option,
-    telling_options,
-    without_runs,
 )
-from sparkassets.cli.render import NOTHING_WAS_DUE
-from sparkassets.cli.selection import selected
+from sparkassets.cli.plan_tables import NOTHING_WAS_DUE
+from sparkassets.cli.run_loop import drive
+from sparkassets.cli.selection import select_assets
 from sparkassets.core.instants import Duration
 from sparkassets.errors import InputError
 
@@ -34,7 +34,7 @@ from sparkassets.errors import InputError
 @over_budget_option
 @branch_option
 @json_option
-@telling_options
+@progress_options
 def command(
     folder: Path,
     branch: str | None,
@@ -42,7 +42,7 @@ def command(
     select: tuple[str, ...],
     loop: str | None,
     over_budget: bool,
-    telling: Telling,
+    telling: ProgressOptions,
     as_json: bool,
 ) -> int:
     """Run what is due until nothing is.
@@ -52,15 +52,15 @@ def command(
     """
     every_seconds = _seconds(loop)
     base = open_project(folder)
-    project = in_branch(base, branch)
-    names = selected(base.spec, select)
+    project = open_branch(base, branch)
+    names = select_assets(base.spec, select)
     return drive(
         project,
         lambda progress: project.run(at=at, select=names, progress=progress, check=False, over_budget=over_budget),
         as_json=as_json,
         every_seconds=every_seconds,
         telling=telling,
-        idle=lambda _: without_runs(base, branch, NOTHING_WAS_DUE),
+        idle=lambda _: explain_no_runs(base, branch, NOTHING_WAS_DUE),
     )
 
 

@@ -8,41 +8,41 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from sparkassets.cli.completing import AssetName
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, last_option, open_project, project_option, tell_forgotten
-from sparkassets.cli.render import (
+from sparkassets.cli.options import json_option, last_option, open_project, print_forgotten, project_option
+from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
     blocks_text,
-    came_out_text,
-    clock,
+    clock_text,
     interval_text,
-    number,
-    print_besides,
+    number_text,
+    outcome_text,
     print_failure,
+    print_other_findings,
     print_skipped,
     print_withheld,
 )
-from sparkassets.cli.tables import Cell, Column, Row, print_table
+from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.runs import run_document
-from sparkassets.core.instants import instant
-from sparkassets.core.journal.runs import RunStatus
+from sparkassets.core.instants import from_unix
+from sparkassets.core.journal.run_records import RunStatus
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.runs import RunRecord
+    from sparkassets.core.journal.run_records import RunRecord
     from sparkassets.core.spec.model import ProjectSpec
     from sparkassets.wiring import Project
 
 COLUMNS = [
-    Column("started", spare=True),
-    Column("run"),
-    Column("partitions", free=True),
-    Column("interval", spare=True),
-    Column("status"),
-    Column("rows", right=True),
-    Column("seconds", right=True),
+    TableColumn("started", is_optional=True),
+    TableColumn("run"),
+    TableColumn("partitions", wraps=True),
+    TableColumn("interval", is_optional=True),
+    TableColumn("status"),
+    TableColumn("rows", is_right_aligned=True),
+    TableColumn("seconds", is_right_aligned=True),
 ]
 
 
@@ -50,7 +50,7 @@ COLUMNS = [
 @click.argument("name", required=False, metavar="[RUN]")
 @project_option
 @click.option("--log", is_flag=True, help="Of RUN, print what it printed and logged, and why it failed.")
-@click.option("--asset", type=AssetName(), metavar="ASSET", help="Only runs of this asset.")
+@click.option("--asset", type=AssetNameParam(), metavar="ASSET", help="Only runs of this asset.")
 @click.option("--status", type=click.Choice(get_args(RunStatus)), help="Only runs that ended so.")
 @last_option(20)
 @json_option
@@ -76,11 +76,11 @@ def command(
         else project.history.runs(asset=asset, status=status, last=last)
     )
     if name is None and len(runs) < last:
-        tell_forgotten(project)
+        print_forgotten(project)
     if as_json:
         print_json([run_document(run, project.spec) for run in runs])
         return 0
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     if not runs:
         terminal.print("no runs")
         return 0
@@ -92,7 +92,7 @@ def command(
             print_skipped(run.run, run, project.spec, terminal)
         if run.withheld:
             print_withheld(run.run, run, project.spec, terminal)
-        print_besides(run.run, run, project.spec, terminal)
+        print_other_findings(run.run, run, project.spec, terminal)
     return 0
 
 
@@ -106,10 +106,10 @@ def _print_log(project: Project, name: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"run": name, "file": None if text is None else str(file), "log": text})
     elif text is not None:
-        Terminal.of(sys.stdout).stream.write(text)
+        Terminal.from_stream(sys.stdout).stream.write(text)
     if text is None:
         why = "it has said nothing yet" if run.status == "running" else "it said nothing, ran elsewhere, or is too old"
-        Terminal.of(sys.stderr).print(
+        Terminal.from_stream(sys.stderr).print(
             f"there is no log of {name} on this host: {why} (it ran as {driver}; "
             f"logs stay in {file.parent} of its host)"
         )
@@ -117,13 +117,13 @@ def _print_log(project: Project, name: str, *, as_json: bool) -> int:
 
 
 def _row(run: RunRecord, project: ProjectSpec) -> Row:
-    told = ", ".join(filter(None, ["adopted" if run.adopted else run.status, came_out_text(run, project)]))
+    told = ", ".join(filter(None, ["adopted" if run.adopted else run.status, outcome_text(run, project)]))
     return [
-        clock(run.started, project, seconds=True),
+        clock_text(run.started, project, seconds=True),
         run.run,
         blocks_text(run.asset, run.blocks, project),
-        "" if run.interval is None else interval_text(*map(instant, run.interval), timezone=project.timezone),
-        Cell(told, STATUS_STYLES["withheld" if run.withheld else run.status]),
-        number(run.rows),
+        "" if run.interval is None else interval_text(*map(from_unix, run.interval), timezone=project.timezone),
+        TableCell(told, STATUS_STYLES["withheld" if run.withheld else run.status]),
+        number_text(run.rows),
         "" if run.seconds is None else f"{run.seconds:.1f}",
     ]

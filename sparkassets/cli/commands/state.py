@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.groups import Group
+from sparkassets.cli.groups import WrappedGroup
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
@@ -20,7 +20,7 @@ DAMAGED = 3
 """The exit code of a state that cannot be used."""
 
 
-@click.group("state", cls=Group, no_args_is_help=False)
+@click.group("state", cls=WrappedGroup, no_args_is_help=False)
 def command() -> None:
     """Care for the state: compact, verify, export, migrate."""
 
@@ -39,7 +39,7 @@ def compact(folder: Path, as_json: bool) -> int:
         print_json({"entries": found.entries, "let_go": found.let_go})
     else:
         gone = f"; {found.let_go:,} were older than they are kept, and are gone" if found.let_go else ""
-        Terminal.of(sys.stdout).print(f"compacted: {found.entries:,} entries{gone}")
+        Terminal.from_stream(sys.stdout).print(f"compacted: {found.entries:,} entries{gone}")
     return 0
 
 
@@ -54,11 +54,11 @@ def verify(folder: Path, as_json: bool) -> int:
     """
     found = open_project(folder).state.verify()
     if as_json:
-        damages = [{"what": each.what, "repair": each.repair} for each in found.damages]
+        damages = [{"what": each.problem, "repair": each.repair} for each in found.damages]
         tables = [{"asset": asset, "what": what} for asset, what in found.tables]
         print_json({"begins": found.begins, "entries": found.entries, "damages": damages, "tables": tables})
     else:
-        _print(found, Terminal.of(sys.stdout))
+        _print(found, Terminal.from_stream(sys.stdout))
     return DAMAGED if found.damages else 0
 
 
@@ -79,14 +79,14 @@ def export(folder: Path, file: Path, as_json: bool) -> int:
     `table` says of each line whether it is an entry of the `journal`, what is known of an asset (`watermarks`), or what
     was known before the oldest entry (`base`); the first line describes the rest. With --json {file, lines}.
     """
-    from sparkassets.emit.exports import write_export
+    from sparkassets.state.export_file import write_export
 
     project = open_project(folder)
     lines = write_export(file, project.state.export_lines(), project=project.spec.name)
     if as_json:
         print_json({"file": str(file), "lines": lines})
     else:
-        Terminal.of(sys.stdout).print(f"{lines:,} lines in {file}")
+        Terminal.from_stream(sys.stdout).print(f"{lines:,} lines in {file}")
     return 0
 
 
@@ -105,15 +105,15 @@ def migrate(folder: Path, as_json: bool) -> int:
     if as_json:
         print_json({"format": FORMAT, "changed": changed})
     elif changed:
-        Terminal.of(sys.stdout).print(f"{changed:,} rows are of format {FORMAT} now")
+        Terminal.from_stream(sys.stdout).print(f"{changed:,} rows are of format {FORMAT} now")
     else:
-        Terminal.of(sys.stdout).print(f"all is of format {FORMAT} already")
+        Terminal.from_stream(sys.stdout).print(f"all is of format {FORMAT} already")
     return 0
 
 
 def _print(found: VerificationResult, terminal: Terminal) -> None:
     for damage in found.damages:
-        terminal.print(damage.what, f"  hint: {damage.repair}")
+        terminal.print(damage.problem, f"  hint: {damage.repair}")
     for asset, what in found.tables:
         terminal.print(f"{asset}: {what}; the next run takes account of it")
     if not found.damages:

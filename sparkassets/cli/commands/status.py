@@ -13,30 +13,37 @@ from sparkassets.cli.lateness import print_late
 from sparkassets.cli.options import (
     at_option,
     branch_option,
-    in_branch,
     json_option,
+    open_branch,
     open_project,
     project_option,
     select_option,
 )
-from sparkassets.cli.render import STATUS_STYLES, blocks_text, clock, in_words, print_failure, print_figures
-from sparkassets.cli.selection import selected
-from sparkassets.cli.tables import Cell, Column, Row, print_table, wrap
-from sparkassets.cli.terminal import Terminal, clean
-from sparkassets.core.documents.status import standing, status_document
-from sparkassets.core.instants import instant, zoned
+from sparkassets.cli.plan_tables import (
+    STATUS_STYLES,
+    blocks_text,
+    clock_text,
+    print_failure,
+    print_figures,
+    relative_time,
+)
+from sparkassets.cli.selection import select_assets
+from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table, wrap
+from sparkassets.cli.terminal import Terminal, strip_controls
+from sparkassets.core.documents.status import status_document, summarize_status
+from sparkassets.core.instants import format_zoned, from_unix
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.holders import Holder
-    from sparkassets.core.planner.status import AssetStatus, Judged
+    from sparkassets.core.planner.explain.claim_holders import ClaimHolder
+    from sparkassets.core.planner.explain.status import AssetStatus, WithheldSummary
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [
-    Column("asset"),
-    Column("partitions", free=True),
-    Column("state", free=True),
-    Column("last"),
-    Column("next"),
+    TableColumn("asset"),
+    TableColumn("partitions", wraps=True),
+    TableColumn("state", wraps=True),
+    TableColumn("last"),
+    TableColumn("next"),
 ]
 
 
@@ -49,54 +56,54 @@ COLUMNS = [
 def command(folder: Path, select: tuple[str, ...], branch: str | None, at: str | None, as_json: bool) -> int:
     """Show what is known of every asset, upstream first."""
     base = open_project(folder)
-    project = in_branch(base, branch, existing=True)
-    names = selected(base.spec, select)
+    project = open_branch(base, branch, existing=True)
+    names = select_assets(base.spec, select)
     status = project.status(at=at)
     found = [each for each in status if names is None or each.asset in names]
     if as_json:
         print_json([status_document(each, project.spec) for each in found])
         return 0
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     print_table(terminal, COLUMNS, [_row(each, project.spec, status.at) for each in found])
     for each in found:
         print_failure(each.asset, each.error or "", terminal)
-        for judged in each.judged:
+        for judged in each.withheld_runs:
             _print_judged(each, judged, project.spec, terminal)
         for holder in () if project.spec.assets[each.asset].maker else each.holders:
-            terminal.print(f"{each.asset}: {clean(_holder_text(holder, project.spec))}")
+            terminal.print(f"{each.asset}: {strip_controls(_holder_text(holder, project.spec))}")
         for mark in each.watermarks:
-            terminal.print(f"{each.asset}: {mark.inlet}: {clean(mark.text)}")
+            terminal.print(f"{each.asset}: {mark.inlet}: {strip_controls(mark.text)}")
         if each.late is not None:
             print_late([each.late], project.spec, terminal)
         for note in each.notes:
-            terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {clean(note)}")
+            terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {strip_controls(note)}")
     return 0
 
 
-def _print_judged(status: AssetStatus, judged: Judged, project: ProjectSpec, terminal: Terminal) -> None:
-    interval = "..".join(zoned(instant(at), project.timezone) for at in judged.interval or ())
+def _print_judged(status: AssetStatus, judged: WithheldSummary, project: ProjectSpec, terminal: Terminal) -> None:
+    interval = "..".join(format_zoned(from_unix(at), project.timezone) for at in judged.interval or ())
     which = blocks_text(status.asset, judged.blocks, project) or interval
     name = " ".join(filter(None, [status.asset, which]))
-    said = f"{name} withheld by {judged.run}: {clean(judged.text)}"
+    said = f"{name} withheld by {judged.run}: {strip_controls(judged.text)}"
     terminal.print("", *(terminal.paint(line, "red") for line in wrap(said, terminal.width or sys.maxsize)))
     print_figures(status.asset, judged.verdicts, project, terminal)
 
 
-def _holder_text(holder: Holder, project: ProjectSpec) -> str:
+def _holder_text(holder: ClaimHolder, project: ProjectSpec) -> str:
     """Who holds which run, and when it was last seen alive."""
-    held = f"{holder.run} is held by {holder.driver} since {clock(holder.since, project)}"
+    held = f"{holder.run} is held by {holder.driver} since {clock_text(holder.since, project)}"
     if holder.gone:
         return f"{held}, which is gone: the next run settles it"
-    return f"{held}, last seen alive {in_words(-holder.silent_seconds) if holder.silent_seconds else 'just now'}"
+    return f"{held}, last seen alive {relative_time(-holder.silent_seconds) if holder.silent_seconds else 'just now'}"
 
 
 def _row(status: AssetStatus, project: ProjectSpec, now: int) -> Row:
-    text, state = standing(status)
+    text, state = summarize_status(status)
     return [
         status.asset,
-        status.told,
-        Cell(text, STATUS_STYLES[state]),
-        clock(status.last_at, project),
+        status.covered_text,
+        TableCell(text, STATUS_STYLES[state]),
+        clock_text(status.last_at, project),
         _next(status.next_at, project, now),
     ]
 
@@ -106,4 +113,4 @@ def _next(at: int | None, project: ProjectSpec, now: int) -> str:
         return ""
     if at <= now:
         return "due"
-    return f"{clock(at, project)}, {in_words(at - now)}"
+    return f"{clock_text(at, project)}, {relative_time(at - now)}"

@@ -34,17 +34,17 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
     """
     from sparkassets.project.cases import load_cases
-    from sparkassets.testing.running import run_cases
+    from sparkassets.testing.case_runner import run_cases
 
     project = open_project(folder).spec
     cases = _chosen(load_cases(project, variables()), names, project)
     results = []
-    terminal = Terminal.of(sys.stdout)
+    terminal = Terminal.from_stream(sys.stdout)
     for result in run_cases(project, cases):
         results.append(result)
         if not as_json:
             terminal.print(*_lines(result))
-    failed = sum(not each.passed for each in results)
+    failed = sum(not each.has_passed for each in results)
     if as_json:
         print_json({"tests": [_document(each) for each in results]})
     else:
@@ -69,10 +69,10 @@ def _chosen(cases: tuple[Case, ...], names: tuple[str, ...], project: ProjectSpe
 
 
 def _lines(result: CaseResult) -> list[str]:
-    sign = "✓" if result.passed else "✗"
+    sign = "✓" if result.has_passed else "✗"
     about = f" ({result.about})" if result.about else ""
     head = f"{sign} {result.name}{about}  {result.seconds:.1f} s"
-    if result.passed:
+    if result.has_passed:
         return [head]
     return [head, f"  {result.location}", *(f"  {line}" for line in result.message.splitlines())]
 

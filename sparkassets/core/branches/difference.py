@@ -8,16 +8,16 @@ from typing import Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.validations import Unique
-from sparkassets.core.writes import Upsert
+from sparkassets.core.validations import UniqueCheck
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.frozen import frozen
 
-Change = Literal["added", "removed", "changed"]
+RowChange = Literal["added", "removed", "changed"]
 """What became of a row, from the base to the branch."""
 
 
 @frozen
-class Side:
+class ComparedTable:
     """One of two tables that are compared.
 
     Attributes:
@@ -54,26 +54,26 @@ class RowCounts:
         )
 
     @property
-    def differ(self) -> bool:
+    def has_differences(self) -> bool:
         """Whether any does."""
         return bool(self.added or self.removed or self.changed)
 
 
 @frozen
-class Sample:
+class RowDifference:
     """A row that differs, as text; None is NULL, and values of private columns are masked.
 
     Attributes:
         before, after: It in the base and in the branch; None where it is not there.
     """
 
-    change: Change
+    change: RowChange
     before: Mapping[str, str | None] | None
     after: Mapping[str, str | None] | None
 
 
 @frozen
-class Rows:
+class RowComparison:
     """What a comparison of rows found.
 
     Attributes:
@@ -83,13 +83,13 @@ class Rows:
     """
 
     keys: tuple[str, ...]
-    doubled: bool
+    has_duplicate_keys: bool
     blocks: tuple[tuple[PartitionSet, RowCounts], ...]
-    samples: tuple[Sample, ...]
+    samples: tuple[RowDifference, ...]
 
 
 @frozen
-class Columns:
+class ColumnDifference:
     """How the columns differ: name to type, and to both types where that is another one."""
 
     added: Mapping[str, str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Columns:
 
 
 @frozen
-class Difference:
+class AssetDifference:
     """How one asset differs.
 
     Attributes:
@@ -107,13 +107,13 @@ class Difference:
     """
 
     asset: str
-    columns: Columns = Columns()
+    columns: ColumnDifference = ColumnDifference()
     only_base: PartitionSet = NOTHING
     only_branch: PartitionSet = NOTHING
-    rows: Rows | None = None
+    rows: RowComparison | None = None
 
     @property
-    def total(self) -> RowCounts:
+    def total_row_counts(self) -> RowCounts:
         """Of all blocks."""
         counts = RowCounts()
         for _, each in self.rows.blocks if self.rows is not None else ():
@@ -121,27 +121,32 @@ class Difference:
         return counts
 
 
-def keys_of(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
+def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
     """The columns whose values no two rows of a block share, as the project declares it; none where it does not."""
     made = project.assets[asset.maker] if asset.maker else asset
     for each in (asset, made):
-        if isinstance(each.write, Upsert) and each.write.history is None:
+        if isinstance(each.write, UpsertWrite) and each.write.history is None:
             return each.write.keys
         for rule in each.rules:
-            if isinstance(rule.check, Unique) and rule.severity == "fail" and not rule.where and rule.allow is None:
+            if (
+                isinstance(rule.check, UniqueCheck)
+                and rule.severity == "fail"
+                and not rule.where
+                and rule.allow is None
+            ):
                 return rule.check.columns
     return ()
 
 
-def columns_between(before: Mapping[str, str], after: Mapping[str, str]) -> Columns:
+def compare_columns(before: Mapping[str, str], after: Mapping[str, str]) -> ColumnDifference:
     """How columns differ, whatever case their names are in.
 
-    >>> columns_between({"a": "int", "b": "int"}, {"A": "bigint", "c": "date"})
-    Columns(added={'c': 'date'}, removed={'b': 'int'}, changed={'A': ('int', 'bigint')})
+    >>> compare_columns({"a": "int", "b": "int"}, {"A": "bigint", "c": "date"})
+    ColumnDifference(added={'c': 'date'}, removed={'b': 'int'}, changed={'A': ('int', 'bigint')})
     """
     old = {name.lower(): kind for name, kind in before.items()}
     new = {name.lower() for name in after}
-    return Columns(
+    return ColumnDifference(
         {name: kind for name, kind in after.items() if name.lower() not in old},
         {name: kind for name, kind in before.items() if name.lower() not in new},
         {

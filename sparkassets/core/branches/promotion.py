@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from sparkassets.core.branches.forking import base_uri
+from sparkassets.core.branches.branch_project import base_uri
 from sparkassets.core.journal.entries import SuccessEntry
+from sparkassets.core.journal.promoted_partitions import promoted_from_branch
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.journal.taken import taken_from
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.pending import pending
+from sparkassets.core.planner.batch.rebuild import stored_time
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
+from sparkassets.core.planner.due.pending_partitions import find_pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.rebuild import held_time
-from sparkassets.core.planner.redefined import others
-from sparkassets.core.planner.slots import in_the_way
-from sparkassets.core.runs import Consumption, Promotion, RunRequest
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.run_slots import explain_obstacles
+from sparkassets.core.runs import BranchPromotion, RunConsumption, RunRequest
+from sparkassets.core.spec.column_changes import ColumnChanges
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.reshaping import Reshaping
-from sparkassets.core.strategies import DateRange, FullRefresh, Segments
-from sparkassets.core.writes import Replace
+from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
+from sparkassets.core.writes import ReplaceWrite
 from sparkassets.frozen import frozen
 
 
 @frozen
-class Offer:
+class PromotionOffer:
     """A branch as it is offered to its base.
 
     Attributes:
@@ -39,90 +39,92 @@ class Offer:
 
     branch: str
     context: PlanningContext
-    own: Sequence[str]
+    computed_assets: Sequence[str]
     journal_id: str
     seq: int
     successes: Mapping[str, Sequence[tuple[int, SuccessEntry]]] = field(default_factory=dict)
-    fresh: Sequence[str] = ()
-    reshaped: Mapping[str, Reshaping] = field(default_factory=dict)
+    changed_sources: Sequence[str] = ()
+    column_changes: Mapping[str, ColumnChanges] = field(default_factory=dict)
 
-    def since(self, asset: str, seq: int) -> PartitionSet:
+    def computed_since(self, asset: str, seq: int) -> PartitionSet:
         """What the branch has computed of an asset after that number."""
-        return PartitionSet.union(each.published for at, each in self.successes.get(asset, ()) if at > seq)
+        return PartitionSet.union(each.published_partitions for at, each in self.successes.get(asset, ()) if at > seq)
 
-    def known(self, asset: str) -> AssetState:
+    def branch_asset_state(self, asset: str) -> AssetState:
         """What the branch knows of an asset."""
         return self.context.state_of(self.context.asset(asset))
 
 
-def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: Offer, *, rebuild: bool = False) -> Plan:
+def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, *, rebuild: bool = False) -> Plan:
     """The run of the base's ``asset`` that takes over what the branch has of it and the base has not; or why none.
 
     ``context`` is the base's, with the code of the branch. Columns that no run of the base may change, a promotion
     changes only as a ``rebuild``: of all of the table at once.
     """
-    state, known = context.state_of(asset), offer.known(asset.name)
-    if refused := _refused(context, asset, offer):
+    state, known = context.state_of(asset), offer.branch_asset_state(asset.name)
+    if refused := _explain_refusal(context, asset, offer):
         return Plan(context.now, (), (Waiting(asset.name, refused, None, stuck=True),))
-    current = _current(offer, asset, known)
-    there = _there(asset, known)
-    blocked, ups = _blocked(context, asset, offer)
-    same = same_as(context, asset.name, offer)
+    current = _promotable_partitions(offer, asset, known)
+    there = _computed_partitions(asset, known)
+    blocked, ups = _find_diverged_partitions(context, asset, offer)
+    same = find_identical_partitions(context, asset.name, offer)
     blocks = current - same - blocked
     waiting = [
         Waiting(asset.name, reason, None, some, quiet=quiet)
         for some, reason, quiet in (
             (there - current, f"stale in the branch; `sparkassets run --branch {offer.branch}` computes it", False),
             ((current - same) & blocked, f"made of {', '.join(ups)}, which the base has otherwise", False),
-            (_there(asset, state) - there, "not in the branch: it stays as it is", True),
+            (_computed_partitions(asset, state) - there, "not in the branch: it stays as it is", True),
             (current & same, "promoted already", True),
         )
         if some
     ]
     if not blocks:
         return Plan(context.now, (), tuple(waiting))
-    misfits = _misfits(context, asset, offer)
+    misfits = _waiting_column_changes(context, asset, offer)
     if misfits and not rebuild:
         return Plan(context.now, (), (*waiting, *(replace(each, blocks=blocks) for each in misfits)))
     whole = bool(misfits) or state.former is not None
     if whole:
         blocks = current - blocked
-        if left := _held(asset, state) - blocks:
+        if left := _base_partitions(asset, state) - blocks:
             others = "columns" if misfits else "partitions"
             reason = f"its {others} are others than in the base, so all of it is promoted at once, when the rest can be"
             return Plan(context.now, (), (*waiting, Waiting(asset.name, reason, None, left)))
-    if (before := in_the_way(context, asset, state, blocks, whole=whole)) is not None:
+    if (before := explain_obstacles(context, asset, state, blocks, whole=whole)) is not None:
         return before
-    request = replace(_request(context, asset, offer, blocks), rebuilds=whole)
-    run = PlannedRun.of(request, asset=asset, state=state)
+    request = replace(_promotion_request(context, asset, offer, blocks), rebuilds=whole)
+    run = PlannedRun.from_request(request, asset=asset, state=state)
     return Plan(context.now, (run,), tuple(waiting))
 
 
-def _misfits(context: PlanningContext, asset: AssetSpec, offer: Offer) -> list[Waiting]:
+def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> list[Waiting]:
     """Why the branch's columns cannot come into some partitions of the base's tables; nothing where they can."""
     if not asset.partitioning.is_partitioned:
         return []  # a run of the base takes the place of the whole table
     command = f"`sparkassets promote {offer.branch} --rebuild` promotes all of the table at once"
-    found = ((context.asset(name), offer.reshaped.get(name)) for name in asset.written)
+    found = ((context.asset(name), offer.column_changes.get(name)) for name in asset.written_assets)
     return [
-        Waiting(each.name, reshaping.sentence(each, command), stuck=True)
+        Waiting(each.name, reshaping.describe_conflict(each, command), stuck=True)
         for each, reshaping in found
-        if reshaping is not None and not reshaping.fits(each)
+        if reshaping is not None and not reshaping.is_allowed(each)
     ]
 
 
-def same_as(context: PlanningContext, name: str, offer: Offer) -> PartitionSet:
+def find_identical_partitions(context: PlanningContext, name: str, offer: PromotionOffer) -> PartitionSet:
     """What the base has of an asset that is as the branch has it: promoted, and computed in neither since."""
     asset = context.asset(name)
     state = context.state_of(context.asset(asset.maker or name))
-    taken = taken_from(state.taken, offer.journal_id)
-    same = PartitionSet.union(each.blocks - offer.since(state.name, each.seq) for each in taken)
+    taken = promoted_from_branch(state.taken, offer.journal_id)
+    same = PartitionSet.union(each.blocks - offer.computed_since(state.name, each.seq) for each in taken)
     known = context.state_of(asset)
     touched = PartitionSet.union(commit.blocks for commit in known.foreign)
-    return (same & _there(asset, known)) - touched
+    return (same & _computed_partitions(asset, known)) - touched
 
 
-def _request(context: PlanningContext, asset: AssetSpec, offer: Offer, blocks: PartitionSet) -> RunRequest:
+def _promotion_request(
+    context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, blocks: PartitionSet
+) -> RunRequest:
     state = context.state_of(asset)
     partitioned = asset.partitioning.is_partitioned
     used = {} if partitioned else {uri: context.state.dataset(uri).seq for uri in state.spec.listens}
@@ -135,27 +137,27 @@ def _request(context: PlanningContext, asset: AssetSpec, offer: Offer, blocks: P
         reason=f"promoted from branch {offer.branch}",
         interval=asset.partitioning.interval(blocks) if partitioned else newest.interval,
         pins=context.pins(asset, state, blocks),
-        consumption=Consumption({uri: seq for uri, seq in used.items() if seq}),
-        promotes=Promotion(offer.branch, offer.journal_id, offer.seq, dict(_tables(asset, offer))),
+        consumption=RunConsumption({uri: seq for uri, seq in used.items() if seq}),
+        promotes=BranchPromotion(offer.branch, offer.journal_id, offer.seq, dict(_branch_tables(asset, offer))),
     )
 
 
-def _tables(asset: AssetSpec, offer: Offer) -> Iterator[tuple[str, tuple[str, int]]]:
-    for name in asset.written:
-        known = offer.known(name)
+def _branch_tables(asset: AssetSpec, offer: PromotionOffer) -> Iterator[tuple[str, tuple[str, int]]]:
+    for name in asset.written_assets:
+        known = offer.branch_asset_state(name)
         if known.table_id is not None and known.version is not None:
             yield name, (known.table_id, known.version)
 
 
-def _refused(context: PlanningContext, asset: AssetSpec, offer: Offer) -> str | None:
+def _explain_refusal(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> str | None:
     """Why nothing of the asset can be promoted."""
-    written = [context.asset(name) for name in asset.written]
-    if other := next((each.write for each in written if not isinstance(each.write, Replace)), None):
+    written = [context.asset(name) for name in asset.written_assets]
+    if other := next((each.write for each in written if not isinstance(each.write, ReplaceWrite)), None):
         return f"a branch's rows cannot be promoted where they are written by {other.name!r}; backfill it in the base"
-    if not isinstance(asset.strategy, DateRange | Segments | FullRefresh):
+    if not isinstance(asset.strategy, DateRange | SegmentBatches | FullRefresh):
         name = asset.strategy.name if asset.strategy is not None else ""
         return f"a branch's rows cannot be promoted under {name!r}; backfill it in the base"
-    known = offer.known(asset.name)
+    known = offer.branch_asset_state(asset.name)
     began = offer.context.state.dataset(base_uri(asset.name)).recent.newest
     if began is None:
         return None
@@ -175,33 +177,37 @@ def _refused(context: PlanningContext, asset: AssetSpec, offer: Offer) -> str | 
     return None
 
 
-def _there(asset: AssetSpec, known: AssetState) -> PartitionSet:
+def _computed_partitions(asset: AssetSpec, known: AssetState) -> PartitionSet:
     """What was computed; everything of an asset without partitions."""
     if asset.partitioning.is_partitioned:
         return asset.partitioning.inside(known.coverage)
     return EVERYTHING if known.last is not None and known.loss is None else NOTHING
 
 
-def _held(asset: AssetSpec, state: AssetState) -> PartitionSet:
+def _base_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
     """What the base's table has rows of; everything of an asset without partitions."""
-    return asset.partitioning.inside(held_time(state)) if asset.partitioning.is_partitioned else _there(asset, state)
+    return (
+        asset.partitioning.inside(stored_time(state))
+        if asset.partitioning.is_partitioned
+        else _computed_partitions(asset, state)
+    )
 
 
-def _current(offer: Offer, asset: AssetSpec, known: AssetState) -> PartitionSet:
+def _promotable_partitions(offer: PromotionOffer, asset: AssetSpec, known: AssetState) -> PartitionSet:
     """What the branch has of an asset that a run of it would leave as it is."""
-    own, there = offer.context.asset(asset.name), _there(asset, known)
-    written = [known, *(offer.known(name) for name in asset.outlets)]
-    other = [made.blocks for made in others(own, known)]
+    own, there = offer.context.asset(asset.name), _computed_partitions(asset, known)
+    written = [known, *(offer.branch_asset_state(name) for name in asset.outlets)]
+    other = [made.blocks for made in outputs_of_other_code(own, known)]
     other += [record.blocks for record in known.withheld]
     other += [commit.blocks for each in written for commit in each.foreign]
     if asset.partitioning.is_partitioned:
-        other.append(pending(offer.context, own, known).all_stale)
+        other.append(find_pending(offer.context, own, known).all_stale)
     elif not _has_read_all(offer, own):
         return NOTHING
     return there - PartitionSet.union(other)
 
 
-def _has_read_all(offer: Offer, own: AssetSpec) -> bool:
+def _has_read_all(offer: PromotionOffer, own: AssetSpec) -> bool:
     """Whether the newest run of an asset without partitions read all that is there by now."""
     newest = next((entry for _, entry in reversed(offer.successes.get(own.name, ()))), None)
     if newest is None:
@@ -210,29 +216,35 @@ def _has_read_all(offer: Offer, own: AssetSpec) -> bool:
     return all(offer.context.dataset(inlet).seq <= newest.pins[inlet.name].seq for inlet in rerun)
 
 
-def _looked(context: PlanningContext, source: str) -> tuple[object, ...]:
+def _source_position(context: PlanningContext, source: str) -> tuple[object, ...]:
     """How a source was when it was looked at."""
     known = context.state_of(context.asset(source))
     return known.table_id, known.version, dict(known.position)
 
 
-def _blocked(context: PlanningContext, asset: AssetSpec, offer: Offer) -> tuple[PartitionSet, list[str]]:
+def _find_diverged_partitions(
+    context: PlanningContext, asset: AssetSpec, offer: PromotionOffer
+) -> tuple[PartitionSet, list[str]]:
     """What of an asset is made of something that is not the same in the base and the branch, and what that is."""
     found, ups = NOTHING, list[str]()
     for inlet in asset.inlets.values():
-        if inlet.name in offer.fresh and _looked(context, inlet.name) != _looked(offer.context, inlet.name):
+        if inlet.name in offer.changed_sources and _source_position(context, inlet.name) != _source_position(
+            offer.context, inlet.name
+        ):
             return EVERYTHING, [inlet.name]
-        if inlet.name not in offer.own:
+        if inlet.name not in offer.computed_assets:
             continue
         up = context.asset(inlet.name)
-        there = _there(up, context.state_of(up)) | _there(up, offer.known(up.name))
-        if not (other := there - same_as(context, up.name, offer)):
+        there = _computed_partitions(up, context.state_of(up)) | _computed_partitions(
+            up, offer.branch_asset_state(up.name)
+        )
+        if not (other := there - find_identical_partitions(context, up.name, offer)):
             continue
         needed = context.project.dependency(asset, inlet)
         if not needed.is_mapped:
             return EVERYTHING, [inlet.name]
         if needed.goes_by_newest:
-            needed = needed.given(there)
-        found = found | needed.down(other)
+            needed = needed.with_available(there)
+        found = found | needed.affected_partitions(other)
         ups.append(inlet.name)
     return found, ups

@@ -1,6 +1,6 @@
 """Tests of a project's assets, as values: what is given, and what is to come of it."""
 
-from sparkassets.core.cases.model import Case, Expected, Given, RowCase, Step, TimeCase
-from sparkassets.core.cases.reading import read_cases
+from sparkassets.core.cases.model import Case, CaseStep, ExpectedOutcome, GivenRows, RowCase, TimeCase
+from sparkassets.core.cases.reader import read_cases
 
-__all__ = ["Case", "Expected", "Given", "RowCase", "Step", "TimeCase", "read_cases"]
+__all__ = ["Case", "CaseStep", "ExpectedOutcome", "GivenRows", "RowCase", "TimeCase", "read_cases"]

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.errors import Location
+from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
 Row = Mapping[str, Any]
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 @frozen
-class Given:
+class GivenRows:
     """The rows of one inlet, or of the asset as it was before.
 
     Attributes:
@@ -25,7 +25,7 @@ class Given:
         after: The watermark that the inlet is read from.
     """
 
-    location: Location
+    location: FileLocation
     rows: Sequence[Row] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     file: str = ""
@@ -33,7 +33,7 @@ class Given:
 
 
 @frozen
-class Expected:
+class ExpectedOutcome:
     """What is to come of a run.
 
     Attributes:
@@ -65,19 +65,19 @@ class RowCase:
     """
 
     name: str
-    location: Location
+    location: FileLocation
     description: str
     asset: str
     blocks: PartitionSet
     at: datetime
     interval: tuple[int, int] | None
-    given: Mapping[str, Given]
-    expected: Expected
+    given: Mapping[str, GivenRows]
+    expected: ExpectedOutcome
     params: Mapping[str, object] | None = None
 
 
 @frozen
-class Step:
+class CaseStep:
     """A moment of a test of when assets run.
 
     Attributes:
@@ -88,7 +88,7 @@ class Step:
         waits: Part of the reason, by asset.
     """
 
-    location: Location
+    location: FileLocation
     at: datetime
     events: Sequence[Mapping[str, Any]] = ()
     fails: Sequence[str] = ()
@@ -101,9 +101,9 @@ class TimeCase:
     """A test of when assets run; computes nothing."""
 
     name: str
-    location: Location
+    location: FileLocation
     description: str
-    steps: Sequence[Step]
+    steps: Sequence[CaseStep]
 
 
 Case = RowCase | TimeCase

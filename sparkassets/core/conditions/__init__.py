@@ -1,18 +1,28 @@
 """Conditions over updates of assets: the tree and its evaluation that keeps its reasons; `parse` reads their text."""
 
-from sparkassets.core.conditions.evaluate import Verdict, evaluate
-from sparkassets.core.conditions.tree import AllOf, AnyOf, Condition, Leaf, Time, alone, datasets, join_all, join_any
+from sparkassets.core.conditions.evaluation import ConditionResult, evaluate_condition
+from sparkassets.core.conditions.tree import (
+    AllOf,
+    AnyOf,
+    Condition,
+    TimeLeaf,
+    UpdateLeaf,
+    datasets,
+    join_all,
+    join_any,
+    times_true_alone,
+)
 
 __all__ = [
     "AllOf",
     "AnyOf",
     "Condition",
-    "Leaf",
-    "Time",
-    "Verdict",
-    "alone",
+    "ConditionResult",
+    "TimeLeaf",
+    "UpdateLeaf",
     "datasets",
-    "evaluate",
+    "evaluate_condition",
     "join_all",
     "join_any",
+    "times_true_alone",
 ]

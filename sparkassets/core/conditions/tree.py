@@ -14,7 +14,7 @@ BARE_URI: Final = re.compile(r"[^\s&|(){}]*://[^\s&|(){}]*")
 
 
 @frozen
-class Leaf:
+class UpdateLeaf:
     """One dataset was updated.
 
     Attributes:
@@ -28,17 +28,17 @@ class Leaf:
         """As people write it: bare where the text form allows it, else ``{uri: …}``."""
         return self.ref if not self.is_uri or BARE_URI.fullmatch(self.ref) else f"{{uri: {self.ref}}}"
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[UpdateLeaf]:
         """Itself."""
         yield self
 
-    def times(self) -> Iterator[Time]:
+    def times(self) -> Iterator[TimeLeaf]:
         """None."""
         yield from ()
 
 
 @frozen
-class Time:
+class TimeLeaf:
     """A tick of a timetable has passed.
 
     Attributes:
@@ -48,20 +48,20 @@ class Time:
         span: Of a timer how long each is, as it is written.
     """
 
-    written: str
+    source_text: str
     timetable: Timetable = field(compare=False)
-    without: Leaf | None = None
+    without: UpdateLeaf | None = None
     span: str = ""
 
     def text(self) -> str:
         """As people write it."""
-        return self.written
+        return self.source_text
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[UpdateLeaf]:
         """None."""
         yield from ()
 
-    def times(self) -> Iterator[Time]:
+    def times(self) -> Iterator[TimeLeaf]:
         """Itself."""
         yield self
 
@@ -70,22 +70,22 @@ class Time:
 class AllOf:
     """Every child holds. Children are at least two, different, and no ``AllOf``."""
 
-    children: tuple[Leaf | Time | AnyOf, ...]
+    children: tuple[UpdateLeaf | TimeLeaf | AnyOf, ...]
 
     def text(self) -> str:
         """The children joined by ``&``; an inner ``|`` stands in parentheses.
 
-        >>> AllOf((Leaf("a"), AnyOf((Leaf("b"), Leaf("c"))))).text()
+        >>> AllOf((UpdateLeaf("a"), AnyOf((UpdateLeaf("b"), UpdateLeaf("c"))))).text()
         'a & (b | c)'
         """
         return " & ".join(f"({each.text()})" if isinstance(each, AnyOf) else each.text() for each in self.children)
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[UpdateLeaf]:
         """The updates, left to right."""
         for child in self.children:
             yield from child.leaves()
 
-    def times(self) -> Iterator[Time]:
+    def times(self) -> Iterator[TimeLeaf]:
         """The times, left to right."""
         for child in self.children:
             yield from child.times()
@@ -95,34 +95,34 @@ class AllOf:
 class AnyOf:
     """At least one child holds. Children are at least two, different, and no ``AnyOf``."""
 
-    children: tuple[Leaf | Time | AllOf, ...]
+    children: tuple[UpdateLeaf | TimeLeaf | AllOf, ...]
 
     def text(self) -> str:
         """The children joined by ``|``; ``&`` binds tighter, so nothing needs parentheses."""
         return " | ".join(each.text() for each in self.children)
 
-    def leaves(self) -> Iterator[Leaf]:
+    def leaves(self) -> Iterator[UpdateLeaf]:
         """The updates, left to right."""
         for child in self.children:
             yield from child.leaves()
 
-    def times(self) -> Iterator[Time]:
+    def times(self) -> Iterator[TimeLeaf]:
         """The times, left to right."""
         for child in self.children:
             yield from child.times()
 
 
-Condition = Leaf | Time | AllOf | AnyOf
+Condition = UpdateLeaf | TimeLeaf | AllOf | AnyOf
 
 
-def datasets(condition: Condition) -> list[Leaf]:
+def datasets(condition: Condition) -> list[UpdateLeaf]:
     """The datasets that a condition names: those whose updates count, then those of its timers."""
     return [*condition.leaves(), *(each.without for each in condition.times() if each.without is not None)]
 
 
 def join_all(conditions: Iterable[Condition]) -> Condition:
     """All of the conditions, flattened and without repetition; a single one is itself."""
-    children: dict[Leaf | Time | AnyOf, None] = {}
+    children: dict[UpdateLeaf | TimeLeaf | AnyOf, None] = {}
     for each in conditions:
         children |= dict.fromkeys(each.children if isinstance(each, AllOf) else (each,))
     return next(iter(children)) if len(children) == 1 else AllOf(tuple(children))
@@ -130,17 +130,17 @@ def join_all(conditions: Iterable[Condition]) -> Condition:
 
 def join_any(conditions: Iterable[Condition]) -> Condition:
     """Any of the conditions, flattened and without repetition; a single one is itself."""
-    children: dict[Leaf | Time | AllOf, None] = {}
+    children: dict[UpdateLeaf | TimeLeaf | AllOf, None] = {}
     for each in conditions:
         children |= dict.fromkeys(each.children if isinstance(each, AnyOf) else (each,))
     return next(iter(children)) if len(children) == 1 else AnyOf(tuple(children))
 
 
-def alone(condition: Condition) -> tuple[Time, ...]:
+def times_true_alone(condition: Condition) -> tuple[TimeLeaf, ...]:
     """The times of which one tick makes the condition true, whatever else holds; left to right. Timers are among them.
 
-    >>> alone(AnyOf((Leaf("a"), Leaf("b"))))
+    >>> times_true_alone(AnyOf((UpdateLeaf("a"), UpdateLeaf("b"))))
     ()
     """
     choices = condition.children if isinstance(condition, AnyOf) else (condition,)
-    return tuple(each for each in choices if isinstance(each, Time))
+    return tuple(each for each in choices if isinstance(each, TimeLeaf))

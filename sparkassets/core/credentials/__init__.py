@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import unquote
 
-from sparkassets.core.credentials.formats import tokens_in
-from sparkassets.core.credentials.names import is_hidden, is_secret
-from sparkassets.core.credentials.places import placed_in
-from sparkassets.core.credentials.texts import Credential, written_in
+from sparkassets.core.credentials.secret_names import is_hidden, is_secret
+from sparkassets.core.credentials.secret_places import find_placed_credentials
+from sparkassets.core.credentials.text_scan import CredentialSpan, find_written_credentials
+from sparkassets.core.credentials.token_formats import find_tokens
 
-__all__ = ["Credential", "credentials_in", "is_secret", "secret_in_text", "secrets_in"]
+__all__ = ["CredentialSpan", "credentials_in", "is_secret", "secret_in_text", "secrets_in"]
 
 Path = tuple[str | int, ...]
 """Of keys and indices."""
@@ -63,13 +63,13 @@ def secrets_in(value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
         yield path, secret
 
 
-def credentials_in(text: str) -> Iterator[Credential]:
+def credentials_in(text: str) -> Iterator[CredentialSpan]:
     """Every credential in a text as it is written, in no order; they may overlap."""
-    yield from _found(text)
+    yield from _find_credentials(text)
     if "\\" in text or "\x1b" in text:
         plain = _ESCAPES.sub(_blank, text)
         if plain != text:  # a token behind `\\n` looks like one behind a letter
-            yield from _found(plain)
+            yield from _find_credentials(plain)
 
 
 def _blank(escape: re.Match[str]) -> str:
@@ -77,7 +77,11 @@ def _blank(escape: re.Match[str]) -> str:
     return (" " * len(escape[0]))[1:] + ("\n" if escape[0][-1] in "nr" and "[" not in escape[0] else " ")
 
 
-def _found(text: str) -> Iterator[Credential]:
-    yield from written_in(text)
-    yield from (Credential(*span, "a key") for span in tokens_in(text))
-    yield from (Credential(*span, "a password") for span in placed_in(text) if not is_hidden(text[slice(*span)]))
+def _find_credentials(text: str) -> Iterator[CredentialSpan]:
+    yield from find_written_credentials(text)
+    yield from (CredentialSpan(*span, "a key") for span in find_tokens(text))
+    yield from (
+        CredentialSpan(*span, "a password")
+        for span in find_placed_credentials(text)
+        if not is_hidden(text[slice(*span)])
+    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from sparkassets.core.crons.search import first_from, last_until
-from sparkassets.core.instants import DAY, offsets, unix
+from sparkassets.core.crons.tick_search import first_from, last_until
+from sparkassets.core.instants import DAY, to_unix, zone_offsets
 from sparkassets.frozen import frozen
 
-EARLIEST = unix(datetime.fromisoformat("0003-01-01T00:00Z"))
-LATEST = unix(datetime.fromisoformat("9998-01-01T00:00Z"))
+EARLIEST = to_unix(datetime.fromisoformat("0003-01-01T00:00Z"))
+LATEST = to_unix(datetime.fromisoformat("9998-01-01T00:00Z"))
 """Ticks are looked for between these; Unix seconds."""
 
 _LOOK = 26 * 3600
@@ -54,7 +54,7 @@ class WallClockTicks:
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
-        clock, matching, every_hour = offsets(self.timezone), self.times.between, self.times.every_hour
+        clock, matching, every_hour = zone_offsets(self.timezone), self.times.between, self.times.every_hour
         found: list[int] = []
         at = start
         for change in clock.changes(start - DAY, end + DAY):
@@ -67,7 +67,7 @@ class WallClockTicks:
                 moved = matching(at, until, offset=change.before)
                 found += sorted({*moved, *matching(at, until, offset=change.after)})
                 at = max(at, until)
-        found += matching(at, end, offset=clock.at(at))
+        found += matching(at, end, offset=clock.offset_at(at))
         return found
 
     def describe(self) -> str:

@@ -20,7 +20,7 @@ _MOST_VALUE: Final = 200
 
 
 @frozen(array_like=True)
-class Definition:
+class AssetDefinition:
     """What of an asset decides which rows come of the same input; without any credential.
 
     Attributes:
@@ -34,7 +34,7 @@ class Definition:
     parts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def build(
         cls,
         *,
         sql: str = "",
@@ -42,7 +42,7 @@ class Definition:
         params: Mapping[str, object] | None = None,
         options: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
-    ) -> Definition:
+    ) -> AssetDefinition:
         """The definition of a query, or of a function.
 
         Args:
@@ -52,7 +52,7 @@ class Definition:
             options: What else decides which rows there are, by the names of the YAML.
             variables: Of the environment; their values are no part of it.
         """
-        from sparkassets.core.definitions.normal import normal_form  # where a project is compiled; so the next
+        from sparkassets.core.definitions.normal_form import normal_form  # where a project is compiled; so the next
         from sparkassets.core.redaction import redact
 
         text = redact(normal_form(sql), variables=variables)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from typing import Final
 
-from sparkassets.core.definitions.definition import VALUES, Definition
-from sparkassets.core.definitions.normal import words
+from sparkassets.core.definitions.definition import VALUES, AssetDefinition
+from sparkassets.core.definitions.normal_form import words
 
 MOST_LINES: Final = 10
 _MOST_WIDE: Final = 160
@@ -18,10 +18,11 @@ _JOINS: Final = frozenset({"JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "N
 _TIGHT: Final = frozenset("().,;[]")
 
 
-def difference(old: Definition, new: Definition) -> tuple[str, ...]:
+def describe_difference(old: AssetDefinition, new: AssetDefinition) -> tuple[str, ...]:
     """What was (``-``) and what is (``+``), with what is around it; at most `MOST_LINES`.
 
-    >>> difference(Definition.of(sql="select a from x"), Definition.of(sql="SELECT a, b FROM x"))
+    >>> describe_difference(AssetDefinition.build(sql="select a from x"),
+    ...     AssetDefinition.build(sql="SELECT a, b FROM x"))
     (' SELECT', '- a', '+ a,', '+ b', ' FROM x')
     """
     found = [*_of_text(old, new), *_of_parts(old, new)]
@@ -30,13 +31,13 @@ def difference(old: Definition, new: Definition) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _of_text(old: Definition, new: Definition) -> Iterator[str]:
+def _of_text(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
     if old.text and new.text:
-        told = unified_diff(lines(old.text), lines(new.text), n=1, lineterm="")
+        told = unified_diff(layout_query(old.text), layout_query(new.text), n=1, lineterm="")
         yield from (_short(line) for line in list(told)[2:] if not line.startswith("@@"))
 
 
-def _of_parts(old: Definition, new: Definition) -> Iterator[str]:
+def _of_parts(old: AssetDefinition, new: AssetDefinition) -> Iterator[str]:
     if not old.text and not old.parts:
         return  # what it was is not known any more
     for name in sorted(old.parts.keys() | new.parts.keys()):
@@ -53,10 +54,10 @@ def _short(line: str) -> str:
     return line if len(line) <= _MOST_WIDE else f"{line[: _MOST_WIDE - 1]}…"
 
 
-def lines(normal: str) -> list[str]:
+def layout_query(normal: str) -> list[str]:
     """A query in its normal form, laid out: a line for each clause, and for each item of a list that is no call's.
 
-    >>> lines("SELECT a , f ( b , c ) AS d FROM ( SELECT * FROM x ) WHERE a > 1 AND b")
+    >>> layout_query("SELECT a , f ( b , c ) AS d FROM ( SELECT * FROM x ) WHERE a > 1 AND b")
     ['SELECT', ' a,', ' f(b, c) AS d', 'FROM (', '  SELECT', '   *', '  FROM x)', 'WHERE a > 1', ' AND b']
     """
     return [line for line in _laid_out(words(normal)) if line.strip()]

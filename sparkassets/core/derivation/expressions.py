@@ -8,15 +8,15 @@ from typing import Final
 
 from sqlglot import exp
 
-from sparkassets.core.derivation.uses import How, Use, Uses
+from sparkassets.core.derivation.column_uses import ColumnUse, ColumnUses, UseKind
 
 
-class Unsure(Exception):  # noqa: N818  it is no error: nothing is told then
+class UncertainDerivation(Exception):  # noqa: N818  it is no error: nothing is told then
     """The text does not tell it for sure."""
 
 
-Resolve = Callable[[exp.Column], Uses]
-"""What a column's name means where it stands; raises `Unsure`."""
+ResolveColumn = Callable[[exp.Column], ColumnUses]
+"""What a column's name means where it stands; raises `UncertainDerivation`."""
 
 _MASKS: Final = (exp.MD5, exp.SHA, exp.SHA2)
 _MASKED_BY: Final = frozenset({"hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5"})
@@ -34,7 +34,7 @@ def is_generator(node: exp.Expr) -> bool:
     )
 
 
-def uses_of(node: exp.Expr, resolve: Resolve) -> Uses:
+def uses_of(node: exp.Expr, resolve: ResolveColumn) -> ColumnUses:
     """All that an expression uses.
 
     Raises:
@@ -43,30 +43,30 @@ def uses_of(node: exp.Expr, resolve: Resolve) -> Uses:
     return frozenset(_uses(node, resolve))
 
 
-def _uses(node: exp.Expr, resolve: Resolve) -> Iterator[Use]:
+def _uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
     match node:
         case exp.Column():
             yield from resolve(node)
         case exp.Dot() | exp.Query() | exp.Exists() | exp.Subquery():
-            raise Unsure
+            raise UncertainDerivation
         case exp.Window():
             yield from _of_window(node, resolve)
         case exp.Case():
-            yield from _decided(([node.this] if node.this else []), resolve)
+            yield from _conditional_uses(([node.this] if node.this else []), resolve)
             yield from _branches(node, resolve)
         case exp.If():
-            yield from _decided([node.this], resolve)
-            yield from _through([node.args.get("true"), node.args.get("false")], resolve, "TRANSFORMATION")
+            yield from _conditional_uses([node.this], resolve)
+            yield from _uses_as([node.args.get("true"), node.args.get("false")], resolve, "TRANSFORMATION")
         case exp.Filter():
-            yield from _through([node.this], resolve, "AGGREGATION")
-            yield from _decided([node.expression], resolve)
+            yield from _uses_as([node.this], resolve, "AGGREGATION")
+            yield from _conditional_uses([node.expression], resolve)
         case exp.Paren() | exp.Alias():
             yield from _uses(node.this, resolve)
         case exp.PropertyEQ():
             yield from _uses(node.expression, resolve)
         case _:
-            how: How = "AGGREGATION" if isinstance(node, exp.AggFunc) else "TRANSFORMATION"
-            yield from _through(list(_children(node)), resolve, how, masked=_masks(node))
+            how: UseKind = "AGGREGATION" if isinstance(node, exp.AggFunc) else "TRANSFORMATION"
+            yield from _uses_as(list(_children(node)), resolve, how, masked=_masks(node))
 
 
 def _children(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -75,29 +75,31 @@ def _children(node: exp.Expr) -> Iterator[exp.Expr]:
     return (each for each in node.iter_expressions() if not isinstance(each, left_out))
 
 
-def _through(nodes: list[exp.Expr | None], resolve: Resolve, how: How, *, masked: bool = False) -> Iterator[Use]:
+def _uses_as(
+    nodes: list[exp.Expr | None], resolve: ResolveColumn, how: UseKind, *, masked: bool = False
+) -> Iterator[ColumnUse]:
     for each in nodes:
         if each is not None:
-            yield from (use.through(how, masked=masked) for use in _uses(each, resolve))
+            yield from (use.used_as(how, masked=masked) for use in _uses(each, resolve))
 
 
-def _decided(nodes: list[exp.Expr | None], resolve: Resolve) -> Iterator[Use]:
-    return _through(nodes, resolve, "CONDITIONAL")
+def _conditional_uses(nodes: list[exp.Expr | None], resolve: ResolveColumn) -> Iterator[ColumnUse]:
+    return _uses_as(nodes, resolve, "CONDITIONAL")
 
 
-def _branches(node: exp.Case, resolve: Resolve) -> Iterator[Use]:
+def _branches(node: exp.Case, resolve: ResolveColumn) -> Iterator[ColumnUse]:
     for each in node.args.get("ifs") or ():
-        yield from _decided([each.this], resolve)
-        yield from _through([each.args.get("true")], resolve, "TRANSFORMATION")
-    yield from _through([node.args.get("default")], resolve, "TRANSFORMATION")
+        yield from _conditional_uses([each.this], resolve)
+        yield from _uses_as([each.args.get("true")], resolve, "TRANSFORMATION")
+    yield from _uses_as([node.args.get("default")], resolve, "TRANSFORMATION")
 
 
-def _of_window(node: exp.Window, resolve: Resolve) -> Iterator[Use]:
+def _of_window(node: exp.Window, resolve: ResolveColumn) -> Iterator[ColumnUse]:
     if node.args.get("alias") or node.args.get("first") or _computes(node):
-        raise Unsure  # a window that stands elsewhere
-    yield from _through([node.this], resolve, "TRANSFORMATION")
+        raise UncertainDerivation  # a window that stands elsewhere
+    yield from _uses_as([node.this], resolve, "TRANSFORMATION")
     around = [*(node.args.get("partition_by") or ()), node.args.get("order")]
-    yield from _through(around, resolve, "WINDOW")
+    yield from _uses_as(around, resolve, "WINDOW")
 
 
 def _computes(node: exp.Window) -> bool:

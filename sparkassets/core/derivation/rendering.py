@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from jinja2 import TemplateError, nodes
 
-from sparkassets.core.sandbox import Sql, TooMuchError, render_sql
+from sparkassets.core.sandbox import SqlFragment, TooMuchError, render_sql
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.templating import NAMES, Template
 from sparkassets.errors import InputError
@@ -33,7 +33,7 @@ _SHAPING: Final = (nodes.If, nodes.For, nodes.CondExpr, nodes.Macro, nodes.CallB
 
 
 @frozen
-class Rendered:
+class RenderedQuery:
     """A query that stands for those of all runs.
 
     Attributes:
@@ -44,7 +44,7 @@ class Rendered:
     relations: Mapping[str, str]
 
 
-def rendered(asset: AssetSpec, text: str, params: Mapping[str, object]) -> Rendered | None:
+def render_query(asset: AssetSpec, text: str, params: Mapping[str, object]) -> RenderedQuery | None:
     """The template of an asset with these params; None where its runs may have queries of several shapes.
 
     Args:
@@ -54,7 +54,7 @@ def rendered(asset: AssetSpec, text: str, params: Mapping[str, object]) -> Rende
     """
     try:
         template = Template.parse(text)
-        if any(_goes_by_run(node) for node in template.tree.find_all(_SHAPING)):
+        if any(_depends_on_run(node) for node in template.tree.find_all(_SHAPING)):
             return None
         return _render(asset, template, text, params)
     except _FAILURES:
@@ -73,13 +73,13 @@ def render_failure(asset: AssetSpec, text: str, params: Mapping[str, object]) ->
     return None
 
 
-def _render(asset: AssetSpec, template: Template, text: str, params: Mapping[str, object]) -> Rendered:
+def _render(asset: AssetSpec, template: Template, text: str, params: Mapping[str, object]) -> RenderedQuery:
     relations: dict[str, str] = {}
     sql = render_sql(text, _names(asset, template, params, relations))
-    return Rendered(sql.strip().rstrip(";"), relations)
+    return RenderedQuery(sql.strip().rstrip(";"), relations)
 
 
-def _goes_by_run(node: nodes.Node) -> bool:
+def _depends_on_run(node: nodes.Node) -> bool:
     """Whether what shapes a query names what only a run knows."""
     inside = (
         [node.test]
@@ -110,9 +110,9 @@ def _names(
         "ts_nodash_with_tz": "%Y%m%dT%H%M%S%z",
     }
     return {
-        "inlets": {name: _Relation(name, relations) for name in template.inlets},
-        "outlets": {asset.name: _Relation(asset.name, relations)},
-        "partitions": _Relation("", relations),
+        "inlets": {name: _RelationPlaceholder(name, relations) for name in template.inlets},
+        "outlets": {asset.name: _RelationPlaceholder(asset.name, relations)},
+        "partitions": _RelationPlaceholder("", relations),
         "partition": {**dict.fromkeys(asset.partitioning.segment_columns, MARK), **_slot(asset, moment)},
         "run_id": MARK,
         **dict.fromkeys((*times, *before), moment),
@@ -138,7 +138,7 @@ def _slot(asset: AssetSpec, moment: datetime) -> dict[str, object]:
     return {} if time is None else {time.column or time.name: moment.date() if time.has_dates else moment}
 
 
-class _Relation:
+class _RelationPlaceholder:
     """``inlets.x``: printed, its name in the query; its members are quoted columns."""
 
     __slots__ = ("__asset", "__relations")
@@ -152,5 +152,5 @@ class _Relation:
         self.__relations[name] = self.__asset
         return f"`{name}`"
 
-    def __getitem__(self, column: Any) -> Sql:  # noqa: ANN401  as Jinja asks
-        return Sql(f"`{str(column).replace('`', '``')}`")
+    def __getitem__(self, column: Any) -> SqlFragment:  # noqa: ANN401  as Jinja asks
+        return SqlFragment(f"`{str(column).replace('`', '``')}`")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparkassets.core.derivation.tracing import ColumnLineage, ColumnsMade, Step
+    from sparkassets.core.derivation.column_lineage import AssetColumnLineage, ColumnLineage, LineageStep
 
 
 def column_document(found: ColumnLineage) -> dict[str, Any]:
@@ -24,13 +24,13 @@ def column_document(found: ColumnLineage) -> dict[str, Any]:
     }
 
 
-def columns_document(found: ColumnsMade) -> dict[str, Any]:
+def columns_document(found: AssetColumnLineage) -> dict[str, Any]:
     """``{asset, columns: {name: [{asset, column, how}]}, rows}``; null is what is not sure."""
     columns = None if found.columns is None else {name: _steps(steps) for name, steps in found.columns.items()}
     return {"asset": found.asset, "columns": columns, "rows": _steps(found.rows)}
 
 
-def _steps(steps: Sequence[Step] | None) -> list[dict[str, Any]] | None:
+def _steps(steps: Sequence[LineageStep] | None) -> list[dict[str, Any]] | None:
     if steps is None:
         return None
     return [
@@ -38,13 +38,13 @@ def _steps(steps: Sequence[Step] | None) -> list[dict[str, Any]] | None:
     ]
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: LineageStep) -> dict[str, Any]:
     return {
         "asset": step.asset,
         "column": step.column or None,
         "how": list(step.how),
         "masked": step.masked,
-        "sure": step.sure,
-        "again": step.again,
-        "further": [_step(each) for each in step.further],
+        "sure": step.is_certain,
+        "again": step.is_repeated,
+        "further": [_step(each) for each in step.next_steps],
     }

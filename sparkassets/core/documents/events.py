@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import spans
-from sparkassets.core.journal.announce import partition_of
+from sparkassets.core.documents.document_values import key_ranges
+from sparkassets.core.journal.announcements import event_partitioning
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
@@ -17,5 +17,5 @@ def event_document(event: Mapping[str, Any], project: ProjectSpec) -> dict[str, 
 
     One of the journal has its ``id`` besides, and the runs that it ``triggered`` or was ``included_in``.
     """
-    partitioning = partition_of(project, asset=event["asset"], uri=event["uri"])
-    return {**event, "partitions": spans(event["partitions"], partitioning)}
+    partitioning = event_partitioning(project, asset=event["asset"], uri=event["uri"])
+    return {**event, "partitions": key_ranges(event["partitions"], partitioning)}

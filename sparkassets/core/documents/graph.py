@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from sparkassets.core.conditions import AllOf, AnyOf, Condition, Leaf, Time
+from sparkassets.core.conditions import AllOf, AnyOf, Condition, TimeLeaf, UpdateLeaf
 from sparkassets.core.instants import Duration
-from sparkassets.core.planner.wording import named
+from sparkassets.core.planner.wording import leaf_name
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 from sparkassets.frozen import frozen
 
@@ -16,7 +16,7 @@ EdgeKind = Literal["reads", "waits", "triggers", "writes"]
 
 
 @frozen
-class Node:
+class GraphNode:
     """An asset, or something that triggers one.
 
     Attributes:
@@ -29,7 +29,7 @@ class Node:
 
 
 @frozen
-class Edge:
+class GraphEdge:
     """What leads where.
 
     Attributes:
@@ -46,14 +46,14 @@ class Edge:
 
 
 @frozen
-class Graph:
+class AssetGraph:
     """Nodes upstream first, edges by the asset they lead to."""
 
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
 
 
-def graph_document(graph: Graph) -> dict[str, Any]:
+def graph_document(graph: AssetGraph) -> dict[str, Any]:
     """``{nodes: [{id, label, kind}], edges: [{from, to, kind, gates}]}``."""
     return {
         "nodes": [{"id": node.id, "label": node.label, "kind": node.kind} for node in graph.nodes],
@@ -63,51 +63,51 @@ def graph_document(graph: Graph) -> dict[str, Any]:
     }
 
 
-def graph_of(project: ProjectSpec) -> Graph:
+def build_graph(project: ProjectSpec) -> AssetGraph:
     """The project's graph."""
-    nodes: dict[str, Node] = {}
-    edges: list[Edge] = []
+    nodes: dict[str, GraphNode] = {}
+    edges: list[GraphEdge] = []
     for asset in project.assets.values():
-        nodes[asset.name] = Node(asset.name, asset.name, "source" if asset.source else "asset")
+        nodes[asset.name] = GraphNode(asset.name, asset.name, "source" if asset.source else "asset")
     for asset in project.assets.values():
         if asset.maker:
-            edges.append(Edge(asset.maker, asset.name, "writes"))
+            edges.append(GraphEdge(asset.maker, asset.name, "writes"))
             continue
         for inlet in asset.inlets.values():
             gates = tuple(inlet_gates(project, asset, inlet))
-            edges.append(Edge(inlet.name, asset.name, "waits" if inlet.waits_only else "reads", gates))
+            edges.append(GraphEdge(inlet.name, asset.name, "waits" if inlet.waits_only else "reads", gates))
         schedule = asset.schedule
         if schedule.timetable is not None:
-            clock = Node(f"{asset.name}/timetable", schedule.timetable.describe(), "timetable")
+            clock = GraphNode(f"{asset.name}/timetable", schedule.timetable.describe(), "timetable")
             nodes[clock.id] = clock
-            edges.append(Edge(clock.id, asset.name, "triggers"))
+            edges.append(GraphEdge(clock.id, asset.name, "triggers"))
         elif schedule.condition is not None and not schedule.default:
-            _gates(schedule.condition, asset.name, f"{asset.name}/", project, nodes, edges)
-    return Graph(tuple(nodes.values()), tuple(edges))
+            _add_gates(schedule.condition, asset.name, f"{asset.name}/", project, nodes, edges)
+    return AssetGraph(tuple(nodes.values()), tuple(edges))
 
 
-def _gates(
-    condition: Condition, end: str, path: str, project: ProjectSpec, nodes: dict[str, Node], edges: list[Edge]
+def _add_gates(
+    condition: Condition, end: str, path: str, project: ProjectSpec, nodes: dict[str, GraphNode], edges: list[GraphEdge]
 ) -> None:
     """Adds what leads from the leaves of ``condition`` to the node ``end``; ``path`` begins the ids between."""
     match condition:
-        case Leaf():
+        case UpdateLeaf():
             for start in _datasets(condition, project):
-                nodes.setdefault(start, Node(start, start, "dataset"))
-                edges.append(Edge(start, end, "triggers"))
-        case Time():
-            label = condition.timetable.describe() if condition.without is None else named(condition)
-            clock = Node(f"{path}timetable", label, "timetable")
+                nodes.setdefault(start, GraphNode(start, start, "dataset"))
+                edges.append(GraphEdge(start, end, "triggers"))
+        case TimeLeaf():
+            label = condition.timetable.describe() if condition.without is None else leaf_name(condition)
+            clock = GraphNode(f"{path}timetable", label, "timetable")
             nodes[clock.id] = clock
-            edges.append(Edge(clock.id, end, "triggers"))
+            edges.append(GraphEdge(clock.id, end, "triggers"))
             if condition.without is not None:
-                _gates(condition.without, clock.id, f"{clock.id}/", project, nodes, edges)
+                _add_gates(condition.without, clock.id, f"{clock.id}/", project, nodes, edges)
         case AllOf() | AnyOf():
             gate = _gate(condition, path)
             nodes[gate.id] = gate
-            edges.append(Edge(gate.id, end, "triggers"))
+            edges.append(GraphEdge(gate.id, end, "triggers"))
             for number, child in enumerate(condition.children, start=1):
-                _gates(child, gate.id, f"{gate.id}/{number}/", project, nodes, edges)
+                _add_gates(child, gate.id, f"{gate.id}/{number}/", project, nodes, edges)
 
 
 def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
@@ -127,11 +127,13 @@ def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Ite
         yield f"quiet for {Duration(seconds=inlet.settle_seconds).text}"
 
 
-def _gate(condition: AllOf | AnyOf, path: str) -> Node:
-    return Node(f"{path}all", "AND", "all") if isinstance(condition, AllOf) else Node(f"{path}any", "OR", "any")
+def _gate(condition: AllOf | AnyOf, path: str) -> GraphNode:
+    return (
+        GraphNode(f"{path}all", "AND", "all") if isinstance(condition, AllOf) else GraphNode(f"{path}any", "OR", "any")
+    )
 
 
-def _datasets(leaf: Leaf, project: ProjectSpec) -> list[str]:
+def _datasets(leaf: UpdateLeaf, project: ProjectSpec) -> list[str]:
     """The assets whose data the leaf means, or the URI where the project has none."""
     if not leaf.is_uri:
         return [leaf.ref]

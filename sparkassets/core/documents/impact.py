@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.documents.plan import totals_document
-from sparkassets.core.documents.values import partitions_document
-from sparkassets.core.planner.estimate import totals
+from sparkassets.core.planner.batch.cost_estimates import sum_estimates
 
 if TYPE_CHECKING:
     from sparkassets.core.partitions import PartitionSet
-    from sparkassets.core.planner.impact import Impact
-    from sparkassets.core.planner.plan import Estimate
+    from sparkassets.core.planner.explain.impact import UpdateImpact
+    from sparkassets.core.planner.plan import CostEstimate
     from sparkassets.core.spec.model import ProjectSpec
 
 
 def downstream_document(
-    after: Mapping[str, PartitionSet], costs: Mapping[str, Sequence[Estimate]], project: ProjectSpec
+    after: Mapping[str, PartitionSet], costs: Mapping[str, Sequence[CostEstimate]], project: ProjectSpec
 ) -> list[dict[str, Any]]:
     """The assets that become due, upstream first, with the totals of their runs by what they would read now.
 
@@ -27,13 +27,13 @@ def downstream_document(
         {
             "asset": name,
             "partitions": partitions_document(blocks, project.assets[name]),
-            "estimate": {**totals_document(totals(costs[name])), "assumed": True},
+            "estimate": {**totals_document(sum_estimates(costs[name])), "assumed": True},
         }
         for name, blocks in after.items()
     ]
 
 
-def impact_document(found: Impact, project: ProjectSpec) -> dict[str, Any]:
+def impact_document(found: UpdateImpact, project: ProjectSpec) -> dict[str, Any]:
     """``{asset, partitions, downstream}``: upstream first, each with what of it is there, and through which assets.
 
     ``rerun`` is whether it is computed again by itself, and ``why`` why not.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
-from sparkassets.core.journal.iterations import Iteration, seen
+from sparkassets.core.documents.document_values import instant_text, interval_document, partitions_document
+from sparkassets.core.journal.iterations import PublishedIteration, visible_iterations
 from sparkassets.core.runs import FILES, ROWS, iteration_folder
 from sparkassets.frozen import frozen
 
@@ -17,7 +17,7 @@ _OURS = frozenset({"path", "key", "run"})
 
 
 @frozen
-class Published:
+class ListedIteration:
     """An iteration that is there, for people.
 
     Attributes:
@@ -27,27 +27,27 @@ class Published:
         extra: What the run told, and its numbers.
     """
 
-    iteration: Iteration
+    iteration: PublishedIteration
     newest: bool
     path: str
     extra: Mapping[str, Any]
 
 
-def published(
-    asset: AssetSpec, iterations: Sequence[Iteration], extras: Mapping[str, Mapping[str, Any]]
-) -> list[Published]:
+def list_iterations(
+    asset: AssetSpec, iterations: Sequence[PublishedIteration], extras: Mapping[str, Mapping[str, Any]]
+) -> list[ListedIteration]:
     """The iterations, the newest record first, with what their events told, by run."""
-    root, visible = asset.storage.path.rstrip("/") if asset.storage is not None else "", seen(iterations)
+    root, visible = asset.storage.path.rstrip("/") if asset.storage is not None else "", visible_iterations(iterations)
     found = []
     for each in reversed(iterations):
         extra = extras.get(each.run, {})
         part = FILES if str(extra.get("path", "")).endswith(f"/{FILES}") else ROWS
         told = {key: value for key, value in extra.items() if key not in _OURS}
-        found.append(Published(each, each in visible, f"{root}/{iteration_folder(each.name, part)}", told))
+        found.append(ListedIteration(each, each in visible, f"{root}/{iteration_folder(each.name, part)}", told))
     return found
 
 
-def iteration_document(found: Published, asset: AssetSpec) -> dict[str, Any]:
+def iteration_document(found: ListedIteration, asset: AssetSpec) -> dict[str, Any]:
     """One of them; ``partitions`` is null for an asset without partitions."""
     each = found.iteration
     return {

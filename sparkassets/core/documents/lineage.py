@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import instant_text, partitions_document
+from sparkassets.core.documents.document_values import instant_text, partitions_document
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.lineage import Lineage, Origin, Read
+    from sparkassets.core.journal.lineage import InletRead, PartitionLineage, PartitionOrigin
     from sparkassets.core.spec.model import ProjectSpec
 
 
-def lineage_document(found: Lineage, project: ProjectSpec) -> dict[str, Any]:
+def lineage_document(found: PartitionLineage, project: ProjectSpec) -> dict[str, Any]:
     """``{asset, partitions, origins: [{asset, kind, partitions, …, reads: [{asset, …, origins}]}]}``.
 
     ``again`` is true of a run that stands earlier in the document with what it read.
@@ -19,11 +19,11 @@ def lineage_document(found: Lineage, project: ProjectSpec) -> dict[str, Any]:
     return {
         "asset": found.asset,
         "partitions": partitions_document(found.blocks, project.assets[found.asset]),
-        "origins": [_origin(origin, project) for origin in found.origins],
+        "origins": [_origin_document(origin, project) for origin in found.origins],
     }
 
 
-def _origin(origin: Origin, project: ProjectSpec) -> dict[str, Any]:
+def _origin_document(origin: PartitionOrigin, project: ProjectSpec) -> dict[str, Any]:
     return {
         "asset": origin.asset,
         "kind": origin.kind,
@@ -37,11 +37,11 @@ def _origin(origin: Origin, project: ProjectSpec) -> dict[str, Any]:
         "note": origin.note or None,
         "changed": list(origin.changed),
         "again": origin.again,
-        "reads": [_read(read, project) for read in origin.reads],
+        "reads": [_read_document(read, project) for read in origin.reads],
     }
 
 
-def _read(read: Read, project: ProjectSpec) -> dict[str, Any]:
+def _read_document(read: InletRead, project: ProjectSpec) -> dict[str, Any]:
     return {
         "asset": read.asset,
         "uri": read.uri,
@@ -49,5 +49,5 @@ def _read(read: Read, project: ProjectSpec) -> dict[str, Any]:
         "table_id": read.table_id,
         "version": read.version,
         "since": read.low,
-        "origins": [_origin(origin, project) for origin in read.origins],
+        "origins": [_origin_document(origin, project) for origin in read.origins],
     }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import interval_document, partitions_document
+from sparkassets.core.documents.document_values import interval_document, partitions_document
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.marks import Marked
+    from sparkassets.core.journal.marks import MarkResult
     from sparkassets.core.spec.model import ProjectSpec
 
 
-def mark_document(mark: Marked, project: ProjectSpec) -> dict[str, Any]:
+def mark_document(mark: MarkResult, project: ProjectSpec) -> dict[str, Any]:
     """``{asset, mark, changed, partitions, unchanged, data_interval, settled, reason, by}``.
 
     Without partitions both are null; ``data_interval`` is that of the only instance that was named, else null.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sparkassets.core.documents.notices import Notice
+from sparkassets.core.documents.notices import AssetNotice
 from sparkassets.core.planner.wording import listing, plural
 from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import NotifyOn, NotifyRule, ProjectSpec
@@ -25,7 +25,7 @@ _KINDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
 
 
 @frozen
-class Message:
+class NotificationMessage:
     """What receivers are told.
 
     Attributes:
@@ -37,7 +37,7 @@ class Message:
     project: str
     title: str
     text: str
-    notices: tuple[Notice, ...]
+    notices: tuple[AssetNotice, ...]
     problem: str = ""
 
     @property
@@ -47,21 +47,25 @@ class Message:
         return next((kind for kind in _KINDS if kind in kinds), "recovery")
 
 
-def messages(notices: Sequence[Notice], project: ProjectSpec) -> Iterator[tuple[NotifyRule, Message]]:
+def build_messages(
+    notices: Sequence[AssetNotice], project: ProjectSpec
+) -> Iterator[tuple[NotifyRule, NotificationMessage]]:
     """What is to be told, with the rule that says whom: rules that differ in ``on`` alone are one.
 
     A notice is in a message once, whichever of these rules take it.
     """
-    found: list[tuple[NotifyRule, dict[Notice, None]]] = []
+    found: list[tuple[NotifyRule, dict[AssetNotice, None]]] = []
     for notice in notices:
         for rule in project.assets[notice.asset].notify:
             if notice.kind in rule.on:
-                _of_rule(replace(rule, on=()), found)[notice] = None
+                _notices_of_rule(replace(rule, on=()), found)[notice] = None
     for rule, told in found:
-        yield rule, _message(rule, tuple(told), project)
+        yield rule, _build_message(rule, tuple(told), project)
 
 
-def _of_rule(rule: NotifyRule, found: list[tuple[NotifyRule, dict[Notice, None]]]) -> dict[Notice, None]:
+def _notices_of_rule(
+    rule: NotifyRule, found: list[tuple[NotifyRule, dict[AssetNotice, None]]]
+) -> dict[AssetNotice, None]:
     """What that rule's message is about, which it begins where there is none; a project has few rules."""
     for other, told in found:
         if other == rule:
@@ -70,29 +74,31 @@ def _of_rule(rule: NotifyRule, found: list[tuple[NotifyRule, dict[Notice, None]]
     return found[-1][1]
 
 
-def _message(rule: NotifyRule, notices: tuple[Notice, ...], project: ProjectSpec) -> Message:
+def _build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: ProjectSpec) -> NotificationMessage:
     usual = _title(notices, project)
     try:
-        title = _rendered(rule.title, notices, project, usual) if rule.title else usual
-        text = _rendered(rule.template, notices, project, title) if rule.template else _text(notices)
+        title = _render_template(rule.title, notices, project, usual) if rule.title else usual
+        text = _render_template(rule.template, notices, project, title) if rule.template else _text(notices)
     except Exception as error:  # noqa: BLE001  whatever a template does, people are told
-        from sparkassets.errors import said
+        from sparkassets.errors import describe_error
 
-        return Message(project.name, usual, _text(notices), notices, f"the template of 'notify' failed: {said(error)}")
+        return NotificationMessage(
+            project.name, usual, _text(notices), notices, f"the template of 'notify' failed: {describe_error(error)}"
+        )
     title, text = (redact(each, variables=project.variables) for each in (title, text))
-    return Message(project.name, " ".join(title.split()), text, notices)
+    return NotificationMessage(project.name, " ".join(title.split()), text, notices)
 
 
-def _rendered(template: str, notices: Sequence[Notice], project: ProjectSpec, title: str) -> str:
+def _render_template(template: str, notices: Sequence[AssetNotice], project: ProjectSpec, title: str) -> str:
     from sparkassets.core.sandbox import render
 
-    names: dict[str, Any] = {"project": project.name, "title": title, "notices": [*map(_plain, notices)]}
+    names: dict[str, Any] = {"project": project.name, "title": title, "notices": [*map(_notice_values, notices)]}
     for kind, (name, _) in _KINDS.items():
-        names[name] = [_plain(notice) for notice in notices if notice.kind == kind]
+        names[name] = [_notice_values(notice) for notice in notices if notice.kind == kind]
     return render(template, names)
 
 
-def _plain(notice: Notice) -> dict[str, str]:
+def _notice_values(notice: AssetNotice) -> dict[str, str]:
     return {
         "kind": notice.kind,
         "asset": notice.asset,
@@ -104,18 +110,18 @@ def _plain(notice: Notice) -> dict[str, str]:
     }
 
 
-def _title(notices: Sequence[Notice], project: ProjectSpec) -> str:
+def _title(notices: Sequence[AssetNotice], project: ProjectSpec) -> str:
     """``flights: 2 assets failed, 1 asset late``."""
     assets = {kind: {notice.asset for notice in notices if notice.kind == kind} for kind in _KINDS}
     told = [f"{plural(len(assets[kind]), 'asset')} {word}" for kind, (_, word) in _KINDS.items() if assets[kind]]
     return f"{project.name}: {listing(told)}"
 
 
-def _text(notices: Sequence[Notice]) -> str:
+def _text(notices: Sequence[AssetNotice]) -> str:
     return "\n".join(line for kind in _KINDS for line in _lines([each for each in notices if each.kind == kind]))
 
 
-def _lines(notices: Sequence[Notice]) -> Iterator[str]:
+def _lines(notices: Sequence[AssetNotice]) -> Iterator[str]:
     for notice in notices[:MOST_TOLD]:
         which = " ".join(filter(None, [notice.asset, notice.partitions]))
         yield f"{_KINDS[notice.kind][1]}: {which}: {notice.text}"

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparkassets.core.instants import instant, zoned
-from sparkassets.core.journal.entries import FailureEntry, LateEntry, Numbered, SuccessEntry
+from sparkassets.core.instants import format_zoned, from_unix
+from sparkassets.core.journal.entries import FailureEntry, LateEntry, NumberedEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.journal.withheld import told
+from sparkassets.core.journal.withheld_records import describe_verdicts
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.wording import labels
+from sparkassets.core.planner.wording import label_partitions
 from sparkassets.core.spec.model import AssetSpec, NotifyOn, ProjectSpec
 from sparkassets.frozen import frozen
 
@@ -24,7 +24,7 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 
 @frozen
-class Notice:
+class AssetNotice:
     """One thing that people are told of an asset.
 
     Attributes:
@@ -45,7 +45,7 @@ class Notice:
 
 
 @frozen
-class _Trouble:
+class _AssetTrouble:
     """Blocks that failed, or that are withheld; ``token`` is that of the run.
 
     Attributes:
@@ -58,7 +58,7 @@ class _Trouble:
     token: int
     run: str
     text: str
-    apart: bool = False
+    is_instance: bool = False
     interval: tuple[int, int] | None = None
 
 
@@ -67,7 +67,7 @@ _OVER: Final[Mapping[NotifyOn, str]] = {"failure": "computed again", "withheld":
 
 
 @dataclass(slots=True, eq=False)
-class _Followed:
+class _FollowedAsset:
     """One asset through the commits of an invocation.
 
     Attributes:
@@ -75,14 +75,14 @@ class _Followed:
         after: What is wrong by now.
     """
 
-    before: list[_Trouble]
-    after: tuple[_Trouble, ...]
+    before: list[_AssetTrouble]
+    after: tuple[_AssetTrouble, ...]
     ran: bool = False
     late: LateEntry | None = None
     hints: dict[str, str] = field(default_factory=dict)
 
 
-class Following:
+class NoticeCollector:
     """What one invocation committed, as it goes.
 
     Attributes:
@@ -91,10 +91,10 @@ class Following:
 
     def __init__(self) -> None:
         self.is_run = False
-        self._assets: dict[str, _Followed] = {}
+        self._assets: dict[str, _FollowedAsset] = {}
 
     def commit(
-        self, entries: Sequence[Numbered], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState]
+        self, entries: Sequence[NumberedEntry], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState]
     ) -> None:
         """Takes in a commit: its entries, and the assets that they are about as they were and as they are."""
         ends = [each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)]
@@ -112,16 +112,16 @@ class Following:
                 case LateEntry():
                     known.late = entry
 
-    def _follow(self, name: str, before: tuple[_Trouble, ...], after: tuple[_Trouble, ...]) -> None:
+    def _follow(self, name: str, before: tuple[_AssetTrouble, ...], after: tuple[_AssetTrouble, ...]) -> None:
         known = self._assets.get(name)
         if known is None:
-            self._assets[name] = _Followed(list(before), after)
+            self._assets[name] = _FollowedAsset(list(before), after)
             return
         ours = {(item.kind, item.token) for item in known.after}
         known.before += [item for item in before if (item.kind, item.token) not in ours]
         known.after = after
 
-    def notices(self, project: ProjectSpec) -> list[Notice]:
+    def notices(self, project: ProjectSpec) -> list[AssetNotice]:
         """What is to be told of it all, in the order of the project; nothing of what is no asset any more."""
         found = ((asset, self._assets.get(name)) for name, asset in project.assets.items())
         return [
@@ -129,50 +129,57 @@ class Following:
         ]
 
 
-def _troubles(state: AssetState) -> tuple[_Trouble, ...]:
+def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
     """What is wrong with an asset, as the journal has it."""
-    failed = (_Trouble("failure", each.blocks, each.token, each.run, each.error) for each in state.failed)
+    failed = (_AssetTrouble("failure", each.blocks, each.token, each.run, each.error) for each in state.failed)
     held = (
-        _Trouble("withheld", each.blocks, each.token, each.run, told(each.verdicts), each.apart, each.interval)
+        _AssetTrouble(
+            "withheld", each.blocks, each.token, each.run, describe_verdicts(each.verdicts), each.apart, each.interval
+        )
         for each in state.withheld
     )
     return (*failed, *held)
 
 
-def _notices(asset: AssetSpec, known: _Followed) -> Iterator[Notice]:
+def _notices(asset: AssetSpec, known: _FollowedAsset) -> Iterator[AssetNotice]:
     for item in known.after:
-        new = item.blocks - _union(each for each in known.before if _alike(each, item))
+        new = item.blocks - _union(each for each in known.before if _is_same_trouble(each, item))
         if new:
-            hint, which = known.hints.get(item.run, ""), labels(new, asset.partitioning) or _interval_of(asset, item)
-            yield Notice(item.kind, asset.name, which, item.text, hint, item.run, asset.owner)
+            hint, which = (
+                known.hints.get(item.run, ""),
+                label_partitions(new, asset.partitioning) or _interval_of(asset, item),
+            )
+            yield AssetNotice(item.kind, asset.name, which, item.text, hint, item.run, asset.owner)
     wrong = _union(known.after)
     for kind, text in _OVER.items() if known.ran else ():
         if over := _union(each for each in known.before if each.kind == kind) - wrong:
-            yield Notice("recovery", asset.name, labels(over, asset.partitioning), text, owner=asset.owner)
-    if known.late is not None and asset.expect is not None:
-        yield _of_late(asset, known.late)
+            yield AssetNotice(
+                "recovery", asset.name, label_partitions(over, asset.partitioning), text, owner=asset.owner
+            )
+    if known.late is not None and asset.deadlines is not None:
+        yield _lateness_notice(asset, known.late)
 
 
-def _union(troubles: Iterable[_Trouble]) -> PartitionSet:
+def _union(troubles: Iterable[_AssetTrouble]) -> PartitionSet:
     return PartitionSet.union(each.blocks for each in troubles)
 
 
-def _of_late(asset: AssetSpec, late: LateEntry) -> Notice:
-    which, by = labels(late.blocks, asset.partitioning), zoned(instant(late.by), asset.timezone)
+def _lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
+    which, by = label_partitions(late.blocks, asset.partitioning), format_zoned(from_unix(late.by), asset.timezone)
     if late.over:
-        return Notice("recovery", asset.name, which, "no longer late", owner=asset.owner)
-    return Notice("late", asset.name, which, f"expected by {by}", owner=asset.owner)
+        return AssetNotice("recovery", asset.name, which, "no longer late", owner=asset.owner)
+    return AssetNotice("late", asset.name, which, f"expected by {by}", owner=asset.owner)
 
 
-def _interval_of(asset: AssetSpec, item: _Trouble) -> str:
+def _interval_of(asset: AssetSpec, item: _AssetTrouble) -> str:
     """Which instance it is, for people; empty where its asset has none, or nothing tells it."""
-    if not item.apart or item.interval is None:
+    if not item.is_instance or item.interval is None:
         return ""
-    return "..".join(zoned(instant(at), asset.timezone) for at in item.interval)
+    return "..".join(format_zoned(from_unix(at), asset.timezone) for at in item.interval)
 
 
-def _alike(one: _Trouble, other: _Trouble) -> bool:
+def _is_same_trouble(one: _AssetTrouble, other: _AssetTrouble) -> bool:
     """Whether they are of the same, but for numbers: ports, times and counts are others every time."""
-    if one.apart and (one.interval != other.interval or one.interval is None):
+    if one.is_instance and (one.interval != other.interval or one.interval is None):
         return one.token == other.token
     return one.kind == other.kind and _NUMBERS.sub("", one.text) == _NUMBERS.sub("", other.text)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.changes import change_document
+from sparkassets.core.documents.code_changes import change_document
+from sparkassets.core.documents.document_values import (
+    instant_text,
+    interval_document,
+    partitions_document,
+    seconds_figure,
+)
 from sparkassets.core.documents.events import event_document
-from sparkassets.core.documents.late import late_document
-from sparkassets.core.documents.values import instant_text, interval_document, partitions_document, seconds_figure
-from sparkassets.core.journal import events
-from sparkassets.core.journal.announce import partition_of
+from sparkassets.core.documents.lateness import late_document
+from sparkassets.core.journal import event_documents
+from sparkassets.core.journal.announcements import event_partitioning
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.plan import Estimate, Note, Plan, PlannedRun, Totals, Waiting
+    from sparkassets.core.planner.plan import AssetNote, CostEstimate, CostTotals, Plan, PlannedRun, Waiting
     from sparkassets.core.spec.model import ProjectSpec
 
 
@@ -24,7 +29,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
     told = {} if plan.totals is None else {"totals": totals_document(plan.totals)}
     return {
         "at": instant_text(plan.at),
-        "runs": [_planned(run, project) for run in plan.runs],
+        "runs": [_planned_document(run, project) for run in plan.runs],
         "waiting": [waiting_document(item, project) for item in plan.waiting],
         "notes": [note_document(note, project) for note in plan.notes],
         "needs_session": [{"asset": name, "reason": why} for name, why in plan.unseen.items()],
@@ -34,7 +39,7 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
     }
 
 
-def estimate_document(estimate: Estimate) -> dict[str, Any]:
+def estimate_document(estimate: CostEstimate) -> dict[str, Any]:
     """What a run is to cost; null is what nobody knows, and ``unknown`` says why of the bytes.
 
     ``assumed`` says that the run is not planned yet, so that it may read other versions.
@@ -51,7 +56,7 @@ def estimate_document(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def totals_document(totals: Totals) -> dict[str, Any]:
+def totals_document(totals: CostTotals) -> dict[str, Any]:
     """What runs cost in all; ``unknown`` counts those of which a figure is not known, and which the sum is without."""
     return {
         "runs": totals.runs,
@@ -74,7 +79,7 @@ def waiting_document(item: Waiting, project: ProjectSpec) -> dict[str, Any]:
     }
 
 
-def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
+def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
     told = {} if run.estimate is None else {"estimate": estimate_document(run.estimate)}
     return {
         "asset": run.asset,
@@ -84,14 +89,16 @@ def _planned(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
         "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
         "data_interval": interval_document(run.interval),
         "triggering_events": [
-            event_document(events.of_ref(ref, partition_of(project, asset=ref.asset, uri=ref.uri)), project)
+            event_document(
+                event_documents.event_values(ref, event_partitioning(project, asset=ref.asset, uri=ref.uri)), project
+            )
             for ref in run.events
         ],
         **told,
     }
 
 
-def note_document(note: Note, project: ProjectSpec) -> dict[str, Any]:
+def note_document(note: AssetNote, project: ProjectSpec) -> dict[str, Any]:
     """What is to be known of an asset's table."""
     partitions = partitions_document(note.blocks, project.assets.get(note.asset))
     return {"asset": note.asset, "note": note.text, "partitions": partitions}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparkassets.errors import Problem
+from sparkassets.errors import SpecProblem
 
 
-def problems_document(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+def problems_document(problems: Sequence[SpecProblem]) -> list[dict[str, Any]]:
     """One object a problem; line and column count from 1, 0 means the whole file."""
     return [
         {

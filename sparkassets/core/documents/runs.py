@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import blocks_count, instant_text, interval_document, partitions_document
+from sparkassets.core.documents.document_values import (
+    count_partitions,
+    instant_text,
+    interval_document,
+    partitions_document,
+)
 from sparkassets.core.documents.verdicts import verdicts_document, withheld_document
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.runs import RunRecord
+    from sparkassets.core.journal.run_records import RunRecord
     from sparkassets.core.spec.model import ProjectSpec
 
 
@@ -24,7 +29,7 @@ def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
         "seconds": run.seconds,
         "partitions": partitions_document(run.blocks, project.assets.get(run.asset)),
         "rows": run.rows,
-        "unchanged": blocks_count(run.unchanged, project.assets.get(run.asset)),
+        "unchanged": count_partitions(run.unchanged, project.assets.get(run.asset)),
         "withheld": withheld_document(run, project),
         "validations": verdicts_document(run.verdicts, project.assets.get(run.asset)),
         "version": run.version,

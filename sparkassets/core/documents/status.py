@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.late import late_document
-from sparkassets.core.documents.values import instant_text, spans
+from sparkassets.core.documents.document_values import instant_text, key_ranges
+from sparkassets.core.documents.lateness import late_document
 from sparkassets.core.documents.verdicts import judged_document
-from sparkassets.core.instants import instant, zoned
+from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.holders import Holder
-    from sparkassets.core.planner.status import AssetStatus
-    from sparkassets.core.planner.watermarks import Watermark
+    from sparkassets.core.planner.explain.claim_holders import ClaimHolder
+    from sparkassets.core.planner.explain.inlet_watermarks import InletWatermark
+    from sparkassets.core.planner.explain.status import AssetStatus
     from sparkassets.core.spec.model import ProjectSpec
 
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
@@ -50,14 +50,21 @@ class ProjectStatus:
         return "\n".join([f"<{self._title()}>", *map(repr, self.assets)])
 
     def _title(self) -> str:
-        return f"status at {zoned(instant(self.at), 'UTC')}"
+        return f"status at {format_zoned(from_unix(self.at), 'UTC')}"
 
     def _repr_html_(self) -> str:
         """The status in a notebook."""
         from sparkassets.core.notebook import HtmlTable, render_tables
 
         rows = [
-            (each.asset, each.told, standing(each)[0], _moment(each.last_at), _moment(each.next_at), each.error or "")
+            (
+                each.asset,
+                each.covered_text,
+                summarize_status(each)[0],
+                _moment(each.last_at),
+                _moment(each.next_at),
+                each.error or "",
+            )
             for each in self.assets
         ]
         notes = [(each.asset, note) for each in self.assets for note in each.notes]
@@ -69,7 +76,7 @@ class ProjectStatus:
 
 
 def _moment(at: int | None) -> str:
-    return "" if at is None else zoned(instant(at), "UTC")
+    return "" if at is None else format_zoned(from_unix(at), "UTC")
 
 
 def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]:
@@ -79,7 +86,7 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "asset": status.asset,
         "kind": status.kind,
         "schedule": status.schedule,
-        "partitions": {"ranges": spans(status.covered, partition), **counts(status)}
+        "partitions": {"ranges": key_ranges(status.covered, partition), **status_counts(status)}
         if partition.is_partitioned
         else None,
         "last_run": status.last_run,
@@ -91,13 +98,13 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
         "next_at": instant_text(status.next_at),
         "paused": status.paused,
         "notes": list(status.notes),
-        "withheld": [judged_document(each, project.assets[status.asset]) for each in status.judged],
+        "withheld": [judged_document(each, project.assets[status.asset]) for each in status.withheld_runs],
         "late": late_document(status.late, project) if status.late is not None else None,
         "watermarks": [_watermark(each) for each in status.watermarks],
     }
 
 
-def _holder(holder: Holder) -> dict[str, Any]:
+def _holder(holder: ClaimHolder) -> dict[str, Any]:
     """A driver that holds a run; ``gone`` where its process is, and the next run settles what it left."""
     return {
         "run": holder.run,
@@ -109,7 +116,7 @@ def _holder(holder: Holder) -> dict[str, Any]:
     }
 
 
-def _watermark(found: Watermark) -> dict[str, Any]:
+def _watermark(found: InletWatermark) -> dict[str, Any]:
     """How far an inlet was read: up to a version of ``newest``, or a ``high`` value of a column.
 
     ``behind`` counts versions, or updates of the inlet; it is null where that cannot be told.
@@ -122,14 +129,14 @@ def _watermark(found: Watermark) -> dict[str, Any]:
     return {**told, "behind": found.behind, "newest_at": instant_text(found.newest_at)}
 
 
-def counts(status: AssetStatus) -> dict[str, int]:
+def status_counts(status: AssetStatus) -> dict[str, int]:
     """How many partitions of an asset are in each status."""
     return {name: getattr(status, name) for name in COUNTS}
 
 
-def standing(status: AssetStatus) -> tuple[str, str]:
+def summarize_status(status: AssetStatus) -> tuple[str, str]:
     """What is to be said first of an asset, in a few words, and the status that this is a case of."""
-    counted = counts(status)
+    counted = status_counts(status)
     told = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
     if status.running or status.paused:
         state = "running" if status.running else "paused"
@@ -138,7 +145,7 @@ def standing(status: AssetStatus) -> tuple[str, str]:
         return (told if counted["failed"] else ", ".join(filter(None, ["failed", told]))), "failed"
     if status.stuck:
         return "waits for a person", "stuck"
-    if status.judged and not told:
+    if status.withheld_runs and not told:
         return "withheld", "withheld"
     if told:
         return told, next(name for name in FIRST if counted[name])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.late import late_document
+from sparkassets.core.documents.document_values import count_partitions, partitions_document
+from sparkassets.core.documents.lateness import late_document
 from sparkassets.core.documents.plan import note_document, waiting_document
-from sparkassets.core.documents.values import blocks_count, partitions_document
 from sparkassets.core.documents.verdicts import verdicts_document, withheld_document
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def result_document(result: RunResult, project: ProjectSpec) -> dict[str, Any]:
         "status": result.status,
         "partitions": partitions_document(result.blocks, project.assets.get(result.asset)),
         "rows": result.rows,
-        "unchanged": blocks_count(result.unchanged, project.assets.get(result.asset)),
+        "unchanged": count_partitions(result.unchanged, project.assets.get(result.asset)),
         "withheld": withheld_document(result, project),
         "validations": verdicts_document(result.verdicts, project.assets.get(result.asset)),
         "version": result.version,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from sparkassets.core.instants import format_instant
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.preview import Preview
-    from sparkassets.core.timetables.align import Alignment
+    from sparkassets.core.planner.explain.preview import SchedulePreview
+    from sparkassets.core.timetables.align import RunAlignment
 
 
-def preview_document(preview: Preview) -> list[dict[str, Any]]:
+def preview_document(preview: SchedulePreview) -> list[dict[str, Any]]:
     """The coming runs of one asset, oldest first."""
     return [
         {
@@ -24,7 +24,7 @@ def preview_document(preview: Preview) -> list[dict[str, Any]]:
     ]
 
 
-def alignment_document(alignment: Alignment) -> dict[str, Any]:
+def alignment_document(alignment: RunAlignment) -> dict[str, Any]:
     """Two runs that belong together; the delta in seconds."""
     return {
         "upstream_logical_date": format_instant(alignment.upstream.start),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.values import instant_text, interval_document, partitions_document
+from sparkassets.core.documents.document_values import instant_text, interval_document, partitions_document
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.runs import RunRecord
-    from sparkassets.core.planner.status import Judged
+    from sparkassets.core.journal.run_records import RunRecord
+    from sparkassets.core.planner.explain.status import WithheldSummary
     from sparkassets.core.results import RunResult
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-    from sparkassets.core.validations import Verdict
+    from sparkassets.core.validations import RuleVerdict
 
 
-def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
+def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
     """What each rule did, and to which blocks: ``failing`` of ``checked`` rows, and some of those that fail.
 
     ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset,
@@ -32,7 +32,7 @@ def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> l
             "failing": each.failing,
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
-            **({"by_partition": [_of_block(one, asset) for one in each.apart]} if each.by_block else {}),
+            **({"by_partition": [_of_block(one, asset) for one in each.by_partition]} if each.by_block else {}),
             **({"outlet": each.outlet} if each.outlet else {}),
             **({"inlet": each.inlet} if each.inlet else {}),
         }
@@ -40,7 +40,7 @@ def verdicts_document(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> l
     ]
 
 
-def _of_block(verdict: Verdict, asset: AssetSpec | None) -> dict[str, Any]:
+def _of_block(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
     return {
         "partitions": partitions_document(verdict.blocks, asset),
         "checked": verdict.checked,
@@ -58,7 +58,7 @@ def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[
     return told or {"ranges": [], "count": 1}
 
 
-def judged_document(judged: Judged, asset: AssetSpec) -> dict[str, Any]:
+def judged_document(judged: WithheldSummary, asset: AssetSpec) -> dict[str, Any]:
     """What is withheld since a run, and the rules that failed."""
     return {
         "run": judged.run,

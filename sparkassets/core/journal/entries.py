@@ -7,14 +7,14 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.journal.backfill_requests import BackfillEntry
+from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.journal.requests import BackfillEntry
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.runs import Pin, Requested
-from sparkassets.core.validations import Counted, Verdict
+from sparkassets.core.runs import InletPin, RequestedRun
+from sparkassets.core.validations import PartitionRowCount, RuleVerdict
 from sparkassets.frozen import frozen
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
@@ -61,7 +61,7 @@ class EventEntry:
 
 
 @frozen(array_like=True)
-class Viewed:
+class ViewChanges:
     """What was found new of a view: of the partitions that values of a source's rows make.
 
     Attributes:
@@ -96,7 +96,7 @@ class ObservedEntry:
     version: int | None = None
     cursor: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
-    views: Mapping[str, Viewed] = field(default_factory=dict)
+    views: Mapping[str, ViewChanges] = field(default_factory=dict)
 
     @property
     def is_event(self) -> bool:
@@ -105,7 +105,7 @@ class ObservedEntry:
 
 
 @frozen
-class ClaimEntry(Requested):
+class ClaimEntry(RequestedRun):
     """A driver's right to write an asset, until its lease is over; its own `seq` is the run's fence token.
 
     Attributes:
@@ -170,7 +170,7 @@ class SuccessEntry:
     table_id: str | None = None
     version: int | None = None
     interval: tuple[int, int] | None = None
-    pins: Mapping[str, Pin] = field(default_factory=dict)
+    pins: Mapping[str, InletPin] = field(default_factory=dict)
     events: tuple[int, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -184,27 +184,29 @@ class SuccessEntry:
     beside: bool = False
     restores: str = ""
     withheld: PartitionSet = NOTHING
-    verdicts: tuple[Verdict, ...] = ()
-    counts: Mapping[str, tuple[Counted, ...]] = field(default_factory=dict)
+    verdicts: tuple[RuleVerdict, ...] = ()
+    counts: Mapping[str, tuple[PartitionRowCount, ...]] = field(default_factory=dict)
     mark: str = ""
     besides: PartitionSet = NOTHING
 
     @property
-    def published(self) -> PartitionSet:
+    def published_partitions(self) -> PartitionSet:
         """The blocks whose rows are in the target now."""
         return self.blocks - self.withheld if self.withheld else self.blocks
 
     @property
     def publishes_nothing(self) -> bool:
         """Whether validations withheld all of its blocks."""
-        return bool(self.withheld) and not self.published
+        return bool(self.withheld) and not self.published_partitions
 
     @property
-    def changed(self) -> PartitionSet:
+    def event_partitions(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
         if self.outlets or self.beside:
             return NOTHING
-        return (self.published - self.unchanged if self.unchanged else self.published) | self.besides
+        return (
+            self.published_partitions - self.unchanged if self.unchanged else self.published_partitions
+        ) | self.besides
 
 
 @frozen
@@ -232,7 +234,7 @@ class OutletEntry:
     table_id: str | None = None
     version: int | None = None
     interval: tuple[int, int] | None = None
-    pins: Mapping[str, Pin] = field(default_factory=dict)
+    pins: Mapping[str, InletPin] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     definition: str = ""
     unchanged: PartitionSet = NOTHING
@@ -245,14 +247,16 @@ class OutletEntry:
     besides: PartitionSet = NOTHING
 
     @property
-    def published(self) -> PartitionSet:
+    def published_partitions(self) -> PartitionSet:
         """The blocks whose rows are in the outlet now."""
         return self.blocks - self.withheld if self.withheld else self.blocks
 
     @property
-    def changed(self) -> PartitionSet:
+    def event_partitions(self) -> PartitionSet:
         """The blocks that its event tells of; nothing where it has none."""
-        return (self.published - self.unchanged if self.unchanged else self.published) | self.besides
+        return (
+            self.published_partitions - self.unchanged if self.unchanged else self.published_partitions
+        ) | self.besides
 
 
 @frozen
@@ -268,7 +272,7 @@ class FailureEntry:
         bad: Those of the blocks that read a file which the error names, so that nobody has to look for them.
         asks: Older runs of the chain, of which a person has to tell whether they are in; it has fenced them, and wrote
             nothing itself.
-        watermarks: As in `sparkassets.core.journal.questions.Question`.
+        watermarks: As in `sparkassets.core.journal.recovery_questions.Question`.
     """
 
     asset: str
@@ -380,7 +384,7 @@ Entry = (
 
 
 @frozen
-class Numbered:
+class NumberedEntry:
     """An entry at its place in the journal.
 
     Attributes:

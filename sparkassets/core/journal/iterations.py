@@ -10,7 +10,7 @@ from sparkassets.frozen import frozen
 
 
 @frozen(array_like=True)
-class Iteration:
+class PublishedIteration:
     """What one run published.
 
     Attributes:
@@ -38,7 +38,7 @@ class Iteration:
     hides: PartitionSet = NOTHING
 
     @property
-    def takes(self) -> PartitionSet:
+    def visible_partitions(self) -> PartitionSet:
         """What readers see it of, in place of the iterations before it."""
         return self.hides or self.blocks
 
@@ -51,42 +51,52 @@ class RetiredEntry:
     runs: tuple[str, ...]
 
 
-def restored(iterations: Iterable[Iteration], run: str, version: int) -> tuple[Iteration, ...]:
+def restore_iteration(
+    iterations: Iterable[PublishedIteration], run: str, version: int
+) -> tuple[PublishedIteration, ...]:
     """The iterations once that of a run is the newest again, by that version of the table."""
     return tuple(replace(each, shown=(*each.shown, version)) if each.run == run else each for each in iterations)
 
 
-def seen(iterations: Iterable[Iteration], version: int | None = None) -> tuple[Iteration, ...]:
+def visible_iterations(
+    iterations: Iterable[PublishedIteration], version: int | None = None
+) -> tuple[PublishedIteration, ...]:
     """What readers of a version of the table see, of the newest where none is given; that shown last comes first.
 
     Of each partition that is the iteration which was shown last by then.
     """
     shown = [(at, each) for each in iterations for at in each.shown if version is None or at <= version]
-    found: list[Iteration] = []
+    found: list[PublishedIteration] = []
     covered = NOTHING
     for _, each in sorted(shown, key=lambda pair: pair[0], reverse=True):
-        if each.takes - covered:
+        if each.visible_partitions - covered:
             found.append(each)
-            covered = covered | each.takes
+            covered = covered | each.visible_partitions
     return tuple(found)
 
 
-def whole(iterations: Iterable[Iteration], version: int | None) -> str:
+def sole_visible_iteration(iterations: Iterable[PublishedIteration], version: int | None) -> str:
     """The name of the iteration that is all that readers of the newest version see; empty where none is.
 
     So it is not where the asset has partitions, or the table changed since: by others, or by a run that published an
     iteration beside it. Then the version tells what readers see.
     """
-    newest = next(iter(seen(iterations)), None)
-    return newest.name if newest is not None and newest.takes.is_everything and newest.shown[-1] == version else ""
+    newest = next(iter(visible_iterations(iterations)), None)
+    return (
+        newest.name
+        if newest is not None and newest.visible_partitions.is_everything and newest.shown[-1] == version
+        else ""
+    )
 
 
-def published_by(iterations: Iterable[Iteration], version: int | None) -> str:
+def iteration_of_version(iterations: Iterable[PublishedIteration], version: int | None) -> str:
     """The name of the iteration that a run published by that version of the table; empty where it published none."""
-    return next((each.name for each in iterations if each.version == version and each.takes.is_everything), "")
+    return next(
+        (each.name for each in iterations if each.version == version and each.visible_partitions.is_everything), ""
+    )
 
 
-def superseded(iterations: Sequence[Iteration], *, keep: int, pinned: Collection[str]) -> tuple[str, ...]:
+def find_superseded(iterations: Sequence[PublishedIteration], *, keep: int, pinned: Collection[str]) -> tuple[str, ...]:
     """The runs whose iterations may go: not among the newest ``keep`` by record, seen by nobody and ``pinned`` by none.
 
     What is the newest of a partition stays, whatever came for the others since.
@@ -96,5 +106,5 @@ def superseded(iterations: Sequence[Iteration], *, keep: int, pinned: Collection
         keep: At least 1.
         pinned: Runs whose iterations somebody may be reading, or is about to make the newest again.
     """
-    kept = {each.run for each in (*iterations[-keep:], *seen(iterations))} | set(pinned)
+    kept = {each.run for each in (*iterations[-keep:], *visible_iterations(iterations))} | set(pinned)
     return tuple(each.run for each in iterations if each.run not in kept)

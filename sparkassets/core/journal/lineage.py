@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Literal
 
-from sparkassets.core.instants import unix
-from sparkassets.core.journal.entries import EventEntry, Numbered, ObservedEntry, OutletEntry, SuccessEntry
-from sparkassets.core.journal.found import TargetEntry
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.entries import EventEntry, NumberedEntry, ObservedEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.journal.state import State
+from sparkassets.core.journal.table_findings import TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.runs import Pin
+from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import PublishWrite
 from sparkassets.frozen import frozen
 
 KINDS = ("success", "outlet", "mark", "target", "observed", "event")
 """The kinds of entries that tell where data came from."""
 
-Past = Callable[[str], Iterator[Numbered]]
+EntryHistory = Callable[[str], Iterator[NumberedEntry]]
 """Entries of `KINDS` of a dataset, the newest first; they are read as they are asked for."""
 
 _Success = SuccessEntry | OutletEntry
@@ -33,7 +33,7 @@ OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unkno
 
 
 @frozen
-class Read:
+class InletRead:
     """What a run read of one inlet.
 
     Attributes:
@@ -51,11 +51,11 @@ class Read:
     table_id: str | None = None
     version: int | None = None
     low: str | None = None
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[PartitionOrigin, ...] = ()
 
 
 @frozen
-class Origin:
+class PartitionOrigin:
     """Where some partitions of an asset came from.
 
     Attributes:
@@ -83,12 +83,12 @@ class Origin:
     version: int | None = None
     note: str = ""
     changed: tuple[str, ...] = ()
-    reads: tuple[Read, ...] = ()
+    reads: tuple[InletRead, ...] = ()
     again: bool = False
 
 
 @frozen
-class Lineage:
+class PartitionLineage:
     """Where partitions of an asset came from.
 
     Attributes:
@@ -97,12 +97,18 @@ class Lineage:
 
     asset: str
     blocks: PartitionSet
-    origins: tuple[Origin, ...]
+    origins: tuple[PartitionOrigin, ...]
 
 
-def lineage(
-    project: ProjectSpec, state: State, past: Past, *, asset: AssetSpec, blocks: PartitionSet, depth: int | None = None
-) -> Lineage:
+def trace_lineage(
+    project: ProjectSpec,
+    state: State,
+    past: EntryHistory,
+    *,
+    asset: AssetSpec,
+    blocks: PartitionSet,
+    depth: int | None = None,
+) -> PartitionLineage:
     """Where ``blocks`` of an asset came from; of what is open in time, what is there.
 
     Args:
@@ -114,27 +120,31 @@ def lineage(
         depth: How many runs to go back; None for all the way up.
     """
     if not asset.partitioning.can_list(blocks):
-        blocks = blocks & _there(asset, state)
-    return Lineage(asset.name, blocks, _Tracer(project, state, past).now(asset, blocks, depth))
+        blocks = blocks & _present_partitions(asset, state)
+    return PartitionLineage(
+        asset.name, blocks, _LineageTracer(project, state, past).trace_present(asset, blocks, depth)
+    )
 
 
-def sources_of(project: ProjectSpec, state: State, past: Past, *, asset: AssetSpec) -> Iterator[Origin]:
+def newest_origins(
+    project: ProjectSpec, state: State, past: EntryHistory, *, asset: AssetSpec
+) -> Iterator[PartitionOrigin]:
     """Which entries tell of what is there of an asset, newest first, without what these runs read.
 
     Of what no entry of ``past`` tells there is none.
     """
-    blocks = _there(asset, state)
+    blocks = _present_partitions(asset, state)
     known = state.assets.get(asset.name)
-    asked = _Asked(blocks, table_id=known.table_id if known is not None else None)
-    for numbered in _Tracer(project, state, past).entries(asset, asked) if blocks else ():
-        if own := _told_by(numbered) & blocks:
-            yield replace(_origin(asset.name, numbered, own), blocks=own)
+    asked = _LineageQuery(blocks, table_id=known.table_id if known is not None else None)
+    for numbered in _LineageTracer(project, state, past).relevant_entries(asset, asked) if blocks else ():
+        if own := _partitions_of_entry(numbered) & blocks:
+            yield replace(_origin_of(asset.name, numbered, own), blocks=own)
             blocks = blocks - own
             if not blocks:
                 return
 
 
-def _there(asset: AssetSpec, state: State) -> PartitionSet:
+def _present_partitions(asset: AssetSpec, state: State) -> PartitionSet:
     """What is there of the asset now."""
     known = state.assets.get(asset.name)
     if asset.source is not None or known is None:
@@ -143,7 +153,7 @@ def _there(asset: AssetSpec, state: State) -> PartitionSet:
 
 
 @frozen
-class _Asked:
+class _LineageQuery:
     """What is looked up.
 
     Attributes:
@@ -160,112 +170,128 @@ class _Asked:
 
 
 @frozen
-class _Tracer:
+class _LineageTracer:
     project: ProjectSpec
     state: State
-    past: Past
-    told: set[tuple[str, int, PartitionSet]] = field(default_factory=set)
+    past: EntryHistory
+    visited: set[tuple[str, int, PartitionSet]] = field(default_factory=set)
 
-    def now(self, asset: AssetSpec, blocks: PartitionSet, depth: int | None) -> tuple[Origin, ...]:
+    def trace_present(self, asset: AssetSpec, blocks: PartitionSet, depth: int | None) -> tuple[PartitionOrigin, ...]:
         """Where the blocks came from that are there now; of the others that they are missing."""
         known = self.state.assets.get(asset.name)
-        missing = blocks - _there(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
+        missing = blocks - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
         table_id = known.table_id if known is not None else None
-        found = self._of(asset, _Asked(blocks - missing, table_id=table_id, depth=depth)) if blocks - missing else ()
-        return (*found, *([Origin(asset.name, "missing", missing)] if missing else []))
+        found = (
+            self._trace_query(asset, _LineageQuery(blocks - missing, table_id=table_id, depth=depth))
+            if blocks - missing
+            else ()
+        )
+        return (*found, *([PartitionOrigin(asset.name, "missing", missing)] if missing else []))
 
-    def _of(self, asset: AssetSpec, asked: _Asked) -> tuple[Origin, ...]:
+    def _trace_query(self, asset: AssetSpec, asked: _LineageQuery) -> tuple[PartitionOrigin, ...]:
         """Where what was asked for came from; of what is open in time, where what is known of it did."""
-        whole, found = not asset.partitioning.can_list(asked.blocks), list[Origin]()
-        rest = asked.blocks & self.state.dataset(asset.uri).ever if whole else asked.blocks
+        whole, found = not asset.partitioning.can_list(asked.blocks), list[PartitionOrigin]()
+        rest = asked.blocks & self.state.dataset(asset.uri).ever_present if whole else asked.blocks
         changed = list[tuple[PartitionSet, str]]()
-        for numbered in self.entries(asset, asked) if rest else ():
-            changed += _changes(numbered)
-            if own := _told_by(numbered) & rest:
-                found.append(self._traced(asset, numbered, asked, own=own, changed=_since(changed, own)))
+        for numbered in self.relevant_entries(asset, asked) if rest else ():
+            changed += _foreign_changes(numbered)
+            if own := _partitions_of_entry(numbered) & rest:
+                found.append(
+                    self._trace_entry(asset, numbered, asked, own=own, changed=_changes_touching(changed, own))
+                )
                 rest = rest - own
                 if not rest:
                     return tuple(found)
-        return (*found, *([] if whole else self._untold(asset, rest)))
+        return (*found, *([] if whole else self._untraced_origins(asset, rest)))
 
-    def _untold(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[Origin]:
+    def _untraced_origins(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[PartitionOrigin]:
         """What no entry tells of: it never was there, or the entry is not kept any more."""
         dataset = self.state.dataset(asset.uri)
         never = rest if not dataset.seq else NOTHING
         if asset.partitioning.is_partitioned:
-            never = rest - dataset.ever
+            never = rest - dataset.ever_present
         if rest - never:
-            yield Origin(asset.name, "unknown", rest - never)
+            yield PartitionOrigin(asset.name, "unknown", rest - never)
         if never:
-            yield Origin(asset.name, "missing", never)
+            yield PartitionOrigin(asset.name, "missing", never)
 
-    def entries(self, asset: AssetSpec, asked: _Asked) -> Iterator[Numbered]:
+    def relevant_entries(self, asset: AssetSpec, asked: _LineageQuery) -> Iterator[NumberedEntry]:
         """What may tell of it, newest first."""
-        told = (each for each in self.past(asset.uri) if each.seq < asked.before and _counts(asset, each, asked))
-        return _as_shown(told, asked.version)
+        told = (each for each in self.past(asset.uri) if each.seq < asked.before and _is_relevant(asset, each, asked))
+        return _visible_entries(told, asked.version)
 
-    def _traced(
-        self, asset: AssetSpec, numbered: Numbered, asked: _Asked, *, own: PartitionSet, changed: tuple[str, ...]
-    ) -> Origin:
-        origin, entry = replace(_origin(asset.name, numbered, own), blocks=own, changed=changed), numbered.entry
+    def _trace_entry(
+        self,
+        asset: AssetSpec,
+        numbered: NumberedEntry,
+        asked: _LineageQuery,
+        *,
+        own: PartitionSet,
+        changed: tuple[str, ...],
+    ) -> PartitionOrigin:
+        origin, entry = replace(_origin_of(asset.name, numbered, own), blocks=own, changed=changed), numbered.entry
         return self._with_reads(asset, entry, origin, asked) if isinstance(entry, _Success) else origin
 
-    def _with_reads(self, asset: AssetSpec, entry: _Success, origin: Origin, asked: _Asked) -> Origin:
+    def _with_reads(
+        self, asset: AssetSpec, entry: _Success, origin: PartitionOrigin, asked: _LineageQuery
+    ) -> PartitionOrigin:
         """The run with what it read for its blocks, unless that was told already."""
         key = (asset.name, origin.seq or 0, origin.blocks)
-        if key in self.told:
+        if key in self.visited:
             return replace(origin, again=True)
-        self.told.add(key)
+        self.visited.add(key)
         asset = self.project.assets.get(asset.maker, asset)
-        reads = (self._read(asset, name, pin, entry, origin.blocks) for name, pin in entry.pins.items())
+        reads = (self._read_of_inlet(asset, name, pin, entry, origin.blocks) for name, pin in entry.pins.items())
         return replace(origin, reads=tuple(self._with_origins(read, asked) for read in reads))
 
-    def _read(self, asset: AssetSpec, name: str, pin: Pin, entry: _Success, own: PartitionSet) -> Read:
+    def _read_of_inlet(
+        self, asset: AssetSpec, name: str, pin: InletPin, entry: _Success, own: PartitionSet
+    ) -> InletRead:
         """What the run read of an inlet for ``own`` of its blocks."""
         up, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
         if up is not None and inlet is not None and inlet.view is not None:  # rows of any of its partitions
-            return Read(name, up.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
+            return InletRead(name, up.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
         if up is not None and inlet is not None:
             needed = self.project.dependency(asset, inlet)
-            parts = parts & needed.up(own) if needed.is_mapped else parts
+            parts = parts & needed.required_partitions(own) if needed.is_mapped else parts
         before = pin.seq + 1 if inlet is not None and inlet.aligned else entry.token
-        return Read(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
+        return InletRead(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
 
-    def _with_origins(self, read: Read, asked: _Asked) -> Read:
+    def _with_origins(self, read: InletRead, asked: _LineageQuery) -> InletRead:
         """The read with where that came from, as far back as was asked."""
         up = self.project.assets.get(read.asset)
         if up is None or up.uri != read.uri:
             return read
         blocks = read.parts if up.partitioning.is_partitioned else EVERYTHING
         depth = None if asked.depth is None else asked.depth - 1
-        asking = _Asked(blocks, read.before, read.table_id, read.version, depth)
-        asking = self._as_seen(up, asking)
-        origins = self._of(up, asking) if depth != 0 else ()
+        asking = _LineageQuery(blocks, read.before, read.table_id, read.version, depth)
+        asking = self._query_visible(up, asking)
+        origins = self._trace_query(up, asking) if depth != 0 else ()
         if up.partitioning.can_list(read.parts):
             return replace(read, origins=origins)
         return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
 
-    def _as_seen(self, asset: AssetSpec, asked: _Asked) -> _Asked:
+    def _query_visible(self, asset: AssetSpec, asked: _LineageQuery) -> _LineageQuery:
         """Of what was published and no column tells, what a reader saw: the newest take the place of the others."""
-        if not isinstance(asset.write, Publish) or asset.partitioning.has_columns:
+        if not isinstance(asset.write, PublishWrite) or asset.partitioning.has_columns:
             return asked
-        return replace(asked, blocks=self._seen(asset, asked))
+        return replace(asked, blocks=self._visible_partitions(asset, asked))
 
-    def _seen(self, asset: AssetSpec, asked: _Asked) -> PartitionSet:
+    def _visible_partitions(self, asset: AssetSpec, asked: _LineageQuery) -> PartitionSet:
         """The partitions of these iterations; of one where just its version was read."""
         seen, covered, one = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
-        for numbered in self.entries(asset, asked):
+        for numbered in self.relevant_entries(asset, asked):
             entry = numbered.entry
             if not isinstance(entry, SuccessEntry | OutletEntry) or not entry.iteration:
                 continue
             if one and entry.version == asked.version:
-                return entry.published
-            place = asset.partitioning.in_rows(entry.published)
-            seen, covered = (seen | entry.published if place - covered else seen), covered | place
+                return entry.published_partitions
+            place = asset.partitioning.in_rows(entry.published_partitions)
+            seen, covered = (seen | entry.published_partitions if place - covered else seen), covered | place
         return seen
 
 
-def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbered]:
+def _visible_entries(told: Iterable[NumberedEntry], version: int | None) -> Iterator[NumberedEntry]:
     """What tells where the rows came from that readers saw: of what was rolled back to, its own run.
 
     What was published beside the newest counts for who read just that ``version``.
@@ -278,23 +304,23 @@ def _as_shown(told: Iterable[Numbered], version: int | None) -> Iterator[Numbere
         elif entry.restores:
             others = PartitionSet.union(sought.values())
             sought[entry.restores] = sought.get(entry.restores, NOTHING) | (entry.blocks - others)
-        elif left := _shown_of(entry, sought, version):
+        elif left := _visible_part(entry, sought, version):
             yield replace(numbered, entry=replace(entry, blocks=left, withheld=NOTHING))
 
 
-def _shown_of(
+def _visible_part(
     entry: SuccessEntry | OutletEntry, sought: Mapping[str, PartitionSet], version: int | None
 ) -> PartitionSet:
     """What readers saw of a run's blocks; ``sought`` are those that an earlier run than it may have published."""
     if entry.beside and entry.version != version and entry.run not in sought:
         return NOTHING
     hidden = PartitionSet.union(blocks for run, blocks in sought.items() if run != entry.run)
-    return entry.published - hidden if hidden else entry.published
+    return entry.published_partitions - hidden if hidden else entry.published_partitions
 
 
-def _origin(asset: str, numbered: Numbered, own: PartitionSet) -> Origin:
+def _origin_of(asset: str, numbered: NumberedEntry, own: PartitionSet) -> PartitionOrigin:
     """What an entry tells of ``own`` of its partitions."""
-    origin = Origin(asset, "unknown", NOTHING, numbered.seq, unix(numbered.at))
+    origin = PartitionOrigin(asset, "unknown", NOTHING, numbered.seq, to_unix(numbered.at))
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
             return replace(
@@ -310,14 +336,14 @@ def _origin(asset: str, numbered: Numbered, own: PartitionSet) -> Origin:
         case TargetEntry() as entry:
             return replace(origin, kind="lost", note=entry.found.reason)
         case ObservedEntry() as entry:
-            note = _files_of(entry, own)
+            note = _describe_files(entry, own)
             return replace(origin, kind="source", table_id=entry.table_id, version=entry.version, note=note)
         case EventEntry() as entry:
             return replace(origin, kind="event", run=entry.run, note=f"id {entry.id}" if entry.id is not None else "")
     raise TypeError(f"{numbered.entry!r} brings nothing")
 
 
-def _files_of(entry: ObservedEntry, own: PartitionSet) -> str:
+def _describe_files(entry: ObservedEntry, own: PartitionSet) -> str:
     """How many files a look found that tells of these partitions, maybe among others; empty where it counted none."""
     files = entry.extra.get("files")
     if not isinstance(files, int):
@@ -326,7 +352,7 @@ def _files_of(entry: ObservedEntry, own: PartitionSet) -> str:
     return told if own.covers(entry.changed) else f"among {told} that this look found"
 
 
-def _changes(numbered: Numbered) -> list[tuple[PartitionSet, str]]:
+def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
     """What others changed in an asset's table, as a look at it found."""
     if not isinstance(numbered.entry, TargetEntry):
         return []
@@ -334,11 +360,11 @@ def _changes(numbered: Numbered) -> list[tuple[PartitionSet, str]]:
     return [(commit.blocks, f"{commit.operation} in version {commit.version}") for commit in commits]
 
 
-def _since(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
+def _changes_touching(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
     return tuple(what for blocks, what in changed if blocks.overlaps(own))
 
 
-def _counts(asset: AssetSpec, numbered: Numbered, asked: _Asked) -> bool:
+def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, asked: _LineageQuery) -> bool:
     """Whether an entry tells of the table as it was read."""
     entry = numbered.entry
     if getattr(entry, "asset", None) not in (asset.name, None):
@@ -350,11 +376,11 @@ def _counts(asset: AssetSpec, numbered: Numbered, asked: _Asked) -> bool:
     return asked.version is None or entry.version is None or entry.version <= asked.version
 
 
-def _told_by(numbered: Numbered) -> PartitionSet:
+def _partitions_of_entry(numbered: NumberedEntry) -> PartitionSet:
     """The partitions of which an entry says where they came from."""
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
-            return entry.published
+            return entry.published_partitions
         case MarkEntry() as entry:
             return entry.came
         case TargetEntry() as entry:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal
 
-from sparkassets.core.instants import format_instant, instant
+from sparkassets.core.instants import format_instant, from_unix
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.runs import Consumption
+from sparkassets.core.runs import RunConsumption
 from sparkassets.frozen import frozen
 
 MarkKind = Literal["done", "missing", "skip", "accept"]
@@ -46,7 +46,7 @@ class MarkEntry:
     reason: str
     by: str
     came: PartitionSet = NOTHING
-    consumption: Consumption = field(default_factory=Consumption)
+    consumption: RunConsumption = field(default_factory=RunConsumption)
     events: tuple[int, ...] = ()
     cursor: tuple[int, int] | None = None
     watermarks: Mapping[str, str] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class MarkEntry:
         told = {"mark": self.kind, "reason": self.reason, "by": self.by}
         if self.instance is None:
             return told
-        return {**told, "interval": "..".join(format_instant(instant(each)) for each in self.instance)}
+        return {**told, "interval": "..".join(format_instant(from_unix(each)) for each in self.instance)}
 
 
 @frozen(array_like=True)
-class Mark:
+class PartitionMark:
     """What was said of blocks and holds still.
 
     Attributes:
@@ -83,7 +83,7 @@ class Mark:
     @property
     def text(self) -> str:
         """What was said, by whom and why, for a sentence."""
-        return _text(self.kind, self.by, self.reason)
+        return _mark_text(self.kind, self.by, self.reason)
 
 
 @frozen(array_like=True)
@@ -108,7 +108,7 @@ class InstanceMark:
     @property
     def text(self) -> str:
         """What was said, by whom and why, for a sentence."""
-        return _text(self.kind, self.by, self.reason)
+        return _mark_text(self.kind, self.by, self.reason)
 
     def is_ahead(self, cursor: tuple[int, int] | None) -> bool:
         """Whether its tick comes after the newest one that ran, so that the mark alone keeps it from running."""
@@ -116,7 +116,7 @@ class InstanceMark:
 
 
 @frozen
-class Marked:
+class MarkResult:
     """What became of a mark that was asked for.
 
     Attributes:
@@ -136,11 +136,11 @@ class Marked:
     instance: tuple[int, int] | None = None
 
 
-def _text(kind: MarkKind, by: str, reason: str) -> str:
+def _mark_text(kind: MarkKind, by: str, reason: str) -> str:
     return f"marked as {WORDS[kind]} by {by}: {reason}"
 
 
-def after_instance(
+def add_instance_mark(
     before: Iterable[InstanceMark], mark: InstanceMark, cursor: tuple[int, int] | None
 ) -> tuple[InstanceMark, ...]:
     """What was said of instances once that is: all that is ahead of the cursor, and the newest of the others."""
@@ -150,22 +150,26 @@ def after_instance(
     return tuple(each for each in kept if each.is_ahead(cursor) or each.seq in behind)
 
 
-def after_mark(marks: Iterable[Mark], mark: Mark, *, claims: Iterable[int] = ()) -> tuple[Mark, ...]:
+def add_mark(
+    marks: Iterable[PartitionMark], mark: PartitionMark, *, claims: Iterable[int] = ()
+) -> tuple[PartitionMark, ...]:
     """The marks once another one is made, which counts for its blocks; ``claims`` are those that are not settled."""
-    kept, oldest = [*_outside(marks, mark.blocks), mark], min(claims, default=mark.seq + 1)
+    kept, oldest = [*_marks_outside(marks, mark.blocks), mark], min(claims, default=mark.seq + 1)
     done = [each.seq for each in kept if each.kind == "done"]
     since = min([oldest, *done[-MOST_DONE:]])
     return tuple(each for each in kept if each.kind != "done" or each.seq >= since)
 
 
-def after_success(marks: tuple[Mark, ...], blocks: PartitionSet, *, through: int) -> tuple[Mark, ...]:
+def marks_after_success(
+    marks: tuple[PartitionMark, ...], blocks: PartitionSet, *, through: int
+) -> tuple[PartitionMark, ...]:
     """What of the marks holds after a success of ``blocks``, whose run was claimed at ``through``: the later ones."""
     if not marks:
         return marks
-    left = ((each,) if each.seq > through else _outside([each], blocks) for each in marks)
+    left = ((each,) if each.seq > through else _marks_outside([each], blocks) for each in marks)
     return tuple(mark for some in left for mark in some)
 
 
-def _outside(marks: Iterable[Mark], blocks: PartitionSet) -> tuple[Mark, ...]:
+def _marks_outside(marks: Iterable[PartitionMark], blocks: PartitionSet) -> tuple[PartitionMark, ...]:
     left = (replace(each, blocks=each.blocks - blocks) for each in marks)
     return tuple(each for each in left if each.blocks)

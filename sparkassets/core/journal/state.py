@@ -6,32 +6,32 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.instants import unix
-from sparkassets.core.journal.additions import Additions
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.added_partitions import AddedPartitions
+from sparkassets.core.journal.backfill_requests import RedoRequest
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
-    Numbered,
+    NumberedEntry,
     ObservedEntry,
     OutletEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.found import ForeignCommit, TargetEntry
-from sparkassets.core.journal.iterations import Iteration
-from sparkassets.core.journal.marks import InstanceMark, Mark, MarkEntry
-from sparkassets.core.journal.questions import Question
-from sparkassets.core.journal.recent import Recent
-from sparkassets.core.journal.requests import RedoRequest
-from sparkassets.core.journal.specs import FoldSpec
-from sparkassets.core.journal.taken import Taken
-from sparkassets.core.journal.withheld import Withheld
+from sparkassets.core.journal.fold_specs import FoldSpec
+from sparkassets.core.journal.iterations import PublishedIteration
+from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark
+from sparkassets.core.journal.promoted_partitions import PromotedPartitions
+from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.recovery_questions import RecoveryQuestion
+from sparkassets.core.journal.table_findings import ForeignCommit, TargetEntry
+from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, StampedPartitions
-from sparkassets.core.runs import Division, RunCost
-from sparkassets.core.validations import Verdict
+from sparkassets.core.runs import RunCost, RunDivision
+from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
-Partly = tuple[tuple[int, PartitionSet], ...]
+PartlyUsed = tuple[tuple[int, PartitionSet], ...]
 """Numbers of events, or instants of ticks, with the time that has still to answer each; ascending."""
 
 
@@ -56,19 +56,19 @@ class EventRef:
     interval: tuple[int, int] | None
 
     @classmethod
-    def of(cls, numbered: Numbered) -> EventRef | None:
+    def from_entry(cls, numbered: NumberedEntry) -> EventRef | None:
         """The event that an entry tells of; None where it tells of none, such as of a mere move of a position."""
-        entry, at, run, interval = numbered.entry, unix(numbered.at), None, None
+        entry, at, run, interval = numbered.entry, to_unix(numbered.at), None, None
         match entry:
             case EventEntry():
                 parts, run, interval = entry.parts, entry.run, entry.interval
                 at = entry.at if entry.at is not None else at
-            case SuccessEntry() | OutletEntry() if entry.changed:
-                parts, run, interval = entry.changed, entry.run, entry.interval
+            case SuccessEntry() | OutletEntry() if entry.event_partitions:
+                parts, run, interval = entry.event_partitions, entry.run, entry.interval
             case ObservedEntry() if entry.is_event:
                 parts = entry.changed | entry.removed or EVERYTHING
             case TargetEntry() if entry.is_event:
-                parts = entry.changed
+                parts = entry.event_partitions
             case MarkEntry() if entry.came:
                 parts, interval = entry.came, entry.instance
             case _:
@@ -95,18 +95,18 @@ class DatasetState:
     coverage: PartitionSet = NOTHING
     seq: int = 0
     at: int = 0
-    recent: Recent[EventRef] = Recent()
+    recent: RecentEvents[EventRef] = RecentEvents()
     touched: StampedPartitions = StampedPartitions()
     gone: PartitionSet = NOTHING
     confirmed: int = 0
 
     @property
-    def updated(self) -> int:
+    def last_fresh_at(self) -> int:
         """When it was last known to be as new as can be: updated, or found unchanged; Unix seconds."""
         return max(self.at, self.confirmed)
 
     @property
-    def ever(self) -> PartitionSet:
+    def ever_present(self) -> PartitionSet:
         """Time that is or was there."""
         return self.coverage | self.gone if self.gone else self.coverage
 
@@ -130,7 +130,7 @@ class ClaimState:
     at: int
     renewed: int
     status: Literal["open", "unfenced"] = "open"
-    asks: Question | None = None
+    asks: RecoveryQuestion | None = None
     proved: int = 0
 
     @property
@@ -159,7 +159,7 @@ class FailedBlocks:
     invocation: str
     planned: int = 0
     events: tuple[int, ...] = ()
-    division: Division | None = None
+    division: RunDivision | None = None
 
 
 @frozen(array_like=True)
@@ -183,7 +183,7 @@ class LastRun:
     invocation: str = ""
     planned: int = 0
     unchanged: tuple[int, int] | None = None
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[RuleVerdict, ...] = ()
 
 
 @frozen(array_like=True)
@@ -204,7 +204,7 @@ class LastSkip:
 
 
 @frozen(array_like=True)
-class Made:
+class DefinitionOutput:
     """What one definition of an asset has made of it.
 
     Attributes:
@@ -214,7 +214,7 @@ class Made:
         at: When that was recorded, Unix seconds.
     """
 
-    definition: Definition
+    definition: AssetDefinition
     since: int
     blocks: PartitionSet = NOTHING
     run: str = ""
@@ -222,7 +222,7 @@ class Made:
 
 
 @frozen(array_like=True)
-class Instance:
+class AlignedInstance:
     """A run of a timetable's interval that succeeded or was skipped, for consumers that are aligned to it.
 
     Attributes:
@@ -240,7 +240,7 @@ class Instance:
 
 
 @frozen(array_like=True)
-class Loss:
+class TableLoss:
     """What was in the asset's table, is not any more, and was not computed again since.
 
     Attributes:
@@ -256,7 +256,7 @@ class Loss:
     stuck: bool = False
 
     @property
-    def named(self) -> PartitionSet:
+    def lost_partitions(self) -> PartitionSet:
         """Which partitions; none where it is the whole asset, or was before it had partitions."""
         return NOTHING if self.blocks.is_everything else self.blocks
 
@@ -349,11 +349,11 @@ class AssetState:
     owed: PartitionSet = NOTHING
     gaps: PartitionSet = NOTHING
     consumed: Mapping[str, int] = field(default_factory=dict)
-    partly: Mapping[str, Partly] = field(default_factory=dict)
+    partly: Mapping[str, PartlyUsed] = field(default_factory=dict)
     parted: Mapping[str, int] = field(default_factory=dict)
     cursor: tuple[int, int] | None = None
     ticks: Mapping[str, int] = field(default_factory=dict)
-    instances: tuple[Instance, ...] = ()
+    instances: tuple[AlignedInstance, ...] = ()
     watermarks: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     position: Mapping[str, Any] = field(default_factory=dict)
@@ -361,37 +361,37 @@ class AssetState:
     version: int | None = None
     seen: int | None = None
     mark: str | None = None
-    loss: Loss | None = None
+    loss: TableLoss | None = None
     former: FormerPartitions | None = None
     foreign: tuple[ForeignCommit, ...] = ()
     chain: tuple[ClaimState, ...] = ()
     failed: tuple[FailedBlocks, ...] = ()
-    withheld: tuple[Withheld, ...] = ()
+    withheld: tuple[WithheldPartitions, ...] = ()
     last: LastRun | None = None
     paused: bool = False
     placed: int = 0
     costs: tuple[RunCost, ...] = ()
-    made: tuple[Made, ...] = ()
+    made: tuple[DefinitionOutput, ...] = ()
     redo: tuple[RedoRequest, ...] = ()
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[PartitionMark, ...] = ()
     instance_marks: tuple[InstanceMark, ...] = ()
-    iterations: tuple[Iteration, ...] = ()
-    taken: tuple[Taken, ...] = ()
+    iterations: tuple[PublishedIteration, ...] = ()
+    taken: tuple[PromotedPartitions, ...] = ()
     late: int = 0
     skip: LastSkip | None = None
-    additions: Additions = Additions()
+    additions: AddedPartitions = AddedPartitions()
 
     @property
-    def skips(self) -> tuple[Mark, ...]:
+    def skip_marks(self) -> tuple[PartitionMark, ...]:
         """The marks of what is skipped; they hold until they are taken back, or a later run computes it."""
         return tuple(mark for mark in self.marks if mark.kind == "skip")
 
     @property
-    def skipped(self) -> PartitionSet:
+    def skipped_partitions(self) -> PartitionSet:
         """The partitions that are not wanted, because somebody said so."""
         if not self.marks:  # as a rule; each look at a project asks several times
             return NOTHING
-        return PartitionSet.union(mark.blocks for mark in self.skips if not mark.blocks.is_everything)
+        return PartitionSet.union(mark.blocks for mark in self.skip_marks if not mark.blocks.is_everything)
 
     @property
     def skipped_instances(self) -> tuple[InstanceMark, ...]:
@@ -404,29 +404,29 @@ class AssetState:
         return tuple(mark for mark in self.instance_marks if mark.is_ahead(self.cursor))
 
     @property
-    def redone(self) -> PartitionSet:
+    def redo_partitions(self) -> PartitionSet:
         """What somebody wants computed again; everything of an asset without partitions."""
-        return self.redone_since(0)
+        return self.redo_partitions_since(0)
 
-    def redone_since(self, seq: int) -> PartitionSet:
+    def redo_partitions_since(self, seq: int) -> PartitionSet:
         """What somebody wants computed again, and said so after that entry."""
         return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
 
-    def settled_since(self, seq: int) -> PartitionSet:
+    def settled_partitions_since(self, seq: int) -> PartitionSet:
         """What somebody said needs no run, after that entry; everything of an asset without partitions."""
         later = (mark for mark in self.marks if mark.kind in ("done", "skip") and mark.seq > seq)
         return PartitionSet.union(mark.blocks for mark in later)
 
     @property
-    def accepted(self) -> PartitionSet:
+    def accepted_partitions(self) -> PartitionSet:
         """What somebody wants published although its validations fail; everything of an asset without partitions."""
         return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "accept")
 
     @property
-    def ever(self) -> PartitionSet:
+    def ever_computed(self) -> PartitionSet:
         """Time that was computed, whether it is lost since or to be computed again."""
-        known = self.coverage | self.redone if self.marks else self.coverage
-        return known if self.loss is None else known | self.loss.named
+        known = self.coverage | self.redo_partitions if self.marks else self.coverage
+        return known if self.loss is None else known | self.loss.lost_partitions
 
     keys: Mapping[str, LearnedKeys] = field(default_factory=dict)
 
@@ -436,12 +436,12 @@ class AssetState:
         return PartitionSet.union(item.blocks for item in self.failed if not item.blocks.is_everything)
 
     @property
-    def claimed(self) -> PartitionSet:
+    def claimed_partitions(self) -> PartitionSet:
         """The partitions that unsettled claims compute."""
         return PartitionSet.union(link.entry.blocks for link in self.chain if not link.entry.blocks.is_everything)
 
     @property
-    def stuck(self) -> Loss | None:
+    def stuck_loss(self) -> TableLoss | None:
         """A loss that only a person can decide on."""
         return self.loss if self.loss is not None and self.loss.stuck else None
 
@@ -459,31 +459,31 @@ class AssetState:
         return found
 
     @property
-    def asking(self) -> tuple[ClaimState, ...]:
+    def asking_claims(self) -> tuple[ClaimState, ...]:
         """The newest claims of slots that ask what became of the ones before them."""
         newest = (chain[-1] for chain in self.chains.values()) if self.chain else ()
         return tuple(link for link in newest if link.asks is not None)
 
-    def link(self, token: int) -> ClaimState | None:
+    def claim_state(self, token: int) -> ClaimState | None:
         """The unsettled claim of that fence token, and what became of it."""
         return next((link for link in self.chain if link.token == token), None)
 
-    def claim(self, token: int) -> ClaimEntry | None:
+    def claim_entry(self, token: int) -> ClaimEntry | None:
         """The unsettled claim of that fence token."""
-        found = self.link(token)
+        found = self.claim_state(token)
         return found.entry if found is not None else None
 
-    def without_chain(self, token: int) -> tuple[ClaimState, ...]:
+    def chain_without_slot(self, token: int) -> tuple[ClaimState, ...]:
         """The unsettled claims but for those of the slot of that claim, which are settled with it."""
-        found = self.link(token)
+        found = self.claim_state(token)
         return tuple(link for link in self.chain if link.slot != (found.slot if found is not None else 0))
 
     def is_newest(self, token: int) -> bool:
         """Whether that claim is the newest of its slot, and open."""
-        found = self.link(token)
+        found = self.claim_state(token)
         return found is not None and self.chains[found.slot][-1] is found and found.status == "open"
 
-    def unanswered(self, key: str) -> PartitionSet:
+    def unanswered_partitions(self, key: str) -> PartitionSet:
         """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""
         return PartitionSet.union(parts for _, parts in self.partly.get(key, ()))
 

@@ -13,17 +13,17 @@ from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
     FailureEntry,
-    Numbered,
+    NumberedEntry,
     OutletEntry,
     RenewEntry,
     SkippedEntry,
     SuccessEntry,
 )
 from sparkassets.core.journal.state import AssetState, ClaimState
+from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.openlineage.facets import PRODUCER, SPECIFICATION, Facets
 from sparkassets.core.openlineage.identity import job_name, run_id
-from sparkassets.core.openlineage.telling import Telling
-from sparkassets.core.redaction import redacted
+from sparkassets.core.redaction import redact_json
 
 Event = Mapping[str, Any]
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"]
@@ -31,8 +31,12 @@ EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT", "OTHER"]
 _GIVEN_UP: Final = "given up: another run of the asset settled it"
 
 
-def events(
-    entries: Sequence[Numbered], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState], telling: Telling
+def run_events(
+    entries: Sequence[NumberedEntry],
+    *,
+    before: Mapping[str, AssetState],
+    after: Mapping[str, AssetState],
+    telling: FacetBuilder,
 ) -> Iterator[Event]:
     """The events of one commit, in order.
 
@@ -49,66 +53,68 @@ def events(
     for numbered in entries:
         match numbered.entry:
             case ClaimEntry() if (link := claims.get(numbered.seq)) is not None:
-                yield _event("START", numbered.at, link, telling)
+                yield _run_event("START", numbered.at, link, telling)
             case RenewEntry(claims=renewed):
                 held = (claims[token] for _, token in renewed if token in claims)
-                yield from (_event("RUNNING", numbered.at, link, telling) for link in held)
+                yield from (_run_event("RUNNING", numbered.at, link, telling) for link in held)
             case SuccessEntry(token=token) as entry if (link := claims.get(token)) is not None:
                 ended.discard(token)
                 own = [each for each in outlets if each.run == entry.run] if entry.outlets else []
-                yield _completed(numbered.at, link, entry, own, before=before, telling=telling)
+                yield _complete_event(numbered.at, link, entry, own, before=before, telling=telling)
             case SkippedEntry(token=token) if (link := claims.get(token)) is not None:
                 ended.discard(token)
-                yield _event("COMPLETE", numbered.at, link, telling, inputs=(), outputs=())
+                yield _run_event("COMPLETE", numbered.at, link, telling, inputs=(), outputs=())
             case FailureEntry(token=token) as entry if (link := claims.get(token)) is not None:
                 ended.discard(token)
-                yield _failed(numbered.at, link, entry, telling)
+                yield _fail_event(numbered.at, link, entry, telling)
     for token in sorted(ended):
         error = telling.error_facet(_GIVEN_UP)
-        yield _event("ABORT", entries[-1].at, claims[token], telling, run={"errorMessage": error})
+        yield _run_event("ABORT", entries[-1].at, claims[token], telling, run={"errorMessage": error})
 
 
-def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling: Telling) -> Event:
+def invocation_event(kind: EventType, at: datetime, *, invocation: str, telling: FacetBuilder) -> Event:
     """An event of a driver's invocation, the parent of the runs that it began."""
     project = telling.project.name
     job = {"namespace": telling.namespace, "name": job_name(project), "facets": telling.project_facets()}
     run = {"runId": run_id(project, invocation), "facets": telling.invocation_facets(invocation)}
-    return _of(kind, at, telling, run=run, job=job)
+    return _assemble_event(kind, at, telling, run=run, job=job)
 
 
-def _completed(
+def _complete_event(
     at: datetime,
     link: ClaimState,
     entry: SuccessEntry,
     outlets: Sequence[OutletEntry],
     *,
     before: Mapping[str, AssetState],
-    telling: Telling,
+    telling: FacetBuilder,
 ) -> Event:
     written: Sequence[SuccessEntry | OutletEntry] = outlets or [entry]
     asset = telling.project.assets.get(entry.asset)
     inputs = []
     if asset is not None:
-        inputs = telling.inputs(asset, entry.pins, highs=entry.watermarks, checked=True, verdicts=entry.verdicts)
-    outputs = [telling.written(each, made_by=entry, before=before.get(each.asset)) for each in written]
-    run = telling.tests(entry)
-    return _event("COMPLETE", at, link, telling, run=run, inputs=inputs, outputs=[each for each in outputs if each])
+        inputs = telling.input_datasets(
+            asset, entry.pins, highs=entry.watermarks, checked=True, verdicts=entry.verdicts
+        )
+    outputs = [telling.written_dataset(each, made_by=entry, before=before.get(each.asset)) for each in written]
+    run = telling.validation_facets(entry)
+    return _run_event("COMPLETE", at, link, telling, run=run, inputs=inputs, outputs=[each for each in outputs if each])
 
 
-def _failed(at: datetime, link: ClaimState, entry: FailureEntry, telling: Telling) -> Event:
+def _fail_event(at: datetime, link: ClaimState, entry: FailureEntry, telling: FacetBuilder) -> Event:
     """Its end; of one that may still land only what went wrong, as the next run of the asset tells how it ended."""
     kind: EventType = "ABORT" if entry.cause in NOT_TRIED else "FAIL"
     message = f"{entry.error}\n{entry.hint}" if entry.hint else entry.error
-    return _event(
+    return _run_event(
         kind if entry.fenced else "OTHER", at, link, telling, run={"errorMessage": telling.error_facet(message)}
     )
 
 
-def _event(
+def _run_event(
     kind: EventType,
     at: datetime,
     link: ClaimState,
-    telling: Telling,
+    telling: FacetBuilder,
     *,
     run: Facets | None = None,
     inputs: Sequence[Mapping[str, Any]] | None = None,
@@ -117,10 +123,10 @@ def _event(
     claim, asset = link.entry, telling.project.assets.get(link.entry.asset)
     if asset is not None and kind != "RUNNING":
         pins = claim.request.pins
-        inputs = telling.inputs(asset, pins) if inputs is None else inputs
-        outputs = telling.outputs(asset) if outputs is None else outputs
+        inputs = telling.input_datasets(asset, pins) if inputs is None else inputs
+        outputs = telling.output_datasets(asset) if outputs is None else outputs
     name = job_name(telling.project.name, claim.asset)
-    return _of(
+    return _assemble_event(
         kind,
         at,
         telling,
@@ -134,10 +140,10 @@ def _event(
     )
 
 
-def _of(
+def _assemble_event(
     kind: EventType,
     at: datetime,
-    telling: Telling,
+    telling: FacetBuilder,
     *,
     run: Mapping[str, Any],
     job: Mapping[str, Any],
@@ -155,5 +161,5 @@ def _of(
         "producer": PRODUCER,
         "schemaURL": SPECIFICATION,
     }
-    found: Event = redacted(event, variables=telling.project.variables)
+    found: Event = redact_json(event, variables=telling.project.variables)
     return found

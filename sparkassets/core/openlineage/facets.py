@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from sparkassets.core.derivation.uses import Derived, Uses
-from sparkassets.core.openlineage.naming import DatasetName
+from sparkassets.core.derivation.column_uses import ColumnUses, QueryDerivation
+from sparkassets.core.openlineage.dataset_names import DatasetName
 
 Facet = Mapping[str, Any]
 Facets = dict[str, Facet]
@@ -91,7 +91,7 @@ def symlinks_facet(names: Sequence[DatasetName], kind: str) -> Facet:
     )
 
 
-def columns_facet(found: Derived, name: Callable[[str], DatasetName]) -> Facet | None:
+def columns_facet(found: QueryDerivation, name: Callable[[str], DatasetName]) -> Facet | None:
     """What each column is made of, as far as that is sure; None where it is of none.
 
     Args:
@@ -105,7 +105,7 @@ def columns_facet(found: Derived, name: Callable[[str], DatasetName]) -> Facet |
     return {**told, "dataset": _inputs(found.rows, name)} if found.rows else told
 
 
-def _inputs(uses: Uses, name: Callable[[str], DatasetName]) -> list[Mapping[str, Any]]:
+def _inputs(uses: ColumnUses, name: Callable[[str], DatasetName]) -> list[Mapping[str, Any]]:
     """The columns that are used, each with all that becomes of it."""
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for use in sorted(uses, key=lambda each: (each.asset, each.column, each.how, each.masked)):

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from heapq import merge
 
-from sparkassets.core.partitions.definition import TimePartition
-from sparkassets.core.partitions.lifting import Segment
-from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.sets import PartitionSet
+from sparkassets.core.partitions.partition_set import PartitionSet
+from sparkassets.core.partitions.range_set import RangeSet
+from sparkassets.core.partitions.segment_functions import Segment
+from sparkassets.core.partitions.time_partition import TimePartition
 
 Row = tuple[Segment, RangeSet]
 """A tuple of segments and whole partitions of its time."""
@@ -32,28 +32,28 @@ def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Ite
     """
     chunk: list[tuple[Segment, tuple[int, int]]] = []
     room = most
-    for low, high, segments in _together(rows):
+    for low, high, segments in _merge_rows(rows):
         begin = low
         while begin < high:
             if len(segments) <= room:
-                end = _edge(begin, high, room // len(segments), time=time)
+                end = _chunk_end(begin, high, room // len(segments), time=time)
                 parts = [segments]
             else:
-                end = _edge(begin, high, 1, time=time)
+                end = _chunk_end(begin, high, 1, time=time)
                 cuts = range(room, len(segments), most)
                 parts = [segments[i:j] for i, j in zip((0, *cuts), (*cuts, None), strict=True)]
             for part in parts:
                 room -= len(part) * (1 if time is None else time.count(RangeSet.span(begin, end)))
                 chunk += [(segment, (begin, end)) for segment in part]
                 if not room:
-                    yield PartitionSet.of_slots(chunk)
+                    yield PartitionSet.from_slots(chunk)
                     chunk, room = [], most
             begin = end
     if chunk:
-        yield PartitionSet.of_slots(chunk)
+        yield PartitionSet.from_slots(chunk)
 
 
-def single(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]:
+def iterate_slots(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]:
     """The partitions of ``rows`` one by one, in the order of `chunks`."""
     return merge(*(_slots(segment, ranges, time=time) for segment, ranges in rows))
 
@@ -63,7 +63,7 @@ def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) ->
         yield start, end, segment
 
 
-def _together(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
+def _merge_rows(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
     """Stretches of time through which the same tuples are there, with those, oldest first."""
     edges: defaultdict[int, list[tuple[int, Segment]]] = defaultdict(list)
     for segment, ranges in rows:
@@ -80,6 +80,6 @@ def _together(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
         before = at
 
 
-def _edge(start: int, high: int, slots: int, *, time: TimePartition | None) -> int:
+def _chunk_end(start: int, high: int, slots: int, *, time: TimePartition | None) -> int:
     """Where so many slots from an edge on end, or ``high`` where that is earlier."""
     return high if time is None else time.oldest(RangeSet.span(start, high), slots).last

@@ -10,7 +10,7 @@ from sparkassets.core.instants import Duration, day_number, local_date
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
-FIXED: Final = ("hour", "day", "week", "month", "quarter", "year")
+NAMED_GRAINS: Final = ("hour", "day", "week", "month", "quarter", "year")
 """The grains that have a name; any other is a cron."""
 
 
@@ -34,7 +34,7 @@ def check_year(key: str) -> None:
 
 
 @frozen
-class Grain:
+class CalendarGrain:
     """How local days are grouped into slices; slices are numbered without gaps, days count from 0 at 1970-01-01.
 
     Attributes:
@@ -56,7 +56,9 @@ class Grain:
     length: Duration
 
 
-def _months(size: int, key: Callable[[date], str], pattern: str, month: Callable[[str], int], example: str) -> Grain:
+def _months(
+    size: int, key: Callable[[date], str], pattern: str, month: Callable[[str], int], example: str
+) -> CalendarGrain:
     """A grain of ``size`` months; ``month`` reads the first month out of a key."""
 
     def index(day: int) -> int:
@@ -67,7 +69,7 @@ def _months(size: int, key: Callable[[date], str], pattern: str, month: Callable
         year, month = divmod(number * size, 12)
         return day_number(date(year, month + 1, 1))
 
-    return Grain(
+    return CalendarGrain(
         index=index,
         first_day=first_day,
         key=lambda day: key(local_date(day)),
@@ -83,8 +85,8 @@ def _week_key(day: int) -> str:
     return f"{year:04}-W{week:02}"
 
 
-GRAINS: dict[str, Grain] = {
-    "day": Grain(
+GRAINS: dict[str, CalendarGrain] = {
+    "day": CalendarGrain(
         index=lambda day: day,
         first_day=lambda number: number,
         key=lambda day: local_date(day).isoformat(),
@@ -93,7 +95,7 @@ GRAINS: dict[str, Grain] = {
         example="2013-01-05",
         length=Duration(days=1),
     ),
-    "week": Grain(
+    "week": CalendarGrain(
         index=lambda day: (day + 3) // 7,  # 1970-01-01 was a Thursday; weeks are ISO weeks
         first_day=lambda number: number * 7 - 3,
         key=_week_key,

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
-from sparkassets.core.partitions.lifting import Alone, Lifted, Segment, combined, value_at
-from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.remembered import MANY
-from sparkassets.core.partitions.sets import PartitionSet
-from sparkassets.core.partitions.stamped import StampedRanges
-from sparkassets.core.partitions.stamped_sets import StampedPartitions
+from sparkassets.core.partitions.growing_ranges import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions.memoization import MANY
+from sparkassets.core.partitions.partition_set import PartitionSet
+from sparkassets.core.partitions.range_set import RangeSet
+from sparkassets.core.partitions.segment_functions import (
+    OneSidedRule,
+    Segment,
+    SegmentFunction,
+    combine_values,
+    value_at,
+)
+from sparkassets.core.partitions.stamped_partitions import StampedPartitions
+from sparkassets.core.partitions.stamped_ranges import StampedRanges
 
 _SHARE = 8
 """To touch one tuple takes as long as to copy so many."""
@@ -20,13 +26,13 @@ V = TypeVar("V")
 G = TypeVar("G")
 
 
-class _Growing(Generic[V, G]):
+class _GrowingFunction(Generic[V, G]):
     """A function of a tuple of segments on its way; what no change touches is neither looked at nor copied.
 
     ``grow`` makes of a value one that is changed in place, ``done`` the value of that.
     """
 
-    def __init__(self, value: Lifted[V], *, grow: Callable[[V], G], done: Callable[[G], V]) -> None:
+    def __init__(self, value: SegmentFunction[V], *, grow: Callable[[V], G], done: Callable[[G], V]) -> None:
         usual, self._apart = value
         self._grow, self._done = grow, done
         self._usual = grow(usual)
@@ -47,16 +53,16 @@ class _Growing(Generic[V, G]):
         for segment, _ in self._apart:
             self._touch(segment)
         for segment, growing in self._touched.items():
-            do(growing, parts.at(segment))
+            do(growing, parts.time_of(segment))
         do(self._usual, parts.time)
 
-    def result(self) -> Lifted[V]:
+    def result(self) -> SegmentFunction[V]:
         """All of it, as a value."""
         usual = self._done(self._usual)
         same: dict[V, V] = {}
         values = ((segment, self._done(self._touched[segment])) for segment in sorted(self._touched))
         touched = tuple((segment, same.setdefault(value, value)) for segment, value in values)
-        return combined(_newer, (usual, self._apart), (usual, touched), lefts=Alone.KEPT)
+        return combine_values(_second, (usual, self._apart), (usual, touched), lefts=OneSidedRule.KEPT)
 
     def _touch(self, segment: Segment) -> None:
         if segment not in self._touched:
@@ -96,7 +102,7 @@ class GrowingPartitions:
 
     def _begin(self, parts: PartitionSet) -> None:
         self._before = parts
-        self._growing = _Growing((parts.time, parts.apart), grow=GrowingRanges, done=GrowingRanges.result)
+        self._growing = _GrowingFunction((parts.time, parts.apart), grow=GrowingRanges, done=GrowingRanges.result)
 
 
 class GrowingStampedPartitions:
@@ -123,10 +129,10 @@ class GrowingStampedPartitions:
         return StampedPartitions(*self._growing.result())
 
     def _begin(self, marks: StampedPartitions) -> None:
-        self._growing = _Growing[StampedRanges, GrowingStamps](
+        self._growing = _GrowingFunction[StampedRanges, GrowingStamps](
             (marks.time, marks.apart), grow=GrowingStamps, done=GrowingStamps.result
         )
 
 
-def _newer(_: V, new: V) -> V:
+def _second(_: V, new: V) -> V:
     return new

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.partitions.definition import TimePartition
 from sparkassets.core.partitions.grains import PartitionError
-from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.sets import PartitionSet
+from sparkassets.core.partitions.partition_set import PartitionSet
+from sparkassets.core.partitions.range_set import RangeSet
+from sparkassets.core.partitions.time_partition import TimePartition
 from sparkassets.frozen import frozen
 
 _MONTH = 2_629_746
@@ -18,19 +18,19 @@ _BACK = 7 * 3600
 
 
 @frozen(tag="overlap")
-class Overlap:
+class OverlapMapping:
     """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
         """The time of which the block ``[start, end)`` needs the inlet partitions."""
         return start, down.stop(start) if down.exclude else end
 
-    def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def required_ranges(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
         covered = down.cover(blocks)
         return covered if down.same_grid(up) else up.cover(down.exact(covered))
 
-    def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def affected_ranges(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The blocks that need an inlet partition which overlaps ``changed``."""
         covered = up.cover(changed)
         return covered if down.same_grid(up) else down.cover(up.exact(covered))
@@ -53,7 +53,7 @@ class WindowMapping:
     from_end: bool = False
 
     def __post_init__(self) -> None:
-        if _longest(self.high, minus=self.low) < 0:
+        if _max_seconds(self.high, minus=self.low) < 0:
             raise PartitionError(f"window [{self.low.text}, {self.high.text}] ends before it starts")
 
     @classmethod
@@ -73,23 +73,29 @@ class WindowMapping:
         low = down.shift(end if self.from_end else start, self.low)
         return low, max(down.shift(end, self.high, late=True), low + 1)
 
-    def up(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def required_ranges(self, blocks: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The inlet partitions that ``blocks`` need; a cut block counts as a whole."""
         runs = down.cover(blocks)
-        if self._seamless(down):
+        if self._has_touching_windows(down):
             windows = [(self._low(down, start), self._high(down, down.floor(end - 1))) for start, end in runs.pairs()]
         else:
             windows = [self.window(start, end, down=down) for start, end in down.slots(runs)]
-        return up.cover(RangeSet.of(windows))
+        return up.cover(RangeSet.from_pairs(windows))
 
-    def down(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
+    def affected_ranges(self, changed: RangeSet, *, down: TimePartition, up: TimePartition) -> RangeSet:
         """The blocks that need an inlet partition which overlaps ``changed``."""
-        return RangeSet.of(self._touched(down, start, end) for start, end in up.exact(up.cover(changed)).pairs())
+        return RangeSet.from_pairs(
+            self._affected_span(down, start, end) for start, end in up.exact(up.cover(changed)).pairs()
+        )
 
-    def _touched(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
+    def _affected_span(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
         """The time of the blocks whose windows overlap ``[start, end)``; its end is its start where there is none."""
-        first = _first_block(down, near=start - _about(self.high), passed=lambda block: self._high(down, block) > start)
-        after = _first_block(down, near=end - _about(self.low), passed=lambda block: self._low(down, block) >= end)
+        first = _first_passed(
+            down, near=start - _approximate_seconds(self.high), passed=lambda block: self._high(down, block) > start
+        )
+        after = _first_passed(
+            down, near=end - _approximate_seconds(self.low), passed=lambda block: self._low(down, block) >= end
+        )
         return first, after
 
     def _low(self, down: TimePartition, start: int) -> int:
@@ -100,25 +106,26 @@ class WindowMapping:
         """Where the window of the block with that start ends."""
         return self.window(start, down.next(start), down=down)[1]
 
-    def _seamless(self, down: TimePartition) -> bool:
+    def _has_touching_windows(self, down: TimePartition) -> bool:
         """Whether the windows of neighbouring blocks surely touch."""
         return (
-            not down.exclude and _longest(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
+            not down.exclude
+            and _max_seconds(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
         )
 
 
 @frozen(tag="all")
-class Whole:
+class WholeMapping:
     """A block needs all of the inlet's time that is or was there."""
 
 
 @frozen(tag="latest")
-class Newest:
+class NewestMapping:
     """A block needs the newest of the inlet's partitions that is there: of each tuple of segments that it needs."""
 
 
 @frozen(tag="named")
-class Named:
+class NamedMapping:
     """A block needs these partitions of the inlet, whichever it is.
 
     Attributes:
@@ -128,13 +135,13 @@ class Named:
     parts: PartitionSet
 
 
-TimeMapping = Overlap | WindowMapping
+TimeMapping = OverlapMapping | WindowMapping
 """What maps time to time."""
 
-PartitionMapping = TimeMapping | Whole | Newest | Named
+PartitionMapping = TimeMapping | WholeMapping | NewestMapping | NamedMapping
 
 
-def _first_block(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
+def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
     """The start of the first block that has ``passed``, as all later ones have too; looked for from ``near``."""
     block = down.floor(near)
     while not passed(block):
@@ -144,12 +151,12 @@ def _first_block(down: TimePartition, *, near: int, passed: Callable[[int], bool
     return block
 
 
-def _about(length: Duration) -> int:
+def _approximate_seconds(length: Duration) -> int:
     """The length in seconds, to a few days in a month."""
     return length.months * _MONTH + length.days * DAY + length.seconds
 
 
-def _longest(*lengths: Duration, minus: Duration) -> int:
+def _max_seconds(*lengths: Duration, minus: Duration) -> int:
     """Seconds that the sum of the lengths less ``minus`` never exceeds, whatever the month and the clock changes."""
     months = sum(length.months for length in lengths) - minus.months
     days = sum(length.days for length in lengths) - minus.days

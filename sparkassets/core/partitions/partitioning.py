@@ -12,16 +12,23 @@ from functools import lru_cache
 from itertools import product
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions.chunks import Row, Slot, chunks, single
-from sparkassets.core.partitions.definition import TimePartition
+from sparkassets.core.partitions.chunks import Row, Slot, chunks, iterate_slots
 from sparkassets.core.partitions.grains import PartitionError
-from sparkassets.core.partitions.lifting import Segment, of_all
-from sparkassets.core.partitions.nearby import alike
-from sparkassets.core.partitions.open_ended import open_ended
-from sparkassets.core.partitions.ranges import RangeSet
-from sparkassets.core.partitions.remembered import MANY, remembered
-from sparkassets.core.partitions.segments import ALL, WHOLE, SegmentPartition, among, encoded, tuples
-from sparkassets.core.partitions.sets import EVERYTHING, NOTHING, PartitionSet, united
+from sparkassets.core.partitions.incremental_answers import count_common_ends
+from sparkassets.core.partitions.memoization import MANY, memoize_large
+from sparkassets.core.partitions.open_ended import apply_open_ended
+from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet, union_by_segment
+from sparkassets.core.partitions.range_set import RangeSet
+from sparkassets.core.partitions.segment_functions import Segment, constant_on
+from sparkassets.core.partitions.segments import (
+    ALL,
+    WHOLE,
+    SegmentPartition,
+    encode_segment,
+    parse_segment_names,
+    segment_tuples,
+)
+from sparkassets.core.partitions.time_partition import TimePartition
 from sparkassets.frozen import frozen
 
 _ALWAYS = EVERYTHING.time
@@ -123,17 +130,17 @@ class Partitioning:
             parts = parts.lift(lambda ranges: _ALWAYS if ranges else ranges)
         if len(kept) == len(self.segments):
             return parts
-        times = united(
+        times = union_by_segment(
             (tuple(segment[i] for i in kept), ranges) for segment, ranges in self.by_tuple(self.cover(parts))
         )
         return PartitionSet.by_segment(times) if kept else PartitionSet(times.get((), _NEVER))
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """The dimensions in words, in the order of a key; empty where there is none.
 
         >>> stores = SegmentPartition("store", ("a", "b"))
-        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).described, UNPARTITIONED.described
+        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).description, UNPARTITIONED.description
         ('by day in UTC, by store', '')
         """
         found = [f"by {each.column}" for each in self.segments]
@@ -142,15 +149,15 @@ class Partitioning:
         return ", ".join(found)
 
     @property
-    def described_with_columns(self) -> str:
+    def description_with_columns(self) -> str:
         """The same with the columns that hold the rows' partitions.
 
-        >>> Partitioning(TimePartition("day", "UTC", "sold_on")).described_with_columns
+        >>> Partitioning(TimePartition("day", "UTC", "sold_on")).description_with_columns
         'by day in UTC (column sold_on)'
         """
         column = self.time.column if self.time is not None else None
         told = f"by {self.time.grain} in {self.time.timezone}" if self.time is not None else ""
-        return self.described.replace(told, f"{told} (column {column})", 1) if column else self.described
+        return self.description.replace(told, f"{told} (column {column})", 1) if column else self.description
 
     @property
     def placeholder(self) -> str:
@@ -204,33 +211,33 @@ class Partitioning:
         return all(map(SegmentPartition.same_column, self.segments, other.segments))
 
     @property
-    def known(self) -> PartitionSet:
+    def known_partitions(self) -> PartitionSet:
         """All partitions of the tuples that are known."""
-        return _alike(self.segments, _ALWAYS) if self.segments else EVERYTHING
+        return _same_time_for_all(self.segments, _ALWAYS) if self.segments else EVERYTHING
 
-    @remembered
-    def unknown(self, parts: PartitionSet) -> PartitionSet:
+    @memoize_large
+    def unknown_partitions(self, parts: PartitionSet) -> PartitionSet:
         """Those of ``parts`` whose segments are not known, or not any more.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", ("a", "b")),))
-        >>> stores.labels(stores.unknown(PartitionSet.by_segment(dict.fromkeys([("b",), ("c",)], _ALWAYS))))
+        >>> stores.labels(stores.unknown_partitions(PartitionSet.by_segment(dict.fromkeys([("b",), ("c",)], _ALWAYS))))
         ['c']
         """
         if not parts.apart:
             return NOTHING
         if not parts.time:
-            return parts - self.known
-        known = set(tuples(self.segments))
+            return parts - self.known_partitions
+        known = set(segment_tuples(self.segments))
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if segment not in known})
 
-    def knowing(self, parts: PartitionSet) -> Partitioning:
+    def with_segments_of(self, parts: PartitionSet) -> Partitioning:
         """The same, that knows the segments of ``parts`` too: those of rows that were written when they were listed.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", ("a", "b")),))
-        >>> stores.knowing(PartitionSet.by_segment({("c",): _ALWAYS})).segments[0].keys
+        >>> stores.with_segments_of(PartitionSet.by_segment({("c",): _ALWAYS})).segments[0].keys
         ('a', 'b', 'c')
         """
-        if not self.unknown(parts):
+        if not self.unknown_partitions(parts):
             return self
         keys = ({*each.keys, *(segment[i] for segment, _ in parts.apart)} for i, each in enumerate(self.segments))
         wider = zip(self.segments, keys, strict=True)
@@ -249,21 +256,21 @@ class Partitioning:
         return tuple(each.column for each in self.segments if each.is_open)
 
     @property
-    def bounding(self) -> Partitioning:
+    def without_open_segments(self) -> Partitioning:
         """What bounds partitions that may be: where a dimension is open the time alone, as any segment may come."""
         return Partitioning(self.time) if self.is_open else self
 
     @property
-    def including(self) -> Partitioning:
+    def with_excluded_slots(self) -> Partitioning:
         """The same with the slots of its time that are excluded."""
         return replace(self, time=replace(self.time, exclude="")) if self.time is not None else self
 
     @property
-    def declared(self) -> Partitioning:
+    def as_declared(self) -> Partitioning:
         """The same, before any segment of an open dimension is known: as a project's files say it.
 
         >>> stores = SegmentPartition("store", ("a",), is_open=True)
-        >>> Partitioning(None, (stores,)).declared.segments[0].keys
+        >>> Partitioning(None, (stores,)).as_declared.segments[0].keys
         ()
         """
         return self.with_keys({each.column: () for each in self.segments if each.is_open})
@@ -295,11 +302,11 @@ class Partitioning:
         found = {i: {segment[i] for segment, _ in parts.apart} for i, each in enumerate(self.segments) if each.is_open}
         return {self.segments[i].column: keys - {WHOLE} for i, keys in found.items()}
 
-    def told_apart(self, parts: PartitionSet) -> tuple[Partitioning, PartitionSet]:
+    def without_whole_dimensions(self, parts: PartitionSet) -> tuple[Partitioning, PartitionSet]:
         """Without the dimensions of which ``parts`` are the whole: what rows of ``parts`` are told by.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
-        >>> stores.told_apart(stores.known) == (UNPARTITIONED, EVERYTHING)
+        >>> stores.without_whole_dimensions(stores.known_partitions) == (UNPARTITIONED, EVERYTHING)
         True
         """
         wholes = {i for segment, _ in parts.apart for i, key in enumerate(segment) if key == WHOLE}
@@ -308,10 +315,10 @@ class Partitioning:
         kept = [i for i in range(len(self.segments)) if i not in wholes]
         at = self.time_at - sum(i < self.time_at for i in wholes)
         less = Partitioning(self.time, tuple(self.segments[i] for i in kept), at if self.time else 0)
-        times = united((tuple(segment[i] for i in kept), ranges) for segment, ranges in parts.apart)
+        times = union_by_segment((tuple(segment[i] for i in kept), ranges) for segment, ranges in parts.apart)
         return less, PartitionSet.by_segment(times) if kept else PartitionSet(times[()])
 
-    def came_out(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+    def resolve_whole(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """``parts`` once the segments of the dimensions of which they are the whole are known.
 
         Args:
@@ -319,20 +326,20 @@ class Partitioning:
             keys: Column to the segments that are known now; where there is none the whole stays.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
-        >>> stores.labels(stores.came_out(stores.known, {"store": ["b", "a"]}))
+        >>> stores.labels(stores.resolve_whole(stores.known_partitions, {"store": ["b", "a"]}))
         ['a', 'b']
         """
         if all(WHOLE not in segment for segment, _ in parts.apart):
             return parts
         found = [tuple(sorted(keys.get(each.column, ()))) or (WHOLE,) for each in self.segments]
-        times = united(
+        times = union_by_segment(
             (each, ranges)
             for segment, ranges in parts.apart
             for each in product(*(found[i] if key == WHOLE else (key,) for i, key in enumerate(segment)))
         )
         return PartitionSet.by_segment(times, parts.time)
 
-    def extended(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+    def extend_with_segments(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """``parts`` with the segments of open dimensions among ``keys`` that are not known: all time of ``parts`` each.
 
         Args:
@@ -340,32 +347,32 @@ class Partitioning:
             keys: Column to segments.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", ("a",), is_open=True),))
-        >>> stores.labels(stores.extended(stores.known, {"store": ["a", "b"]}))
+        >>> stores.labels(stores.extend_with_segments(stores.known_partitions, {"store": ["a", "b"]}))
         ['a', 'b']
         """
         rows = list(self.by_tuple(parts))
         for i, each in enumerate(self.segments):
             fresh = {*keys.get(each.column, ())} - {*each.keys} if each.is_open and each.keys != (WHOLE,) else set()
             rows += [((*tup[:i], key, *tup[i + 1 :]), time) for tup, time in rows for key in fresh]
-        return PartitionSet.by_segment(united(rows)) if len(rows) > len(parts.apart) else parts
+        return PartitionSet.by_segment(union_by_segment(rows)) if len(rows) > len(parts.apart) else parts
 
-    def having(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
+    def restrict_to_segments(self, parts: PartitionSet, keys: Mapping[str, Collection[str]]) -> PartitionSet:
         """Those of ``parts``, partitions by tuple, whose segments of open dimensions are among ``keys``, by column.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", (), is_open=True),))
         >>> parts = PartitionSet.by_segment(dict.fromkeys([("a",), ("b",)], EVERYTHING.time))
-        >>> stores.labels(stores.having(parts, {"store": ["b", "c"]}))
+        >>> stores.labels(stores.restrict_to_segments(parts, {"store": ["b", "c"]}))
         ['b']
         """
         asked = [(i, frozenset(keys.get(each.column, ()))) for i, each in enumerate(self.segments) if each.is_open]
         kept = {segment: time for segment, time in parts.apart if all(segment[i] in some for i, some in asked)}
         return PartitionSet.by_segment(kept)
 
-    def meet(self, parts: PartitionSet, others: PartitionSet) -> bool:
+    def may_overlap(self, parts: PartitionSet, others: PartitionSet) -> bool:
         """Whether something may be in both: the whole of a dimension may hold each of its segments.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", (WHOLE,), is_open=True),))
-        >>> stores.meet(stores.known, stores.parse("b", recorded=True))
+        >>> stores.may_overlap(stores.known_partitions, stores.parse("b", recorded=True))
         True
         """
         if parts.overlaps(others):
@@ -377,34 +384,34 @@ class Partitioning:
             for (one, time), (other, others_time) in (*product(mine, others.apart), *product(parts.apart, theirs))
         )
 
-    def told_now(self, parts: PartitionSet) -> PartitionSet:
+    def resolve_known_whole(self, parts: PartitionSet) -> PartitionSet:
         """``parts``, of which the whole of a dimension is of those of its segments that are known by now.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", ("a", "b"), is_open=True),))
-        >>> stores.labels(stores.told_now(PartitionSet.by_segment({(WHOLE,): _ALWAYS})))
+        >>> stores.labels(stores.resolve_known_whole(PartitionSet.by_segment({(WHOLE,): _ALWAYS})))
         ['a', 'b']
         """
-        return self.came_out(parts, {each.column: each.keys for each in self.segments}) if self.is_open else parts
+        return self.resolve_whole(parts, {each.column: each.keys for each in self.segments}) if self.is_open else parts
 
-    def admits(self, parts: PartitionSet) -> PartitionSet:
+    def admissible_partitions(self, parts: PartitionSet) -> PartitionSet:
         """What of ``parts`` may be of it: tuples whose segments are listed, in the dimensions that are not open.
 
         >>> stores = Partitioning(None, (SegmentPartition("store", (), is_open=True),))
-        >>> stores.labels(stores.admits(stores.parse("b", recorded=True)))
+        >>> stores.labels(stores.admissible_partitions(stores.parse("b", recorded=True)))
         ['b']
         """
         if not self.is_open:
-            return parts & self.known
+            return parts & self.known_partitions
         if all(each.is_open for each in self.segments):
             return parts
-        lists = self.lists()
+        lists = self.listed_segment_test()
         return PartitionSet.by_segment({segment: ranges for segment, ranges in parts.apart if lists(segment)})
 
-    def lists(self) -> Callable[[Segment], bool]:
+    def listed_segment_test(self) -> Callable[[Segment], bool]:
         """Tells of a tuple whether its segments are listed, in the dimensions that are not open.
 
         >>> regions = SegmentPartition("region", ("de", "nl"))
-        >>> lists = Partitioning(None, (regions, SegmentPartition("store", (), is_open=True))).lists()
+        >>> lists = Partitioning(None, (regions, SegmentPartition("store", (), is_open=True))).listed_segment_test()
         >>> lists(("nl", "any")), lists(("fr", "any"))
         (True, False)
         """
@@ -413,7 +420,7 @@ class Partitioning:
 
     # ----------------------------------------------------------------- sets of partitions
 
-    @remembered
+    @memoize_large
     def cover(self, parts: PartitionSet) -> PartitionSet:
         """Every partition that holds something of ``parts``.
 
@@ -425,7 +432,7 @@ class Partitioning:
         time = self.time
         if time is None:
             return parts.lift(lambda ranges: _ALWAYS if ranges else ranges, question="cover")
-        return parts.lift(lambda ranges: open_ended(time.cover, ranges), question=("cover", time))
+        return parts.lift(lambda ranges: apply_open_ended(time.cover, ranges), question=("cover", time))
 
     def inside(self, parts: PartitionSet) -> PartitionSet:
         """Every partition that lies in ``parts`` wholly.
@@ -438,7 +445,7 @@ class Partitioning:
         ranges = self.time.inside(parts.time)  # of time alone, as each look asks it of most assets
         return parts if ranges is parts.time else PartitionSet(ranges)
 
-    @remembered
+    @memoize_large
     def _inside(self, parts: PartitionSet) -> PartitionSet:
         """`inside` of anything."""
         if not self.is_partitioned:
@@ -446,14 +453,14 @@ class Partitioning:
         time = self.time
         if time is None:
             return parts.lift(lambda ranges: ranges if ranges == _ALWAYS else _NEVER, question="inside")
-        return parts.lift(lambda ranges: open_ended(time.inside, ranges), question=("inside", time))
+        return parts.lift(lambda ranges: apply_open_ended(time.inside, ranges), question=("inside", time))
 
     def exact(self, parts: PartitionSet) -> PartitionSet:
         """The time of ``parts`` without what is excluded; a side that is open is left as it is."""
         time = self.time
         if time is None or not time.exclude:
             return parts
-        return parts.lift(lambda ranges: open_ended(time.exact, ranges), question=("exact", time))
+        return parts.lift(lambda ranges: apply_open_ended(time.exact, ranges), question=("exact", time))
 
     def interval(self, parts: PartitionSet) -> tuple[int, int] | None:
         """From the start of the oldest partition of ``parts`` to the end of the newest, Unix seconds; None without.
@@ -501,7 +508,7 @@ class Partitioning:
         """
         return not self.can_list(parts) or self.count(parts) >= number
 
-    def each(self, parts: PartitionSet) -> Iterator[PartitionSet]:
+    def each_partition(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, each as a set, oldest first."""
         if self.segments:
             for start, end, segment in self.slots(parts):
@@ -518,7 +525,7 @@ class Partitioning:
         >>> list(stores.slots(PartitionSet.span(0, 86400)))
         [(0, 86400, ('a',)), (0, 86400, ('b',))]
         """
-        return single(self.by_tuple(parts), time=self.time)
+        return iterate_slots(self.by_tuple(parts), time=self.time)
 
     def stretches(self, parts: PartitionSet) -> Iterator[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, neighbours together, oldest first; one for each label."""
@@ -528,13 +535,13 @@ class Partitioning:
             else:
                 yield EVERYTHING if (start, end) == _BOUNDS else PartitionSet.span(start, end)
 
-    def split(self, parts: PartitionSet, most: int) -> list[PartitionSet]:
+    def split_into_chunks(self, parts: PartitionSet, most: int) -> list[PartitionSet]:
         """The partitions that lie in ``parts`` wholly, in consecutive chunks of at most ``most``, oldest first."""
         if self.segments:
             return list(chunks(self.by_tuple(parts), most, time=self.time))
         if self.time is None:
             return [EVERYTHING] if parts.is_everything else []
-        return [PartitionSet(chunk) for chunk in self.time.split(parts.time, most)]
+        return [PartitionSet(chunk) for chunk in self.time.split_into_chunks(parts.time, most)]
 
     def oldest(self, parts: PartitionSet, most: int) -> PartitionSet:
         """The oldest ``most`` of the partitions that lie in ``parts`` wholly; takes time by what it returns."""
@@ -565,7 +572,7 @@ class Partitioning:
         for start, end, segment in self._stretches(parts)[:most]:
             texts += [""] if time is None else time.labels(RangeSet.span(start, end))
             if self.segments:
-                texts[-1] = self._joined(texts[-1], map(encoded, segment))
+                texts[-1] = self._join_keys(texts[-1], map(encode_segment, segment))
         return texts
 
     def label_count(self, parts: PartitionSet) -> int:
@@ -574,22 +581,24 @@ class Partitioning:
             return 0
         return sum(len(ranges) for _, ranges in self.by_tuple(parts))
 
-    def told(self, parts: PartitionSet, *, most: int | None = None) -> list[str]:
+    def display_labels(self, parts: PartitionSet, *, most: int | None = None) -> list[str]:
         """The labels of ``parts`` for people: ``*`` in place of segments where all that are known have the same time.
 
         >>> stores = SegmentPartition("store", ("a", "b"))
-        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).told(PartitionSet.span(0, 200_000))
+        >>> Partitioning(TimePartition("day", "UTC"), (stores,)).display_labels(PartitionSet.span(0, 200_000))
         ['1970-01-01..1970-01-02,*']
         """
-        common = self._common(parts)
+        common = self._common_time(parts)
         if common is None or self.time is None:
             return self.labels(parts, most=most)
         pieces = (RangeSet.span(start, end) for start, end in list(common.pairs())[:most])
-        return [self._joined(text, [ALL] * len(self.segments)) for piece in pieces for text in self.time.labels(piece)]
+        return [
+            self._join_keys(text, [ALL] * len(self.segments)) for piece in pieces for text in self.time.labels(piece)
+        ]
 
-    def told_count(self, parts: PartitionSet) -> int:
+    def display_label_count(self, parts: PartitionSet) -> int:
         """How many labels `told` has in all."""
-        common = self._common(parts)
+        common = self._common_time(parts)
         return self.label_count(parts) if common is None else len(common)
 
     def as_range(self, label: str) -> str:
@@ -607,7 +616,7 @@ class Partitioning:
     def keys(self, parts: PartitionSet) -> Iterator[str]:
         """The keys of the partitions that lie in ``parts`` wholly, oldest first; the whole of an asset has none."""
         if self.segments:
-            for part in self.each(parts):
+            for part in self.each_partition(parts):
                 yield from self.labels(part)
         elif self.time is not None:
             for low, high in self.time.inside(parts.time).pairs():
@@ -629,7 +638,8 @@ class Partitioning:
         >>> stores = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b")),))
         >>> stores.parse("1970-01-01,b") == PartitionSet.by_segment({("b",): RangeSet.span(0, 86400)})
         True
-        >>> stores.parse("1970-01-01") == stores.parse("1970-01-01,*") == stores.known & PartitionSet.span(0, 86400)
+        >>> day = stores.known_partitions & PartitionSet.span(0, 86400)
+        >>> stores.parse("1970-01-01") == stores.parse("1970-01-01,*") == day
         True
         """
         if not self.is_partitioned:
@@ -655,7 +665,7 @@ class Partitioning:
         if not meant:
             named = f"name it, as {','.join(expected)}"
             raise PartitionError(f"'{text}' names no partition: no segment is known yet", hint=named)
-        return PartitionSet(*of_all(span, meant, usual=_NEVER))
+        return PartitionSet(*constant_on(span, meant, usual=_NEVER))
 
     def of_segments(self, texts: Iterable[str]) -> PartitionSet:
         """All partitions of the segments that are named, ``KEY`` or ``COLUMN=KEY``.
@@ -667,31 +677,33 @@ class Partitioning:
         >>> stores.of_segments(["b"]) == stores.parse("*,b")
         True
         """
-        return PartitionSet(*of_all(_ALWAYS, among(self.segments, texts), usual=_NEVER))
+        return PartitionSet(*constant_on(_ALWAYS, parse_segment_names(self.segments, texts), usual=_NEVER))
 
     # ----------------------------------------------------------------- time
 
-    def over(self, now: int) -> PartitionSet:
+    def finished_partitions(self, now: int) -> PartitionSet:
         """All known partitions that are over at an instant, Unix seconds; the whole of an asset always is.
 
         Where slots are wanted ahead, those that are not ahead by more count as over.
         """
-        return self._of_known(_ALWAYS if self.time is None else RangeSet.span(_ALWAYS.first, self.time.counted(now)))
+        return self._of_known(
+            _ALWAYS if self.time is None else RangeSet.span(_ALWAYS.first, self.time.last_counted_end(now))
+        )
 
-    def rollover(self, now: int) -> int | None:
+    def next_rollover(self, now: int) -> int | None:
         """When `over` changes next, Unix seconds; None for never."""
         time = self.time
-        return None if time is None else time.due(time.next(time.counted(now)))
+        return None if time is None else time.counts_at(time.next(time.last_counted_end(now)))
 
-    def last_over(self, now: int) -> PartitionSet:
+    def newest_finished(self, now: int) -> PartitionSet:
         """The newest known partitions that are over at an instant, Unix seconds; not those that are ahead of it."""
         time = self.time
         if time is None:
             return self._of_known(_ALWAYS)
-        end = time.finished(now)
+        end = time.last_finished_end(now)
         return self._of_known(RangeSet.span(time.floor(end - 1), end))
 
-    @remembered
+    @memoize_large
     def newest(self, parts: PartitionSet) -> PartitionSet:
         """Of every tuple the newest partition that lies in ``parts`` wholly; without time, or where it never ends, all.
 
@@ -702,36 +714,37 @@ class Partitioning:
         time = self.time
         if time is None:
             return parts
-        return self.inside(parts).lift(lambda ranges: _last(time, ranges))
+        return self.inside(parts).lift(lambda ranges: _last_slot(time, ranges))
 
-    def first_over(self, parts: PartitionSet) -> int | None:
+    def first_finish_time(self, parts: PartitionSet) -> int | None:
         """When the oldest partition that holds something of ``parts`` is over, Unix seconds; None for always.
 
         Of an empty set there is none (IndexError).
         """
-        return None if self.time is None else self.time.due(self.time.next(parts.first))
+        return None if self.time is None else self.time.counts_at(self.time.next(parts.first))
 
-    def all_over(self, parts: PartitionSet) -> int | None:
+    def last_finish_time(self, parts: PartitionSet) -> int | None:
         """When all partitions that hold something of ``parts`` are over, Unix seconds; None for always.
 
         Of an empty set there are none (IndexError).
         """
-        return None if self.time is None else self.time.due(self.time.ceil(parts.last))
+        return None if self.time is None else self.time.counts_at(self.time.ceil(parts.last))
 
-    def between(self, low: int | None, high: int | None) -> PartitionSet:
+    def partitions_between(self, low: int | None, high: int | None) -> PartitionSet:
         """The known partitions that begin at ``low`` or after and before ``high``, Unix seconds; None is open.
 
         What has no time has no beginning that could lie outside.
 
-        >>> Partitioning(TimePartition("day", "UTC")).between(1, 86401) == PartitionSet.span(86400, 2 * 86400)
+        >>> Partitioning(TimePartition("day", "UTC")).partitions_between(1, 86401) == PartitionSet.span(86400,
+        ...     2 * 86400)
         True
         """
         if self.time is None or (low is None and high is None):
-            return self.known
+            return self.known_partitions
         first = _ALWAYS.first if low is None else self.time.ceil(low)
         return self._of_known(RangeSet.span(first, _ALWAYS.last if high is None else self.time.ceil(high)))
 
-    def before(self, parts: PartitionSet, length: Duration) -> PartitionSet:
+    def partitions_before(self, parts: PartitionSet, length: Duration) -> PartitionSet:
         """The partitions that overlap so much time before each stretch of ``parts``; without time there are none.
 
         Calendar units are those of the wall clock.
@@ -742,7 +755,7 @@ class Partitioning:
         back = -length
 
         def behind(ranges: RangeSet) -> RangeSet:
-            return RangeSet.of((back.add_to(start, time.timezone), start) for start in ranges.starts)
+            return RangeSet.from_pairs((back.add_to(start, time.timezone), start) for start in ranges.starts)
 
         return self.cover(parts.lift(behind))
 
@@ -752,7 +765,7 @@ class Partitioning:
         """That time of all tuples that are known."""
         if not self.segments:
             return EVERYTHING if ranges == _ALWAYS else PartitionSet(ranges)
-        return _alike(self.segments, ranges)
+        return _same_time_for_all(self.segments, ranges)
 
     def by_tuple(self, parts: PartitionSet) -> Sequence[Row]:
         """The partitions that lie in ``parts`` wholly, by tuple, ascending; what all tuples have is of the known."""
@@ -762,7 +775,7 @@ class Partitioning:
         if not parts.time:
             return parts.apart
         apart = dict(parts.apart)
-        found = {segment: apart.get(segment, parts.time) for segment in {*tuples(self.segments), *apart}}
+        found = {segment: apart.get(segment, parts.time) for segment in {*segment_tuples(self.segments), *apart}}
         return [(segment, found[segment]) for segment in sorted(found) if found[segment]]
 
     def _stretches(self, parts: PartitionSet) -> list[tuple[int, int, Segment]]:
@@ -770,15 +783,15 @@ class Partitioning:
         rows = self.by_tuple(parts)
         return sorted((start, end, segment) for segment, ranges in rows for start, end in ranges.pairs())
 
-    def _common(self, parts: PartitionSet) -> RangeSet | None:
+    def _common_time(self, parts: PartitionSet) -> RangeSet | None:
         """The time that all known tuples have, where there are several and no other has any; else None."""
         if self.time is None or not self.segments or parts.is_everything:
             return None
         rows = self.by_tuple(parts)
         alike = len(rows) > 1 and all(ranges == rows[0][1] for _, ranges in rows)
-        return rows[0][1] if alike and tuple(segment for segment, _ in rows) == tuples(self.segments) else None
+        return rows[0][1] if alike and tuple(segment for segment, _ in rows) == segment_tuples(self.segments) else None
 
-    def _joined(self, time: str, segments: Iterable[str]) -> str:
+    def _join_keys(self, time: str, segments: Iterable[str]) -> str:
         """The keys of all dimensions as one."""
         keys = list(segments)
         if self.time is not None:
@@ -793,23 +806,23 @@ _BOUNDS = (_ALWAYS.first, _ALWAYS.last)
 
 
 @lru_cache(maxsize=64)
-def _alike(segments: tuple[SegmentPartition, ...], ranges: RangeSet) -> PartitionSet:
+def _same_time_for_all(segments: tuple[SegmentPartition, ...], ranges: RangeSet) -> PartitionSet:
     """That time of all of their tuples, and of no other."""
     if len(segments) > 1 or len(segments[0].keys) < MANY or not ranges:
-        return PartitionSet(*of_all(ranges, tuples(segments), usual=_NEVER))
-    return PartitionSet(_NEVER, _KNOWN.of(segments[0].keys, ranges))
+        return PartitionSet(*constant_on(ranges, segment_tuples(segments), usual=_NEVER))
+    return PartitionSet(_NEVER, _SEGMENT_ITEMS.items_of(segments[0].keys, ranges))
 
 
-class _Known:
+class _SegmentItems:
     """Very many tuples of one segment each, with one time: those that were asked for before are the very same items."""
 
     def __init__(self) -> None:
         self._newest: dict[RangeSet, tuple[tuple[str, ...], tuple[tuple[Segment, RangeSet], ...]]] = {}
 
-    def of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:
+    def items_of(self, keys: tuple[str, ...], ranges: RangeSet) -> tuple[tuple[Segment, RangeSet], ...]:
         """They, ascending."""
         before, items = self._newest.get(ranges, ((), ()))
-        start, end = alike(before, keys)
+        start, end = count_common_ends(before, keys)
         own = next(iter(items), ((), ranges))[1]
         more = tuple([((key,), own) for key in keys[start : len(keys) - end]])
         made = items[:start] + more + items[len(items) - end :]
@@ -817,10 +830,10 @@ class _Known:
         return made
 
 
-_KNOWN = _Known()
+_SEGMENT_ITEMS = _SegmentItems()
 
 
-def _last(time: TimePartition, ranges: RangeSet) -> RangeSet:
+def _last_slot(time: TimePartition, ranges: RangeSet) -> RangeSet:
     """The last slot of ranges that are made of slots."""
     if not ranges or ranges.last == _ALWAYS.last:
         return ranges

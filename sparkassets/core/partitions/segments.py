@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from sparkassets.core.partitions.grains import PartitionError
-from sparkassets.core.partitions.lifting import Segment
+from sparkassets.core.partitions.segment_functions import Segment
 from sparkassets.core.phrases import listing
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
@@ -66,26 +66,26 @@ class SegmentPartition:
         """
         if text in ("", ALL):
             return self.keys
-        segment = decoded(text)
+        segment = decode_segment(text)
         if not recorded and not (learns and self.is_open) and segment not in self.keys:
             known = "known segment" if self.is_open else "segment"
-            raise PartitionError(f"'{text}' is no {known} of {self.column}", hint=self._known(segment))
+            raise PartitionError(f"'{text}' is no {known} of {self.column}", hint=self._known_hint(segment))
         return (segment,)
 
-    def _known(self, segment: str) -> str | None:
+    def _known_hint(self, segment: str) -> str | None:
         """A hint at the key that was meant, or at all that there are, as they are written."""
         if self.keys == (WHOLE,):
             return "none is known yet: until then a run is of all of them, *"
-        return did_you_mean(encoded(segment), map(encoded, self.keys))
+        return did_you_mean(encode_segment(segment), map(encode_segment, self.keys))
 
 
 @lru_cache(maxsize=64)
-def tuples(dimensions: tuple[SegmentPartition, ...]) -> tuple[Segment, ...]:
+def segment_tuples(dimensions: tuple[SegmentPartition, ...]) -> tuple[Segment, ...]:
     """Every tuple of their segments, ascending; of no dimension the empty one."""
     return tuple(product(*(each.keys for each in dimensions)))
 
 
-def among(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple[Segment, ...]:
+def parse_segment_names(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple[Segment, ...]:
     """The tuples of the segments that are named, ``KEY`` or ``COLUMN=KEY``; of a dimension without a name all.
 
     Args:
@@ -96,7 +96,8 @@ def among(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple
         PartitionError: One is no segment of a dimension.
 
     >>> regions, shops = SegmentPartition("region", ("de", "nl")), SegmentPartition("shop", ("a", "b", "c"))
-    >>> among([regions], ["nl", "de"]), among([regions, shops], ["shop=b", "region=nl", "shop=a"])
+    >>> parse_segment_names([regions], ["nl", "de"]), parse_segment_names([regions, shops], ["shop=b", "region=nl",
+    ...     "shop=a"])
     ((('nl',), ('de',)), (('nl', 'b'), ('nl', 'a')))
     """
     named: dict[str, list[str]] = {}
@@ -108,7 +109,7 @@ def among(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple
             columns = [each.column for each in dimensions]
             hint = did_you_mean(column, columns) if found else None
             raise PartitionError(f"'{text}' does not tell its dimension; expected {expected}", hint=hint)
-        if dimension is None and found and decoded(text) not in dimensions[0].keys:
+        if dimension is None and found and decode_segment(text) not in dimensions[0].keys:
             own = dimensions[0].column
             hint = did_you_mean(column, [own])
             raise PartitionError(f"'{text}': {column!r} is no column of segments; expected {own}=KEY or KEY", hint=hint)
@@ -117,10 +118,10 @@ def among(dimensions: Sequence[SegmentPartition], texts: Iterable[str]) -> tuple
     return tuple(product(*(dict.fromkeys(named.get(each.column, each.keys)) for each in dimensions)))
 
 
-def encoded(segment: str) -> str:
+def encode_segment(segment: str) -> str:
     """A segment as a key: `decoded` gives it back; `WHOLE` is told as what it stands for.
 
-    >>> encoded("marketing-dwh"), encoded("a,b..c 100%"), encoded("*"), encoded("")
+    >>> encode_segment("marketing-dwh"), encode_segment("a,b..c 100%"), encode_segment("*"), encode_segment("")
     ('marketing-dwh', 'a%2Cb%2E.c 100%25', '%2A', '%')
     """
     if segment == WHOLE:
@@ -128,7 +129,7 @@ def encoded(segment: str) -> str:
     return _ESCAPED.sub(_hexadecimal, segment) if segment else _NOTHING
 
 
-def decoded(key: str) -> str:
+def decode_segment(key: str) -> str:
     """The segment of a key.
 
     Raises:

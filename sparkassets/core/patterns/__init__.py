@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from sparkassets.core.patterns.fields import PatternError, SegmentField, TimeField
-from sparkassets.core.patterns.files import KnownFile, file_key, fingerprint, hidden, is_of_file, path_of_key
-from sparkassets.core.patterns.paths import PathPattern
-from sparkassets.core.patterns.slots import FileSlot
-from sparkassets.core.patterns.tables import KnownTable, known_tables
+from sparkassets.core.patterns.file_cursor import (
+    KnownFile,
+    file_key,
+    fingerprint,
+    is_of_file,
+    is_skipped_name,
+    path_of_key,
+)
+from sparkassets.core.patterns.file_slot import FileSlot
+from sparkassets.core.patterns.known_tables import KnownTable, known_tables
+from sparkassets.core.patterns.path_pattern import PathPattern
+from sparkassets.core.patterns.pattern_fields import PatternError, SegmentField, TimeField
 
 __all__ = [
     "FileSlot",
@@ -18,8 +25,8 @@ __all__ = [
     "TimeField",
     "file_key",
     "fingerprint",
-    "hidden",
     "is_of_file",
+    "is_skipped_name",
     "known_tables",
     "path_of_key",
 ]

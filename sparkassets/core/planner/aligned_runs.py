@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal.iterations import published_by
-from sparkassets.core.journal.state import AssetState, Instance
-from sparkassets.core.journal.withheld import Withheld
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.iterations import iteration_of_version
+from sparkassets.core.journal.state import AlignedInstance, AssetState
+from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.context import PlanningContext
+from sparkassets.core.planner.due.due_ticks import find_due_ticks
+from sparkassets.core.planner.due.withheld_partitions import accept_command, find_withheld
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.timing import due_ticks
-from sparkassets.core.planner.withheld import accepting, held
-from sparkassets.core.runs import Pin
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot
 from sparkassets.frozen import frozen
@@ -30,14 +30,14 @@ Ticks = dict[str, tuple[int, ...]]
 
 def _newest_over(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
     timetable = context.project.assets[inlet.name].schedule.timetable
-    return timetable.last_over(instant(end)) if timetable is not None else None
+    return timetable.last_over(from_unix(end)) if timetable is not None else None
 
 
 def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
     """The upstream's run that is read at ``end``: the newest that is over and was not skipped."""
     slot, looked = _newest_over(context, inlet, end), 0
     while slot is not None and looked < MOST_SKIPPED and _is_skipped(context, inlet, slot):
-        slot, looked = _newest_over(context, inlet, unix(slot.end) - 1), looked + 1
+        slot, looked = _newest_over(context, inlet, to_unix(slot.end) - 1), looked + 1
     return slot
 
 
@@ -51,14 +51,14 @@ class Published:
         lacking: The partitions that are not there, where the upstream has some.
     """
 
-    pin: Pin | None = None
+    pin: InletPin | None = None
     since: int | None = None
     lacking: PartitionSet | None = None
 
 
 def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: bool = False) -> Published:
     """What is there of the upstream's run of ``slot``: with ``some`` also where only a part of its partitions is."""
-    upstream, end = context.project.assets[inlet.name], unix(slot.end)
+    upstream, end = context.project.assets[inlet.name], to_unix(slot.end)
     if upstream.partitioning.is_partitioned:
         parts = _parts(upstream, slot)
         there = parts & context.dataset(inlet).coverage
@@ -68,29 +68,31 @@ def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: b
     found = _instance(context, inlet, end)
     if found is None or found.skipped:
         return Published()
-    iteration = published_by(context.state.assets[inlet.name].iterations, found.version)
-    pin = Pin(inlet.uri, found.seq, found.table_id, found.version, iteration=iteration)
-    return Published(pin, None if found.start == unix(slot.start) else found.start)
+    iteration = iteration_of_version(context.state.assets[inlet.name].iterations, found.version)
+    pin = InletPin(inlet.uri, found.seq, found.table_id, found.version, iteration=iteration)
+    return Published(pin, None if found.start == to_unix(slot.start) else found.start)
 
 
 def _parts(upstream: AssetSpec, slot: Slot) -> PartitionSet:
     """The partitions that the run of ``slot`` computes."""
-    return upstream.partitioning.cover(PartitionSet.span(unix(slot.start), unix(slot.end)))
+    return upstream.partitioning.cover(PartitionSet.span(to_unix(slot.start), to_unix(slot.end)))
 
 
 def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
     """The partitions of the upstream that are skipped and not there, by its runs or by a person."""
-    waived = context.waived
-    return waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited(upstream) if waived else NOTHING
+    waived = context.waived_partitions
+    return (
+        waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited_skips(upstream) if waived else NOTHING
+    )
 
 
 def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
     """Whether the upstream's run of ``slot`` brought nothing, as its code or a person said."""
     upstream = context.project.assets[inlet.name]
     if upstream.partitioning.is_partitioned:
-        parts = _parts(upstream, slot) if context.waived else NOTHING
+        parts = _parts(upstream, slot) if context.waived_partitions else NOTHING
         return bool(parts) and not parts - _skipped_parts(context, upstream)
-    found = _instance(context, inlet, unix(slot.end))
+    found = _instance(context, inlet, to_unix(slot.end))
     return found is not None and found.skipped
 
 
@@ -100,7 +102,7 @@ def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> 
     found = published(context, inlet, slot, some=True)
     while found.pin is None:
         end = last_published(context, inlet, slot)
-        earlier = timetable.last_over(instant(end)) if timetable is not None and end is not None else None
+        earlier = timetable.last_over(from_unix(end)) if timetable is not None and end is not None else None
         if earlier is None or earlier.end >= slot.end:
             return None
         slot, found = earlier, published(context, inlet, earlier, some=True)
@@ -110,25 +112,25 @@ def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> 
 def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
     """The end of the newest that the upstream published before ``slot``; None where there is none."""
     if context.project.assets[inlet.name].partitioning.is_partitioned:
-        extent = context.dataset(inlet).coverage.clip(None, unix(slot.start)).extent
+        extent = context.dataset(inlet).coverage.clip(None, to_unix(slot.start)).extent
         return None if extent is None else extent[1]
-    state, end = context.state.assets.get(inlet.name), unix(slot.end)
+    state, end = context.state.assets.get(inlet.name), to_unix(slot.end)
     instances = reversed(state.instances if state is not None else ())
     return next((each.end for each in instances if not each.skipped and each.end < end), None)
 
 
-def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> Pin:
+def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
     """These partitions at the newest version; where no column tells them the newest iteration that is of them."""
     if upstream.partitioning.has_columns:
         return context.pin(inlet, parts)
     known = context.state.assets[inlet.name]
     newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
     if newest is None:
-        return Pin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
-    return Pin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
+        return InletPin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
+    return InletPin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
 
 
-def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> Instance | None:
+def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedInstance | None:
     state = context.state.assets.get(inlet.name)
     instances = state.instances if state is not None else ()
     at = bisect_left(instances, end, key=lambda each: each.end)
@@ -162,14 +164,14 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
             return Fate(_withheld(context, maker, record, lacking), settled=True)
         return Fate(", which failed" if state.failed_blocks.overlaps(lacking) else "")
     if inlet.name not in ticks:
-        due = due_ticks(context, upstream, timetable, state)
+        due = find_due_ticks(context, upstream, timetable, state)
         ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
-    end, coming = unix(slot.end), ticks[inlet.name]
+    end, coming = to_unix(slot.end), ticks[inlet.name]
     record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
     if record is not None:
         return Fate(_withheld(context, maker, record, EVERYTHING), settled=True)
     if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
-        interval = f"{context.when(unix(slot.start))}..{context.when(end)}"
+        interval = f"{context.format_instant(to_unix(slot.start))}..{context.format_instant(end)}"
         command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
         return Fate(f", which published nothing: {command}", settled=True)
     if not state.failed or not coming:
@@ -177,6 +179,6 @@ def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: Par
     return Fate(", which failed" if end == coming[0] else ", which comes after one that failed")
 
 
-def _withheld(context: PlanningContext, maker: AssetState, record: Withheld, lacking: PartitionSet) -> str:
-    named = held(context, context.asset(maker.name), maker).to_name(record.blocks & lacking)
-    return f", which is withheld ({record.text}): `{accepting(context, maker, record, named=named)}` publishes it"
+def _withheld(context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet) -> str:
+    named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.blocks & lacking)
+    return f", which is withheld ({record.text}): `{accept_command(context, maker, record, named=named)}` publishes it"

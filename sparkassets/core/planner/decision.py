@@ -10,134 +10,150 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.planner import losses, outlets, redefined, withheld
-from sparkassets.core.planner.alignment import alignment
-from sparkassets.core.planner.batch import batch
-from sparkassets.core.planner.by_blocks import due_blocks
-from sparkassets.core.planner.by_events import due_runs
-from sparkassets.core.planner.context import Barrier, Decision, PlanningContext
-from sparkassets.core.planner.course import Case, Course, Step
-from sparkassets.core.planner.failures import failures
-from sparkassets.core.planner.former import partly_appended
-from sparkassets.core.planner.gates import gates
-from sparkassets.core.planner.increments import increments
-from sparkassets.core.planner.misfits import fitting
-from sparkassets.core.planner.pending import pending
-from sparkassets.core.planner.plan import Note, Waiting
-from sparkassets.core.planner.redo import redone, reserved
-from sparkassets.core.planner.resting import resting
-from sparkassets.core.planner.slots import is_whole, leftovers, running, settling, side_by_side
-from sparkassets.core.planner.upstream import upstream
+from sparkassets.core.planner import outlet_decisions
+from sparkassets.core.planner.batch.run_batches import batch_candidates
+from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
+from sparkassets.core.planner.due import outdated_code, withheld_partitions
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep
+from sparkassets.core.planner.due.due_partitions import find_due_partitions
+from sparkassets.core.planner.due.due_runs import find_due_runs
+from sparkassets.core.planner.due.pending_partitions import find_pending
+from sparkassets.core.planner.due.redo_requests import add_redo_runs, remove_reserved
+from sparkassets.core.planner.gates import table_losses
+from sparkassets.core.planner.gates.aligned_inlets import align_candidates
+from sparkassets.core.planner.gates.failed_partitions import remove_failed
+from sparkassets.core.planner.gates.former_partitions import remove_partly_appended
+from sparkassets.core.planner.gates.idle_reasons import add_idle_reasons
+from sparkassets.core.planner.gates.incremental_reads import apply_increments
+from sparkassets.core.planner.gates.inlet_gates import apply_gates
+from sparkassets.core.planner.gates.upstream_waits import apply_upstream_waits
+from sparkassets.core.planner.plan import AssetNote, Waiting
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.run_slots import (
+    build_settling_runs,
+    claims_whole_table,
+    describe_live_runs,
+    has_parallel_runs,
+    leftover_slots,
+)
 from sparkassets.core.spec.model import AssetSpec
 
 
-def _withheld(case: Case, course: Course) -> Course:
+def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """The step: what is withheld is not due, and says so."""
     if not case.state.withheld or case.pending is None:
         return course
-    return replace(course, waiting=(*course.waiting, *withheld.waits(case.context, case.asset, case.state)))
+    return replace(
+        course, waiting=(*course.waiting, *withheld_partitions.explain_withheld(case.context, case.asset, case.state))
+    )
 
 
-def _budgeted(case: Case, course: Course) -> Course:
+def _hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """The step after the runs: what is over the asset's budget waits."""
     if case.asset.budget is None:
         return course
-    from sparkassets.core.planner.budget import budgeted  # few have one
+    from sparkassets.core.planner.batch.budget import hold_over_budget  # few have one
 
-    return budgeted(case, course)
+    return hold_over_budget(case, course)
 
 
-STEPS: tuple[Step, ...] = (
-    reserved,
-    _withheld,
-    failures,
-    partly_appended,
-    upstream,
-    gates,
-    alignment,
-    increments,
-    batch,
-    fitting,
-    _budgeted,
+STEPS: tuple[DecisionStep, ...] = (
+    remove_reserved,
+    _remove_withheld,
+    remove_failed,
+    remove_partly_appended,
+    apply_upstream_waits,
+    apply_gates,
+    align_candidates,
+    apply_increments,
+    batch_candidates,
+    hold_schema_conflicts,
+    _hold_over_budget,
 )
 """From what is due to its runs."""
 
 
-def decide(context: PlanningContext, asset: AssetSpec) -> Decision:
+def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     """The decision for one asset, when everything before it is decided."""
     if asset.maker:
-        return outlets.decide(context, asset)
+        return outlet_decisions.decide_outlet(context, asset)
     if asset.source is not None:
         said = context.faults.get(asset.name) or context.notes.get(asset.name)
-        return Decision((), (Waiting(asset.name, said),)) if said else Decision()
+        return AssetDecision((), (Waiting(asset.name, said),)) if said else AssetDecision()
     state = context.state_of(asset)
-    before = _live(context, asset, state) or _held_back(context, asset, state) or _settled_first(context, asset, state)
-    found = before or _through_the_steps(context, asset, state)
-    found = redefined.told(context, asset, state, losses.told(context, asset, state, found))
-    found = withheld.told(context, asset, state, found)
+    before = (
+        _decide_running(context, asset, state)
+        or _decide_held_back(context, asset, state)
+        or _decide_unsettled(context, asset, state)
+    )
+    found = before or _run_steps(context, asset, state)
+    found = outdated_code.add_code_notes(
+        context, asset, state, table_losses.add_loss_notes(context, asset, state, found)
+    )
+    found = withheld_partitions.add_withheld_barriers(context, asset, state, found)
     said = context.notes.get(asset.name)
-    return replace(found, notes=(*found.notes, Note(asset.name, said))) if said else found
+    return replace(found, notes=(*found.notes, AssetNote(asset.name, said))) if said else found
 
 
-def _through_the_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision:
-    found = pending(context, asset, state) if asset.partitioning.is_partitioned else None
-    case = Case(context, asset, state, found)
-    course = schedule(case)
+def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision:
+    found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
+    case = DecisionInput(context, asset, state, found)
+    course = start_from_schedule(case)
     for step in STEPS:
         course = step(case, course)
-    course = resting(case, redone(case, course, STEPS))
-    return Decision(course.runs, course.waiting, course.coming, course.barriers)
+    course = add_idle_reasons(case, add_redo_runs(case, course, STEPS))
+    return AssetDecision(course.runs, course.waiting, course.coming, course.barriers)
 
 
-def schedule(case: Case) -> Course:
+def start_from_schedule(case: DecisionInput) -> DecisionProgress:
     """The first step: what is due. Blocks go by what is missing or stale, a whole asset by events and ticks."""
-    return due_runs(case) if case.pending is None else due_blocks(case, case.pending)
+    return find_due_runs(case) if case.pending is None else find_due_partitions(case, case.pending)
 
 
-def _live(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
+def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """The decision for an asset that runs, beside which nothing else may."""
-    live = context.live(state)
-    if not live or (side_by_side(asset) and not any(is_whole(link, state) for link in live)):
+    live = context.live_claims(state)
+    if not live or (has_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
         return None
-    waiting = running(context, asset, state)
-    return Decision((), tuple(waiting), coming=PartitionSet.union(each.blocks for each in waiting))
+    waiting = describe_live_runs(context, asset, state)
+    return AssetDecision((), tuple(waiting), coming=PartitionSet.union(each.blocks for each in waiting))
 
 
-def _settled_first(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
+def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """The decision for an asset whose runs were side by side, and some of them never ended."""
-    slots = leftovers(context, asset, state)
+    slots = leftover_slots(context, asset, state)
     if not slots:
         return None
     waiting = Waiting(asset.name, "waits until what never ended side by side is settled")
-    return Decision(tuple(settling(context, asset, state, slots)), (waiting,))
+    return AssetDecision(tuple(build_settling_runs(context, asset, state, slots)), (waiting,))
 
 
-def _held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Decision | None:
+def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
     """The decision for an asset that does not run, whatever is due; None as a rule."""
-    if (lost := losses.held_back(context, asset, state)) is not None:
+    if (lost := table_losses.decide_held_back(context, asset, state)) is not None:
         return lost
-    if (unfenced := _unfenced(context, asset, state)) is not None:
+    if (unfenced := _unfenced_reason(context, asset, state)) is not None:
         failure = f"{asset.name}, which failed"
-        return Decision((), (Waiting(asset.name, unfenced),), barriers=(Barrier(EVERYTHING, failure),))
+        return AssetDecision((), (Waiting(asset.name, unfenced),), barriers=(UpstreamBarrier(EVERYTHING, failure),))
     if asset.paused or state.paused:
-        return _at_rest(context, asset, state, "paused")
+        return _decide_at_rest(context, asset, state, "paused")
     if context.select is not None and asset.name not in context.select:
-        return _at_rest(context, asset, state, "not selected")
+        return _decide_at_rest(context, asset, state, "not selected")
     return None
 
 
-def _at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> Decision:
+def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> AssetDecision:
     """The decision for an asset that is kept from running: consumers still see what fails or is withheld before it."""
-    barriers: tuple[Barrier, ...] = ()
-    if any(context.decided[name].barriers for name in asset.inlets if name in context.decided):
-        found = pending(context, asset, state) if asset.partitioning.is_partitioned else None
-        barriers = upstream(Case(context, asset, state, found), Course()).barriers
-    return Decision((), (Waiting(asset.name, why, quiet=True),), barriers=barriers)
+    barriers: tuple[UpstreamBarrier, ...] = ()
+    if any(context.decisions[name].barriers for name in asset.inlets if name in context.decisions):
+        found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
+        barriers = apply_upstream_waits(DecisionInput(context, asset, state, found), DecisionProgress()).barriers
+    return AssetDecision((), (Waiting(asset.name, why, quiet=True),), barriers=barriers)
 
 
-def _unfenced(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
+def _unfenced_reason(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
     """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
-    if not state.chain or side_by_side(asset) or state.chain[-1].status != "unfenced" or not state.failed:
+    if not state.chain or has_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
         return None
     last = state.failed[-1]
     if last.invocation != context.invocation or last.token != state.chain[-1].token:

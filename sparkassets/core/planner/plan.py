@@ -6,23 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from sparkassets.core.instants import instant, zoned
+from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.core.journal.state import AssetState, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.phrases import few, joined
-from sparkassets.core.runs import Requested, RunRequest
+from sparkassets.core.phrases import few, join_nonempty
+from sparkassets.core.runs import RequestedRun, RunRequest
 from sparkassets.core.sizes import duration_text, size_text
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.core.notebook import HtmlTable
-    from sparkassets.core.planner.changes import CodeChange
-    from sparkassets.core.planner.lateness import Lateness
+    from sparkassets.core.planner.explain.code_changes import CodeChange
+    from sparkassets.core.planner.explain.lateness import AssetLateness
 
 
 @frozen
-class Estimate:
+class CostEstimate:
     """What a run is to cost.
 
     Attributes:
@@ -46,7 +46,7 @@ class Estimate:
 
 
 @frozen
-class Totals:
+class CostTotals:
     """What several runs cost, as far as it is known.
 
     Attributes:
@@ -63,7 +63,7 @@ class Totals:
 
 
 @frozen
-class PlannedRun(Requested):
+class PlannedRun(RequestedRun):
     """One run that is due: what a claim holds, and what people see of it besides.
 
     Attributes:
@@ -78,10 +78,10 @@ class PlannedRun(Requested):
     events: tuple[EventRef, ...] = ()
     recovers: tuple[str, ...] = ()
     partitions: tuple[str, ...] = field(default=(), compare=False)
-    estimate: Estimate | None = field(default=None, compare=False)
+    estimate: CostEstimate | None = field(default=None, compare=False)
 
     @classmethod
-    def of(
+    def from_request(
         cls, request: RunRequest, *, asset: AssetSpec, state: AssetState, events: tuple[EventRef, ...] = ()
     ) -> PlannedRun:
         """The run of ``asset``, whose claims that never ended it settles first."""
@@ -95,7 +95,7 @@ class PlannedRun(Requested):
         )
 
     def __repr__(self) -> str:
-        return f"<run {joined(self.asset, few(self.partitions))}: {self.reason}>"
+        return f"<run {join_nonempty(self.asset, few(self.partitions))}: {self.reason}>"
 
 
 @frozen
@@ -119,12 +119,12 @@ class Waiting:
     stuck: bool = False
 
     def __repr__(self) -> str:
-        until = f" (until {zoned(instant(self.until), 'UTC')})" if self.until is not None else ""
-        return f"<wait {joined(self.asset, few(self.partitions))}: {self.reason}{until}>"
+        until = f" (until {format_zoned(from_unix(self.until), 'UTC')})" if self.until is not None else ""
+        return f"<wait {join_nonempty(self.asset, few(self.partitions))}: {self.reason}{until}>"
 
 
 @frozen
-class Note:
+class AssetNote:
     """What people should know of an asset's table, whether it runs or not.
 
     Attributes:
@@ -138,7 +138,7 @@ class Note:
     partitions: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
-        return f"<note {joined(self.asset, few(self.partitions))}: {self.text}>"
+        return f"<note {join_nonempty(self.asset, few(self.partitions))}: {self.text}>"
 
 
 @frozen
@@ -155,15 +155,18 @@ class Plan:
     at: int
     runs: tuple[PlannedRun, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AssetNote, ...] = ()
     unseen: Mapping[str, str] = field(default_factory=dict, compare=False)
-    totals: Totals | None = field(default=None, compare=False)
+    totals: CostTotals | None = field(default=None, compare=False)
     changes: tuple[CodeChange, ...] = field(default=(), compare=False)
-    late: tuple[Lateness, ...] = field(default=(), compare=False)
+    late: tuple[AssetLateness, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return "\n".join(
-            [f"<plan at {zoned(instant(self.at), 'UTC')}>", *map(repr, (*self.runs, *self.waiting, *self.notes))]
+            [
+                f"<plan at {format_zoned(from_unix(self.at), 'UTC')}>",
+                *map(repr, (*self.runs, *self.waiting, *self.notes)),
+            ]
         )
 
     def _repr_html_(self) -> str:
@@ -174,7 +177,7 @@ class Plan:
         wanting = [each for each in self.waiting if not each.quiet]
         resting = [each for each in self.waiting if each.quiet]
         return render_tables(
-            f"plan at {zoned(instant(self.at), 'UTC')}" + ("" if runs else ": nothing is due"),
+            f"plan at {format_zoned(from_unix(self.at), 'UTC')}" + ("" if runs else ": nothing is due"),
             HtmlTable("runs", ("asset", "partitions", "reason", "reads", "takes"), runs),
             waiting_table("waits", wanting),
             waiting_table("nothing due", resting),
@@ -186,12 +189,12 @@ def waiting_table(heading: str, items: Sequence[Waiting]) -> HtmlTable:
     """Why assets do not run, for a notebook."""
     from sparkassets.core.notebook import HtmlTable
 
-    until = ("" if each.until is None else zoned(instant(each.until), "UTC") for each in items)
+    until = ("" if each.until is None else format_zoned(from_unix(each.until), "UTC") for each in items)
     rows = [(each.asset, few(each.partitions), each.reason, when) for each, when in zip(items, until, strict=True)]
     return HtmlTable(heading, ("asset", "partitions", "reason", "until"), rows)
 
 
-def note_table(notes: Sequence[Note]) -> HtmlTable:
+def note_table(notes: Sequence[AssetNote]) -> HtmlTable:
     """What is to be known of assets' tables, for a notebook."""
     from sparkassets.core.notebook import HtmlTable
 
@@ -199,7 +202,7 @@ def note_table(notes: Sequence[Note]) -> HtmlTable:
     return HtmlTable("noticed", ("asset", "partitions", "what"), rows)
 
 
-def _costs(estimate: Estimate | None) -> tuple[str, str]:
+def _costs(estimate: CostEstimate | None) -> tuple[str, str]:
     """What a run reads and takes, where somebody asked."""
     if estimate is None:
         return "", ""

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from sparkassets.core.planner.context import Decision, PlanningContext
-from sparkassets.core.planner.decision import decide
+from sparkassets.core.planner.decision import decide_asset
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.spec.graph import ancestors
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
+from sparkassets.core.spec.asset_graph import find_ancestors
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
-def plan(context: PlanningContext) -> Plan:
+def make_plan(context: PlanningContext) -> Plan:
     """What is due, and why the rest is not; fills ``context.decided``.
 
     Assets come upstream first, so that each knows what will come, or failed to come, before it.
     """
     for asset in context.project.assets.values():
-        context.decided[asset.name] = decide(context, asset)
-    return assemble(context, context.project)
+        context.decisions[asset.name] = decide_asset(context, asset)
+    return assemble_plan(context, context.project)
 
 
-def decision_of(context: PlanningContext, asset: AssetSpec) -> Decision:
+def decide_alone(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
     """The decision for one asset; nothing else is decided than what it goes by."""
-    before = ancestors(context.project.assets, asset.name)
+    before = find_ancestors(context.project.assets, asset.name)
     for each in context.project.assets.values():
         if each.name in before:
-            context.decided[each.name] = decide(context, each)
-    return decide(context, asset)
+            context.decisions[each.name] = decide_asset(context, each)
+    return decide_asset(context, asset)
 
 
-def assemble(context: PlanningContext, project: ProjectSpec) -> Plan:
+def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
     """The plan of the decisions, upstream first."""
-    decided = [context.decided[name] for name in project.assets]
+    decided = [context.decisions[name] for name in project.assets]
     runs = tuple([run for each in decided for run in each.runs])
     waiting = tuple([item for each in decided for item in each.waiting])
     notes = tuple([note for each in decided for note in each.notes])

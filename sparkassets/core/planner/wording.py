@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sparkassets.core import phrases
-from sparkassets.core.conditions import AnyOf, Condition, Leaf, Time
+from sparkassets.core.conditions import AnyOf, Condition, TimeLeaf, UpdateLeaf
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.phrases import FEW, few
 
 
-def labels(parts: PartitionSet, partitioning: Partitioning) -> str:
+def label_partitions(parts: PartitionSet, partitioning: Partitioning) -> str:
     """Keys of ``parts`` for a sentence, the first few written out; nothing where there is none to name.
 
     ``2013-01-05..2013-01-08, 2013-01-11``
     """
-    return few(partitioning.told(parts, most=FEW), of=partitioning.told_count(parts))
+    return few(partitioning.display_labels(parts, most=FEW), of=partitioning.display_label_count(parts))
 
 
-def unchanged_of(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
+def describe_unchanged(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
     """How many of a run's blocks came out as they were: ``unchanged: 2 of 3 blocks``; nothing for none.
 
     >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
-    >>> unchanged_of(EVERYTHING, EVERYTHING, UNPARTITIONED)
+    >>> describe_unchanged(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'unchanged'
     """
     return _share("unchanged", unchanged, blocks, partitioning)
 
 
-def withheld_of(withheld: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
+def describe_withheld(withheld: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
     """How many of a run's blocks are withheld: ``withheld: 2 of 3 blocks``; nothing for none.
 
     >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
-    >>> withheld_of(EVERYTHING, EVERYTHING, UNPARTITIONED)
+    >>> describe_withheld(EVERYTHING, EVERYTHING, UNPARTITIONED)
     'withheld'
     """
     return _share("withheld", withheld, blocks, partitioning)
@@ -44,14 +44,14 @@ def _share(word: str, some: PartitionSet, blocks: PartitionSet, partitioning: Pa
     return f"{word}: {partitioning.count(some):,} of {plural(partitioning.count(blocks), 'block')}"
 
 
-def named_parts(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
+def name_partitions(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
     """An asset, with its partitions where they have names: ``sales 2013-01-05``."""
-    return " ".join(filter(None, [name, labels(parts, partitioning)]))
+    return " ".join(filter(None, [name, label_partitions(parts, partitioning)]))
 
 
-def prefixed(parts: PartitionSet, partitioning: Partitioning) -> str:
+def label_prefix(parts: PartitionSet, partitioning: Partitioning) -> str:
     """Keys before a sentence about them: ``2013-01-05: ``; nothing where there is none to name."""
-    which = labels(parts, partitioning)
+    which = label_partitions(parts, partitioning)
     return f"{which}: " if which else ""
 
 
@@ -69,30 +69,30 @@ def listing(names: Sequence[str]) -> str:
     return phrases.listing(names, last="and")
 
 
-def named(leaf: Leaf | Time) -> str:
+def leaf_name(leaf: UpdateLeaf | TimeLeaf) -> str:
     """A leaf of a condition in a sentence."""
-    if isinstance(leaf, Leaf):
+    if isinstance(leaf, UpdateLeaf):
         return leaf.ref
     if leaf.without is not None:
         return f"{leaf.span} without {leaf.without.ref}"
-    return leaf.timetable.text if leaf.written.startswith("{") else leaf.written
+    return leaf.timetable.text if leaf.source_text.startswith("{") else leaf.source_text
 
 
-def lacking(condition: Condition, lacks: Callable[[Leaf | Time], bool]) -> str:
+def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> str:
     """What a condition waits for; empty where it waits for nothing.
 
     >>> from sparkassets.core.conditions import join_all, join_any
-    >>> condition = join_any([Leaf("a"), join_all([Leaf("b"), Leaf("c")])])
-    >>> lacking(condition, lambda leaf: True), lacking(condition, lambda leaf: leaf.text() != "b")
+    >>> condition = join_any([UpdateLeaf("a"), join_all([UpdateLeaf("b"), UpdateLeaf("c")])])
+    >>> describe_unmet(condition, lambda leaf: True), describe_unmet(condition, lambda leaf: leaf.text() != "b")
     ('a or (b and c)', 'a or c')
     """
     return _lacking(condition, lacks)[0]
 
 
-def _lacking(condition: Condition, lacks: Callable[[Leaf | Time], bool]) -> tuple[str, bool]:
+def _lacking(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> tuple[str, bool]:
     """What is waited for, and whether it is more than one thing."""
-    if isinstance(condition, Leaf | Time):
-        return (named(condition) if lacks(condition) else ""), False
+    if isinstance(condition, UpdateLeaf | TimeLeaf):
+        return (leaf_name(condition) if lacks(condition) else ""), False
     parts = [_lacking(child, lacks) for child in condition.children]
     found = [part for part in parts if part[0]]
     if not found or (isinstance(condition, AnyOf) and len(found) < len(parts)):

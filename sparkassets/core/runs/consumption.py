@@ -14,7 +14,7 @@ TIMETABLE: Final = "timetable"
 
 
 @frozen
-class Consumption:
+class RunConsumption:
     """What a run uses up; a *key* is a dataset, a time leaf of the condition as it is written, or `TIMETABLE`.
 
     Attributes:
@@ -29,33 +29,33 @@ class Consumption:
     skips: tuple[int, ...] = ()
     remaining: Mapping[str, PartitionSet] = field(default_factory=dict)
 
-    def uses(self, key: str) -> bool:
+    def consumes_key(self, key: str) -> bool:
         """Whether anything of the key is used at all.
 
-        >>> Consumption({"x-a": 3}).uses("x-a"), Consumption({"x-a": 3}).uses("x-b")
+        >>> RunConsumption({"x-a": 3}).consumes_key("x-a"), RunConsumption({"x-a": 3}).consumes_key("x-b")
         (True, False)
         """
         return key in self.consumes or key in self.ticks
 
-    def used(self, key: str, blocks: PartitionSet) -> PartitionSet:
+    def consumed_partitions(self, key: str, blocks: PartitionSet) -> PartitionSet:
         """The part of a run's ``blocks`` for which it uses the key up."""
-        if not self.uses(key):
+        if not self.consumes_key(key):
             return NOTHING  # its condition holds without the part that names it
         return blocks - self.remaining[key] if key in self.remaining else blocks
 
-    def kept(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
+    def unanswered_partitions(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
         """What is left of ``rest``, the time that had still to answer that event or tick of the key.
 
         One that came after what the run has seen is left as it is: another run beside it may have told it apart.
         """
-        if not self.uses(key) or number > max(self.consumes.get(key, 0), self.ticks.get(key, 0)):
+        if not self.consumes_key(key) or number > max(self.consumes.get(key, 0), self.ticks.get(key, 0)):
             return rest
         return rest & self.remaining[key] if key in self.remaining else NOTHING
 
-    def spares(self, uri: str, number: int) -> bool:
+    def leaves_event_unused(self, uri: str, number: int) -> bool:
         """Whether an event of the dataset is unused still: it came after what is used, or is left to a run of its own.
 
-        >>> [Consumption({"x-a": 3}, skips=(2,)).spares("x-a", number) for number in (1, 2, 3, 4)]
+        >>> [RunConsumption({"x-a": 3}, skips=(2,)).leaves_event_unused("x-a", number) for number in (1, 2, 3, 4)]
         [False, True, False, True]
         """
         return number > self.consumes.get(uri, 0) or number in self.skips

@@ -8,7 +8,7 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class Volume:
+class InletVolume:
     """What a run reads of one inlet.
 
     Attributes:
@@ -36,7 +36,7 @@ class RunCost:
 
 
 @frozen
-class Forecast:
+class CostForecast:
     """What a run is to take, by earlier ones.
 
     Attributes:
@@ -53,16 +53,16 @@ class Forecast:
     runs: int
 
 
-def forecast(costs: Sequence[RunCost], blocks: int) -> Forecast | None:
+def forecast_cost(costs: Sequence[RunCost], blocks: int) -> CostForecast | None:
     """What a run of so many blocks is to take; None where no earlier one is known.
 
     Runs of different sizes tell what a run takes once and what for each block (medians of the slopes and of the rest);
     runs of one size only what a block takes.
 
-    >>> forecast([RunCost(1, 10.0), RunCost(11, 20.0)], 21)
-    Forecast(seconds=30.0, low=10.0, high=210.0, rows=None, runs=2)
-    >>> forecast([RunCost(2, 10.0, 6)], 1)
-    Forecast(seconds=5.0, low=5.0, high=10.0, rows=3, runs=1)
+    >>> forecast_cost([RunCost(1, 10.0), RunCost(11, 20.0)], 21)
+    CostForecast(seconds=30.0, low=10.0, high=210.0, rows=None, runs=2)
+    >>> forecast_cost([RunCost(2, 10.0, 6)], 1)
+    CostForecast(seconds=5.0, low=5.0, high=10.0, rows=3, runs=1)
     """
     if not costs:
         return None
@@ -70,7 +70,7 @@ def forecast(costs: Sequence[RunCost], blocks: int) -> Forecast | None:
     high = max(each.seconds * max(1.0, blocks / each.blocks) for each in costs)
     seconds = min(max(_seconds(costs, blocks), low), high)
     rows = [each.rows / each.blocks for each in costs if each.rows is not None]
-    return Forecast(seconds, low, high, round(_median(rows) * blocks) if rows else None, len(costs))
+    return CostForecast(seconds, low, high, round(_median(rows) * blocks) if rows else None, len(costs))
 
 
 def _seconds(costs: Sequence[RunCost], blocks: int) -> float:

@@ -12,16 +12,17 @@ from typing import Literal
 
 from sparkassets.frozen import frozen
 
-Known = Literal["failed", "bad", "unknown"]
+PartFinding = Literal["failed", "bad", "unknown"]
 """Of a part: these blocks failed as one run; some of them are bad, as others of such a run came through; nothing."""
 
 
-def budget(blocks: int, *, retries: int) -> int:
+def allowed_division_runs(blocks: int, *, retries: int) -> int:
     """How many further runs a division of ``blocks`` takes at most: one bad block's, and one more's for each retry.
 
     None is tried again where nothing is to be (``retries: 0``).
 
-    >>> budget(365, retries=1), budget(2, retries=1), budget(1, retries=1), budget(365, retries=0)
+    >>> allowed_division_runs(365, retries=1), allowed_division_runs(2, retries=1), allowed_division_runs(1,
+    ...     retries=1), allowed_division_runs(365, retries=0)
     (36, 4, 0, 0)
     """
     levels = (blocks - 1).bit_length()
@@ -29,7 +30,7 @@ def budget(blocks: int, *, retries: int) -> int:
 
 
 @frozen(array_like=True)
-class Division:
+class RunDivision:
     """What is known of one part of a division.
 
     Attributes:
@@ -40,14 +41,15 @@ class Division:
 
     first: int
     left: int
-    known: Known = "failed"
+    known: PartFinding = "failed"
 
-    def part(self, blocks: int) -> int:
+    def next_count(self, blocks: int) -> int:
         """How many of the part's blocks are tried next, the oldest; 0 where it stands as failed.
 
-        >>> Division(1, 9).part(5), Division(1, 9).part(1), Division(1, 9, "bad").part(1), Division(1, 0).part(5)
+        >>> RunDivision(1, 9).next_count(5), RunDivision(1, 9).next_count(1), RunDivision(1, 9,
+        ...     "bad").next_count(1), RunDivision(1, 0).next_count(5)
         (3, 0, 1, 0)
-        >>> Division(1, 9, "unknown").part(5)
+        >>> RunDivision(1, 9, "unknown").next_count(5)
         5
         """
         if not self.left or (self.known == "failed" and blocks == 1):

@@ -7,15 +7,15 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class Pin:
+class InletPin:
     """The state of an inlet that a run reads.
 
     Attributes:
         seq: Newest event of the inlet's dataset when the run was claimed.
         table_id, version: Position in a Delta inlet; None for files.
         parts: The partitions of the inlet that are read; everything reads all of it.
-        low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the `Position`
-            after which changes are read. None before the first run, and where all is read anew.
+        low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the
+            `TablePosition` after which changes are read. None before the first run, and where all is read anew.
         iteration: Of an asset that publishes, whose rows or files are read instead of what its table shows; empty reads
             the table.
         column: Whose high value ``low`` is, and the next one will be; empty where changes are read otherwise, or nobody

@@ -11,18 +11,18 @@ _TEXT: Final = r"version (\d+) of table (\S+)"
 
 
 @frozen
-class Position:
+class TablePosition:
     """A version of a Delta table, up to which everything was read; as text it is the inlet's watermark.
 
-    >>> str(Position("8f3c", 7)), Position.parse("version 7 of table 8f3c"), Position.parse("2025-01-02")
-    ('version 7 of table 8f3c', Position(table_id='8f3c', version=7), None)
+    >>> str(TablePosition("8f3c", 7)), TablePosition.parse("version 7 of table 8f3c"), TablePosition.parse("2025-01-02")
+    ('version 7 of table 8f3c', TablePosition(table_id='8f3c', version=7), None)
     """
 
     table_id: str
     version: int
 
     @classmethod
-    def parse(cls, text: str) -> Position | None:
+    def parse(cls, text: str) -> TablePosition | None:
         """The position of a text; None where it is the high value of a column."""
         found = re.fullmatch(_TEXT, text)
         return cls(found[2], int(found[1])) if found else None
@@ -32,7 +32,7 @@ class Position:
 
 
 @frozen
-class ChangesTold:
+class ChangeAvailability:
     """What the log of a table tells of the changes of some of its versions.
 
     Attributes:

@@ -8,7 +8,7 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class Promotion:
+class BranchPromotion:
     """Where the rows of a promoted run are.
 
     Attributes:

@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Literal
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.runs.consumption import Consumption
-from sparkassets.core.runs.pins import Pin
-from sparkassets.core.runs.promotion import Promotion
+from sparkassets.core.runs.consumption import RunConsumption
+from sparkassets.core.runs.pins import InletPin
+from sparkassets.core.runs.promotion import BranchPromotion
 from sparkassets.frozen import frozen
 
 RunKind = Literal["scheduled", "backfill"]
@@ -49,9 +49,9 @@ class RunRequest:
     reason: str = ""
     interval: tuple[int, int] | None = None
     cursor: tuple[int, int] | None = None
-    pins: Mapping[str, Pin] = field(default_factory=dict)
+    pins: Mapping[str, InletPin] = field(default_factory=dict)
     events: tuple[int, ...] = ()
-    consumption: Consumption = field(default_factory=Consumption)
+    consumption: RunConsumption = field(default_factory=RunConsumption)
     rebuilds: bool = False
     owes: PartitionSet = NOTHING
     gaps: PartitionSet = NOTHING
@@ -60,14 +60,14 @@ class RunRequest:
     restores: str = ""
     judge: str = ""
     accepted: PartitionSet = NOTHING
-    promotes: Promotion | None = None
+    promotes: BranchPromotion | None = None
     apart: bool = False
     again: str = ""
     unread_by: tuple[str, ...] = ()
 
 
 @frozen
-class Requested:
+class RequestedRun:
     """Anything that is known of one run: what was asked of it, and the parts of that which everybody tells."""
 
     request: RunRequest

@@ -1,5 +1,6 @@
 """Jinja's sandbox for SQL: a closed set of names, nothing computed before rendering, and no growth without bounds."""
 
+from sparkassets.core.sandbox.cost_meter import MOST_CHARACTERS, MOST_STEPS, CostMeter, TooMuchError
 from sparkassets.core.sandbox.environment import (
     FILE,
     FUNCTIONS,
@@ -11,9 +12,8 @@ from sparkassets.core.sandbox.environment import (
     undeclared_names,
 )
 from sparkassets.core.sandbox.literals import ValueInSqlError
-from sparkassets.core.sandbox.meter import MOST_CHARACTERS, MOST_STEPS, Meter, TooMuchError
-from sparkassets.core.sandbox.origins import raw_from_outside
-from sparkassets.core.sandbox.values import Sql
+from sparkassets.core.sandbox.sql_values import SqlFragment
+from sparkassets.core.sandbox.value_origins import find_untrusted_raw
 
 __all__ = [
     "FILE",
@@ -21,12 +21,12 @@ __all__ = [
     "MOST_CHARACTERS",
     "MOST_STEPS",
     "NO_FILTERED_BLOCK",
-    "Meter",
-    "Sql",
+    "CostMeter",
+    "SqlFragment",
     "TooMuchError",
     "ValueInSqlError",
     "environment",
-    "raw_from_outside",
+    "find_untrusted_raw",
     "refused_raw",
     "render",
     "render_sql",

@@ -24,11 +24,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import _PassArg
 from jinja2.visitor import NodeTransformer
 
-from sparkassets.core.sandbox.growth import before_call, before_filter, before_operator
+from sparkassets.core.sandbox.cost_meter import CostMeter
 from sparkassets.core.sandbox.literals import ValueInSqlError
-from sparkassets.core.sandbox.meter import Meter
-from sparkassets.core.sandbox.origins import RAW, raw_from_outside
-from sparkassets.core.sandbox.values import Sql, Values, joined, raw
+from sparkassets.core.sandbox.size_estimates import charge_call, charge_filter, charge_operator
+from sparkassets.core.sandbox.sql_values import PrintedValues, SqlFragment, join_sql, raw_sql
+from sparkassets.core.sandbox.value_origins import RAW, find_untrusted_raw
 from sparkassets.core.suggestions import did_you_mean
 
 FUNCTIONS: Final = ("range",)
@@ -62,14 +62,14 @@ _MAKE_SQL: Final = (Macro, BlockReference, LoopContext)
 
 
 @runtime_checkable
-class Explains(Protocol):
+class MissingExplainer(Protocol):
     """A value of a run that says why it lacks something."""
 
     def why_missing(self, name: str) -> str:
         """Why it has no such member."""
 
 
-class _AsWritten(CodeGenerator):
+class _UnfoldedGenerator(CodeGenerator):
     """Leaves every expression to the rendering, where its cost is counted; Jinja would compute those of constants."""
 
     def _output_child_to_const(self, *_: object) -> NoReturn:
@@ -77,10 +77,10 @@ class _AsWritten(CodeGenerator):
 
     def visit_TemplateData(self, node: nodes.TemplateData, frame: Frame) -> None:  # noqa: ARG002, N802  Jinja's names
         """What the author wrote around expressions, told from what these print."""
-        self.write(f"environment.written({node.data!r})")
+        self.write(f"environment.author_text({node.data!r})")
 
 
-class _Sandbox(ImmutableSandboxedEnvironment):
+class _TemplateSandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which an asset or a parameter may have the name of a method of dicts: ``copy``, ``items``.
 
     Attributes:
@@ -88,15 +88,15 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         values: The values that a rendering of SQL prints; None where a text for people is rendered.
     """
 
-    code_generator_class = _AsWritten
+    code_generator_class = _UnfoldedGenerator
     intercepted_binops = frozenset({"+", "*", "**", "%"})
-    meter: Meter
-    values: Values | None = None
+    meter: CostMeter
+    values: PrintedValues | None = None
 
     @staticmethod
-    def written(text: str) -> Sql:
+    def author_text(text: str) -> SqlFragment:
         """The template's own text."""
-        return Sql(text)
+        return SqlFragment(text)
 
     def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
         """Whether a template may have that attribute of a value."""
@@ -107,25 +107,29 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         self.refuse_sql([obj], f"its {attribute!r}")
-        return self._told(obj, attribute, super().getattr(obj, attribute))
+        return self._explain_undefined(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: object, argument: object) -> object:
         """What Jinja makes of ``obj[argument]``."""
         self.refuse_sql([obj], "a part of it")
-        return self._told(obj, argument, super().getitem(obj, argument))
+        return self._explain_undefined(obj, argument, super().getitem(obj, argument))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401  Jinja's signature
         """``left operator right``, unless that is too much."""
-        before_operator(self.meter, operator, left, right)
-        if self.values is not None and operator == "+" and isinstance(left, Sql) | isinstance(right, Sql):
-            return Sql(self.values.printed(left) + self.values.printed(right))
+        charge_operator(self.meter, operator, left, right)
+        if (
+            self.values is not None
+            and operator == "+"
+            and isinstance(left, SqlFragment) | isinstance(right, SqlFragment)
+        ):
+            return SqlFragment(self.values.print_value(left) + self.values.print_value(right))
         self.refuse_sql([left, right], f"an operand of {operator!r}")
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  Jinja's signature
         """``function(…)``, unless that is too much."""
-        taken = [_taken(self.meter, each) for each in args]
-        before_call(self.meter, function, taken, kwargs)
+        taken = [_materialize(self.meter, each) for each in args]
+        charge_call(self.meter, function, taken, kwargs)
         makes_sql = isinstance(function, _MAKE_SQL)
         if not makes_sql:
             self.refuse_sql([*taken, *kwargs.values()], "an argument of a function")
@@ -133,31 +137,31 @@ class _Sandbox(ImmutableSandboxedEnvironment):
                 raise ValueInSqlError("only a macro can be called by {% call %}")
         with self.meter.call():
             result = super().call(context, function, *taken, **kwargs)
-        return Sql(result) if makes_sql and isinstance(result, str) else result
+        return SqlFragment(result) if makes_sql and isinstance(result, str) else result
 
-    def together(self, values: Iterable[Any]) -> str:
+    def concatenate(self, values: Iterable[Any]) -> str:
         """What ``~`` makes: SQL if one of the values is SQL, with the others as literals."""
-        if self.values is None or not any(isinstance(each, Sql) for each in values):
+        if self.values is None or not any(isinstance(each, SqlFragment) for each in values):
             return "".join(map(str, values))
-        return Sql("".join(map(self.values.printed, values)))
+        return SqlFragment("".join(map(self.values.print_value, values)))
 
     def refuse_sql(self, values: Iterable[Any], use: str) -> None:
         """Refuses SQL in place of a value, which would lose what tells values from SQL in it."""
-        if self.values is not None and any(isinstance(each, Sql) for each in values):
+        if self.values is not None and any(isinstance(each, SqlFragment) for each in values):
             hint = "print it where it is needed"
             raise ValueInSqlError(f"a piece of SQL, which a macro or a block makes, cannot be {use}", hint=hint)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:  # noqa: ANN401  as Jinja's
         if self.values is not None:
-            for node, name in raw_from_outside(source):
+            for node, name in find_untrusted_raw(source):
                 raise TemplateAssertionError(refused_raw(name), node.lineno)
-        return super()._generate(_Counting(is_sql=self.values is not None).visit(source), *args, **kwargs)
+        return super()._generate(_CountingTransformer(is_sql=self.values is not None).visit(source), *args, **kwargs)
 
-    def _told(self, obj: object, name: object, found: object) -> object:
+    def _explain_undefined(self, obj: object, name: object, found: object) -> object:
         """What was found; undefined with the reason where it is not there."""
         if not isinstance(found, Undefined) or found._undefined_exception is SecurityError:  # noqa: SLF001  no other sign
             return found
-        reason = obj.why_missing(str(name)) if isinstance(obj, Explains) else _why_missing(obj, name)
+        reason = obj.why_missing(str(name)) if isinstance(obj, MissingExplainer) else _why_missing(obj, name)
         return found if reason is None else self.undefined(hint=reason, obj=obj, name=str(name))
 
 
@@ -182,30 +186,30 @@ def _why_missing(obj: object, name: object) -> str | None:
 
 
 @lru_cache(maxsize=1)
-def environment() -> _Sandbox:
+def environment() -> _TemplateSandbox:
     """The sandbox that parses and compiles: names must exist, nothing is loaded, values cannot be changed."""
-    sandbox = _Sandbox(
-        undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, optimized=False, finalize=_printed
+    sandbox = _TemplateSandbox(
+        undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, optimized=False, finalize=_print_value
     )
-    sandbox.meter = Meter()
+    sandbox.meter = CostMeter()
     sandbox.globals = {name: sandbox.globals[name] for name in FUNCTIONS}
     for name in _NO_FILTERS:
         del sandbox.filters[name]
     sandbox.filters |= {"identifier": _identifier, RAW: _raw_by_name}
-    sandbox.filters |= {name: _counted_filter(name, each) for name, each in sandbox.filters.items()}
+    sandbox.filters |= {name: _make_counting_filter(name, each) for name, each in sandbox.filters.items()}
     sandbox.tests |= {
-        name: _counted_filter("", cast("Callable[..., Any]", each)) for name, each in sandbox.tests.items()
+        name: _make_counting_filter("", cast("Callable[..., Any]", each)) for name, each in sandbox.tests.items()
     }
     return sandbox
 
 
-def render(text: str, names: Mapping[str, object], *, meter: Meter | None = None) -> str:
+def render(text: str, names: Mapping[str, object], *, meter: CostMeter | None = None) -> str:
     """A text for people, with these names; ``meter`` has other limits than the usual.
 
     Raises:
         jinja2.TemplateError: As Jinja says; `TooMuchError` where it takes more than a rendering may cost.
     """
-    return _rendered(environment().overlay(), text, names, meter)
+    return _render(environment().overlay(), text, names, meter)
 
 
 def render_sql(
@@ -213,7 +217,7 @@ def render_sql(
     names: Mapping[str, object],
     *,
     double_quoted_names: Callable[[], bool] = lambda: False,
-    meter: Meter | None = None,
+    meter: CostMeter | None = None,
 ) -> str:
     """A query with these names, in which each value is a literal or a part of the literal that it stands in.
 
@@ -229,20 +233,20 @@ def render_sql(
     if "\x00" in text:
         raise TemplateAssertionError("there is a NUL character in the template", 1)
     sandbox = environment().overlay()
-    sandbox.values = Values()
-    rendered = _rendered(sandbox, text, names, meter)
+    sandbox.values = PrintedValues()
+    rendered = _render(sandbox, text, names, meter)
     return sandbox.values.resolve(rendered, double_quoted_names=double_quoted_names)
 
 
-def _rendered(sandbox: _Sandbox, text: str, names: Mapping[str, object], meter: Meter | None) -> str:
-    sandbox.meter = meter or Meter()
-    sandbox.filters = {**sandbox.filters, _EACH: _each, _WEIGHED: _weighed, _TOGETHER: _together}
-    sandbox.filters |= {_CHECKED_RAW: _raw, _OF_AUTHOR: Sql}
+def _render(sandbox: _TemplateSandbox, text: str, names: Mapping[str, object], meter: CostMeter | None) -> str:
+    sandbox.meter = meter or CostMeter()
+    sandbox.filters = {**sandbox.filters, _EACH: _count_items, _WEIGHED: _weigh_value, _TOGETHER: _concatenate}
+    sandbox.filters |= {_CHECKED_RAW: _raw, _OF_AUTHOR: SqlFragment}
     code: CodeType = sandbox.compile(text, filename=FILE)
     return Template.from_code(sandbox, code, sandbox.make_globals({})).render(names)
 
 
-class _Names(_AsWritten):
+class _NameFinder(_UnfoldedGenerator):
     """Finds the names that a template needs, as `jinja2.meta` does, which would compute constants on the way."""
 
     def __init__(self, sandbox: Environment) -> None:
@@ -266,7 +270,7 @@ def undeclared_names(tree: nodes.Template) -> set[str]:
     Raises:
         jinja2.TemplateAssertionError: It can be parsed and cannot be compiled.
     """
-    names = _Names(environment())
+    names = _NameFinder(environment())
     names.visit(tree)
     return names.undeclared
 
@@ -274,7 +278,7 @@ def undeclared_names(tree: nodes.Template) -> set[str]:
 # --------------------------------------------------------------------------- counting
 
 
-class _Counting(NodeTransformer):
+class _CountingTransformer(NodeTransformer):
     """Makes what no hook of Jinja tells of go through a filter that counts: loops, comparisons, slices and ``~``.
 
     In SQL, it also marks what a ``{% set %}`` block makes as SQL, and lets ``raw`` through, which was judged before.
@@ -301,43 +305,43 @@ class _Counting(NodeTransformer):
         return self.generic_visit(node)
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802  Jinja's names
-        node.iter = _through(_EACH, cast("nodes.Expr", node.iter))
+        node.iter = _through_filter(_EACH, cast("nodes.Expr", node.iter))
         return self.generic_visit(node)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-        node.expr = _through(_WEIGHED, node.expr)
+        node.expr = _through_filter(_WEIGHED, node.expr)
         for operand in node.ops:
-            operand.expr = _through(_WEIGHED, operand.expr)
+            operand.expr = _through_filter(_WEIGHED, operand.expr)
         return self.generic_visit(node)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
         if isinstance(node.arg, nodes.Slice):
-            node.node = _through(_WEIGHED, node.node)
+            node.node = _through_filter(_WEIGHED, node.node)
         return self.generic_visit(node)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         first, *others = node.nodes
-        return _through(_TOGETHER, first, others)
+        return _through_filter(_TOGETHER, first, others)
 
 
-def _through(name: str, value: nodes.Expr, args: Iterable[nodes.Expr] = ()) -> nodes.Filter:
+def _through_filter(name: str, value: nodes.Expr, args: Iterable[nodes.Expr] = ()) -> nodes.Filter:
     return nodes.Filter(value, name, list(args), [], None, None, lineno=value.lineno)
 
 
-def _taken(meter: Meter, value: Any) -> Any:  # noqa: ANN401  whatever a template has
+def _materialize(meter: CostMeter, value: Any) -> Any:  # noqa: ANN401  whatever a template has
     """A value that can be looked at twice: what is left of an iterator becomes a list."""
-    return list(meter.each(value)) if isinstance(value, Iterator) else value
+    return list(meter.count_items(value)) if isinstance(value, Iterator) else value
 
 
 @pass_environment
-def _printed(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401  whatever a template has
+def _print_value(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401  whatever a template has
     sandbox.meter.write(sandbox.meter.weigh(value))
-    return value if sandbox.values is None else sandbox.values.printed(value)
+    return value if sandbox.values is None else sandbox.values.print_value(value)
 
 
 @pass_environment
-def _identifier(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401
+def _identifier(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401
     """A value as a name; of a list, as names."""
     if sandbox.values is None:
         raise ValueInSqlError("'identifier' is for SQL")
@@ -346,7 +350,7 @@ def _identifier(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401
 
 def _raw(value: Any) -> Any:  # noqa: ANN401
     """A text as SQL."""
-    return value if isinstance(value, Undefined) else raw(value)
+    return value if isinstance(value, Undefined) else raw_sql(value)
 
 
 def _raw_by_name(value: Any) -> NoReturn:  # noqa: ANN401
@@ -356,37 +360,37 @@ def _raw_by_name(value: Any) -> NoReturn:  # noqa: ANN401
 
 
 @pass_environment
-def _each(sandbox: _Sandbox, values: Iterable[Any]) -> Iterable[Any]:
-    return sandbox.meter.each(values)
+def _count_items(sandbox: _TemplateSandbox, values: Iterable[Any]) -> Iterable[Any]:
+    return sandbox.meter.count_items(values)
 
 
 @pass_environment
-def _weighed(sandbox: _Sandbox, value: Any) -> Any:  # noqa: ANN401
+def _weigh_value(sandbox: _TemplateSandbox, value: Any) -> Any:  # noqa: ANN401
     sandbox.meter.weigh(value)
     return value
 
 
 @pass_environment
-def _together(sandbox: _Sandbox, *values: Any) -> str:  # noqa: ANN401
+def _concatenate(sandbox: _TemplateSandbox, *values: Any) -> str:  # noqa: ANN401
     sandbox.meter.write(sandbox.meter.weigh(*values))
-    return sandbox.together(values)
+    return sandbox.concatenate(values)
 
 
-def _counted_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _make_counting_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The filter or test, its cost counted before; ``name`` is empty for a test, which makes nothing."""
     passes = _PassArg.from_obj(function)
 
     @pass_context
     @wraps(function, assigned=("__doc__", "__name__"), updated=())
-    def counted(context: Context, value: Any = "", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        sandbox = cast("_Sandbox", context.environment)
-        taken = _taken(sandbox.meter, value)
+    def count_and_apply(context: Context, value: Any = "", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        sandbox = cast("_TemplateSandbox", context.environment)
+        taken = _materialize(sandbox.meter, value)
         if name:
-            before_filter(sandbox.meter, name, taken, args, kwargs)
+            charge_filter(sandbox.meter, name, taken, args, kwargs)
             if name not in _TAKE_SQL:
                 sandbox.refuse_sql([taken, *args, *kwargs.values()], f"changed by the filter {name!r}")
-            if name == "join" and sandbox.values is not None and (pieces := _pieces(taken, args, kwargs)):
-                return joined(*pieces, sandbox.values.printed)
+            if name == "join" and sandbox.values is not None and (pieces := _sql_pieces(taken, args, kwargs)):
+                return join_sql(*pieces, sandbox.values.print_value)
         else:
             sandbox.meter.weigh(taken, *args)
         match passes:
@@ -398,12 +402,12 @@ def _counted_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
                 return function(sandbox, taken, *args, **kwargs)
         return function(taken, *args, **kwargs)
 
-    return counted
+    return count_and_apply
 
 
-def _pieces(values: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any] | None:  # noqa: ANN401
+def _sql_pieces(values: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any] | None:  # noqa: ANN401
     """What `join` is given where it joins SQL, with the separator."""
     separator = args[0] if args else kwargs.get("d", "")
     if not isinstance(values, list | tuple) or len(args) > 1 or "attribute" in kwargs:
         return None
-    return ([*values], separator) if any(isinstance(each, Sql) for each in (*values, separator)) else None
+    return ([*values], separator) if any(isinstance(each, SqlFragment) for each in (*values, separator)) else None

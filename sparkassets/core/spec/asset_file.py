@@ -11,23 +11,29 @@ from yaml.nodes import MappingNode, Node
 
 from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.credentials import secret_in_text, secrets_in
-from sparkassets.core.extras import json_of
-from sparkassets.core.spec import values
-from sparkassets.core.spec.document import At, Document, SourceFile, in_order
+from sparkassets.core.event_extras import encode_extra
+from sparkassets.core.spec import yaml_values
+from sparkassets.core.spec.catalog_tables import check_table, named_table
 from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
-from sparkassets.core.spec.files import AssetFile
+from sparkassets.core.spec.file_models import AssetFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
-from sparkassets.core.spec.outlets import check_partition_columns, identity, keys_of, outlets_of, refuse_keys_of_data
+from sparkassets.core.spec.outlets import (
+    check_partition_columns,
+    keys_of,
+    multi_asset_identity,
+    outlets_of,
+    refuse_keys_of_data,
+)
 from sparkassets.core.spec.partition import compile_partition
-from sparkassets.core.spec.paths import absolute, tidy
-from sparkassets.core.spec.shape import shape
+from sparkassets.core.spec.paths import normalize_path, resolve_path
+from sparkassets.core.spec.shape_checks import check_shape
 from sparkassets.core.spec.source import compile_pattern, compile_source
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.stores import check_scheme, without_store_name
-from sparkassets.core.spec.tables import check_table, named_table
-from sparkassets.core.spec.times import Bounds, bounds, seconds
-from sparkassets.core.spec.yaml_text import compose
-from sparkassets.errors import MOST_PROBLEMS, InputError, Problem, SpecError
+from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds, fixed_seconds
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument, sort_problems
+from sparkassets.core.spec.yaml_text import compose_documents
+from sparkassets.errors import MOST_PROBLEMS, InputError, SpecError, SpecProblem
 
 _ASSET_LINE = re.compile(r"^\{?\s*['\"]?asset['\"]?\s*:\s*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()\n\t=]")
@@ -37,8 +43,8 @@ def read_asset_files(
     files: Sequence[SourceFile],
     *,
     project: ProjectDraft,
-    declared: Sequence[Document] = (),
-    references: Sequence[Document] = (),
+    declared: Sequence[YamlDocument] = (),
+    references: Sequence[YamlDocument] = (),
 ) -> AssetFiles:
     """The assets of all files, and those that Python declares; drafts carry their own problems.
 
@@ -50,42 +56,42 @@ def read_asset_files(
     """
     drafts: dict[str, AssetDraft] = {}
     unreadable: set[str] = set()
-    problems: list[Problem] = []
-    bound = _Bound()
+    problems: list[SpecProblem] = []
+    bound = _ProblemLimit()
     for document in chain(_documents(files, unreadable, problems), declared):
         bound.check(document, problems)
         draft = _draft(document, project)
-        if not draft.sure("asset") or not _kept(draft, drafts):
+        if not draft.are_reliable("asset") or not _register_draft(draft, drafts):
             problems += document.problems
-            unreadable |= _perhaps_meant(draft)
+            unreadable |= _possible_names(draft)
             continue
         bound.add(document)
         for outlet in _outlets(draft, project):
-            _kept(outlet, drafts)
+            _register_draft(outlet, drafts)
     for document in references:
         draft = _draft(document, project)
         first = drafts.setdefault(draft.name, draft)
         if first is not draft and first.uri != draft.uri:
             message = f"the asset {draft.name!r} has the uri {first.uri!r}, not {draft.uri!r}"
-            (draft.at / "uri").problem(message, hint=f"Asset({draft.name!r}) names it without a uri")
+            (draft.at / "uri").add_problem(message, hint=f"Asset({draft.name!r}) names it without a uri")
             problems += document.problems
     return AssetFiles(drafts, frozenset(unreadable - drafts.keys()), tuple(problems))
 
 
-class _Bound:
+class _ProblemLimit:
     """Stops reading at `MOST_PROBLEMS`: of a file that a program has spoilt, more problems tell nothing."""
 
     def __init__(self) -> None:
-        self._drafts: list[Document] = []
+        self._drafts: list[YamlDocument] = []
         self._count = 0
 
-    def add(self, document: Document) -> None:
+    def add(self, document: YamlDocument) -> None:
         """Counts the problems of a draft."""
         if document.problems:
             self._drafts.append(document)
             self._count += len(document.problems)
 
-    def check(self, document: Document, others: Sequence[Problem]) -> None:
+    def check(self, document: YamlDocument, others: Sequence[SpecProblem]) -> None:
         """Raises where the problems of the drafts before this document, and others, are too many.
 
         Raises:
@@ -97,14 +103,16 @@ class _Bound:
         message = f"reading stops here after {MOST_PROBLEMS:,} problems; what follows is not checked"
         mark = document.root.start_mark
         stop = document.file.problem(mark.line + 1, mark.column + 1, message)
-        raise SpecError([*in_order(found)[: MOST_PROBLEMS - 1], stop])
+        raise SpecError([*sort_problems(found)[: MOST_PROBLEMS - 1], stop])
 
 
-def _documents(files: Sequence[SourceFile], unreadable: set[str], problems: list[Problem]) -> Iterator[Document]:
+def _documents(
+    files: Sequence[SourceFile], unreadable: set[str], problems: list[SpecProblem]
+) -> Iterator[YamlDocument]:
     """The documents of the files, each read when it is asked for; what cannot be read becomes a problem."""
     for file in files:
-        composed = compose(file.text)
-        if broken := composed.broken:
+        composed = compose_documents(file.text)
+        if broken := composed.fault:
             unreadable.update(_ASSET_LINE.findall(file.text))
             problems.append(
                 file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
@@ -113,7 +121,7 @@ def _documents(files: Sequence[SourceFile], unreadable: set[str], problems: list
         yield from (document for document in found if document is not None)
 
 
-def _kept(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
+def _register_draft(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
     """Whether the name is new, so that the draft is kept."""
     first = drafts.setdefault(draft.name, draft)
     if first is draft:
@@ -121,13 +129,13 @@ def _kept(draft: AssetDraft, drafts: dict[str, AssetDraft]) -> bool:
     other = first.at.key_location if first.maker else (first.at / "asset").location
     message = f"the asset {draft.name!r} is defined twice; first at {other}"
     if draft.maker:
-        draft.at.key_problem(message)
+        draft.at.add_key_problem(message)
     else:
-        (draft.at / "asset").problem(message)
+        (draft.at / "asset").add_problem(message)
     return False
 
 
-def _perhaps_meant(draft: AssetDraft) -> set[str]:
+def _possible_names(draft: AssetDraft) -> set[str]:
     """The names by which others may know a document whose own name is wrong or taken: its file's, and its outlets."""
     return {draft.file.path.rpartition("/")[2].partition(".")[0], *(draft.keys.outlets or {})}
 
@@ -149,10 +157,10 @@ def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
         yield outlet
 
 
-def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document | None:
+def _document(file: SourceFile, root: Node, problems: list[SpecProblem]) -> YamlDocument | None:
     """The document of a root node; None where it is empty or no map."""
     if isinstance(root, MappingNode):
-        return Document(file, root)
+        return YamlDocument(file, root)
     mark = root.start_mark
     if root.value:
         message = "an asset is a map of keys; expected 'asset: <name>' first"
@@ -160,16 +168,16 @@ def _document(file: SourceFile, root: Node, problems: list[Problem]) -> Document
     return None
 
 
-def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
-    values.read(document, environment=project.environment, secrets=project.keys.secrets)
-    at, keys = At(document), shape(AssetFile, document, stand_in={"asset": "unnamed"})
+def _draft(document: YamlDocument, project: ProjectDraft) -> AssetDraft:
+    yaml_values.read_values(document, environment=project.environment, secrets=project.keys.secrets)
+    at, keys = DocumentPlace(document), check_shape(AssetFile, document, stand_in={"asset": "unnamed"})
     path, store = without_store_name(at, keys.path, project.keys.storage)
     keys = keys.model_copy(update={"path": path})
     refuse_keys_of_data(at, keys)
     _check_extra(at, keys)
     _check_columns(at, keys)
-    own = Bounds(project.timezone)
-    own = bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
+    own = TimeBounds(project.timezone)
+    own = compile_bounds(at, timezone=keys.timezone, start=keys.start, end=keys.end, outer=own)
     source = compile_source(at, keys)
     pattern = compile_pattern(at, keys)
     check_table(at, keys)
@@ -180,7 +188,7 @@ def _draft(document: Document, project: ProjectDraft) -> AssetDraft:
         name=keys.asset,
         at=at,
         keys=keys,
-        own=own,
+        bounds=own,
         storage=place,
         uri=_uri(at, keys, place),
         source=source,
@@ -197,56 +205,56 @@ def _place(keys: AssetFile, project: ProjectDraft, source: SourceSpec | None) ->
         return named_table(keys.table, several=source is not None and source.kind == "tables")
     if keys.path is None and (source or keys.write == "self"):
         return None
-    given = tidy(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
-    return StorageLocation(absolute(given, root=project.root), given)
+    given = normalize_path(keys.path or f"{project.keys.warehouse.rstrip('/')}/{keys.asset}")
+    return StorageLocation(resolve_path(given, root=project.root), given)
 
 
-def _uri(at: At, keys: AssetFile, place: StorageLocation | None) -> str:
+def _uri(at: DocumentPlace, keys: AssetFile, place: StorageLocation | None) -> str:
     """Its identity in events: as written, else where it is, else its name."""
     if keys.uri is not None:
         try:
             return parse_uri(keys.uri)
         except AssetError as error:
-            (at / "uri").problem(str(error.args[0]), hint=error.hint, secret=secret_in_text(keys.uri) is not None)
+            (at / "uri").add_problem(str(error.args[0]), hint=error.hint, secret=secret_in_text(keys.uri) is not None)
             return keys.uri
     if keys.outlets is not None:
-        return identity(keys.asset)
+        return multi_asset_identity(keys.asset)
     given = place.given if place else keys.asset
     if keys.path and (secret := secret_in_text(given)):
         message = f"the path holds {secret} and is the asset's identity in events, which are clear text"
-        (at / "path").problem(message, secret=True)
+        (at / "path").add_problem(message, secret=True)
     return given
 
 
-def _check_extra(at: At, keys: AssetFile) -> None:
+def _check_extra(at: DocumentPlace, keys: AssetFile) -> None:
     for path, secret in secrets_in(keys.extra):
         place = at / "extra"
         for step in path:
             place = place / step
-        place.problem(f"'extra' holds {secret}; events are clear text", secret=True)
+        place.add_problem(f"'extra' holds {secret}; events are clear text", secret=True)
     try:
-        json_of(keys.extra)
+        encode_extra(keys.extra)
     except InputError as error:
-        (at / "extra").problem(str(error.args[0]), hint=error.hint)
+        (at / "extra").add_problem(str(error.args[0]), hint=error.hint)
 
 
-def _check_columns(at: At, keys: AssetFile) -> None:
+def _check_columns(at: DocumentPlace, keys: AssetFile) -> None:
     spellings: dict[str, str] = {}
     for name, text in keys.types.items():
         place = at / "columns" / name
         typed = place if isinstance(keys.columns[name], str) else place / "type"
         if (other := spellings.setdefault(name.lower(), name)) != name:
-            place.key_problem(f"the column {name!r} differs from {other!r} by case only; to Spark they are one")
+            place.add_key_problem(f"the column {name!r} differs from {other!r} by case only; to Spark they are one")
         if keys.source is None and (found := _NOT_IN_DELTA.search(name)):
-            place.key_problem(f"the column {name!r} holds {found[0]!r}, which Delta does not allow in names")
+            place.add_key_problem(f"the column {name!r} holds {found[0]!r}, which Delta does not allow in names")
         try:
             check_type(text)
         except TypeNameError as error:
-            typed.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+            typed.add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
 
 
-def _seconds(at: At, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:
+def _seconds(at: DocumentPlace, keys: AssetFile, project: ProjectDraft) -> Mapping[str, int]:
     """The durations of a run, the project's where the asset has none of its own."""
     own = {key: getattr(keys, key) for key in DURATIONS}
-    read = {key: seconds(at / key, text, positive=key != "retry_delay") for key, text in own.items() if text}
+    read = {key: fixed_seconds(at / key, text, positive=key != "retry_delay") for key, text in own.items() if text}
     return {**project.seconds, **read}

@@ -8,19 +8,19 @@ from typing import Final
 
 from yaml.nodes import ScalarNode
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.events import wrong_in_context
-from sparkassets.core.selects import MOST_NESTED, too_deep
-from sparkassets.core.spec.document import At, SourceFile
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.event_objects import wrong_in_context
+from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
-from sparkassets.core.spec.outlets import digests
-from sparkassets.core.spec.paths import beside, tidy
-from sparkassets.core.spec.rule_maps import rules_of_rows
-from sparkassets.core.suggestions import meant_by
-from sparkassets.core.templating import Fault, Template, TemplateError
+from sparkassets.core.spec.outlets import select_digests
+from sparkassets.core.spec.paths import normalize_path, sibling_path
+from sparkassets.core.spec.rule_maps import row_removing_rules
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
+from sparkassets.core.suggestions import suggest_close
+from sparkassets.core.templating import Template, TemplateError, TemplateFault
 from sparkassets.core.writes import Write
-from sparkassets.errors import Location, Problem
+from sparkassets.errors import FileLocation, SpecProblem
 from sparkassets.frozen import frozen
 
 CONTEXT: Final = "context"
@@ -45,10 +45,14 @@ class WantedModule:
     name: str
 
 
-def wanted(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule | None:
+def find_required_code(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule | None:
     """What must be read before the asset can be compiled; None for sources and for SQL that stands in the YAML."""
     keys = draft.keys
-    if keys.source or not draft.sure("source", "sql", "python") or (keys.outlets is not None and not keys.python):
+    if (
+        keys.source
+        or not draft.are_reliable("source", "sql", "python")
+        or (keys.outlets is not None and not keys.python)
+    ):
         return None
     if draft.keys.python:
         module, _, _ = draft.keys.python.partition(":")
@@ -56,7 +60,7 @@ def wanted(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule
     if not _is_file(draft.keys.sql):
         return None
     path = _sql_path(draft)
-    return WantedSql((path, beside(draft.file.path, path)))
+    return WantedSql((path, sibling_path(draft.file.path, path)))
 
 
 def _is_file(sql: str | None) -> bool:
@@ -64,7 +68,7 @@ def _is_file(sql: str | None) -> bool:
 
 
 def _sql_path(draft: AssetDraft) -> str:
-    return tidy(draft.keys.sql) if draft.keys.sql else beside(draft.file.path, f"{draft.name}.sql")
+    return normalize_path(draft.keys.sql) if draft.keys.sql else sibling_path(draft.file.path, f"{draft.name}.sql")
 
 
 def is_allowed(module: str, project: ProjectDraft) -> bool:
@@ -76,7 +80,7 @@ def is_allowed(module: str, project: ProjectDraft) -> bool:
 
 
 @frozen
-class Argument:
+class FunctionArgument:
     """One argument of a function; line and column count from 1.
 
     Attributes:
@@ -87,11 +91,11 @@ class Argument:
     line: int
     column: int
     collects: bool = False
-    takes: str | None = None
+    row_library: str | None = None
 
 
 @frozen
-class Member:
+class ContextAccess:
     """What a function asks its ``context`` for; line and column count from 1.
 
     Attributes:
@@ -104,7 +108,7 @@ class Member:
 
 
 @frozen
-class Function:
+class ModuleFunction:
     """A function of a module's top level.
 
     Attributes:
@@ -115,15 +119,15 @@ class Function:
 
     line: int
     column: int
-    arguments: tuple[Argument, ...]
-    asks: tuple[Member, ...] = ()
+    arguments: tuple[FunctionArgument, ...]
+    context_accesses: tuple[ContextAccess, ...] = ()
     is_async: bool = False
     parts: Mapping[str, str] = field(default_factory=dict)
     file: SourceFile | None = None
 
 
 @frozen
-class Module:
+class ModuleSource:
     """A Python module, read from its source; nothing of it was imported.
 
     Attributes:
@@ -134,8 +138,8 @@ class Module:
 
     file: SourceFile
     search_path: str
-    functions: Mapping[str, Function] = field(default_factory=dict)
-    broken: tuple[int, int, str] | None = None
+    functions: Mapping[str, ModuleFunction] = field(default_factory=dict)
+    syntax_fault: tuple[int, int, str] | None = None
     is_readable: bool = True
 
 
@@ -143,7 +147,7 @@ class Module:
 
 
 @frozen
-class Mention:
+class AssetMention:
     """A place outside the YAML's keys that names an asset."""
 
     file: SourceFile
@@ -152,11 +156,11 @@ class Mention:
     width: int
 
     @property
-    def location(self) -> Location:
+    def location(self) -> FileLocation:
         """Where it is."""
-        return Location(self.file.label, self.line, self.column)
+        return FileLocation(self.file.label, self.line, self.column)
 
-    def problem(self, message: str, *, hint: str | None = None) -> Problem:
+    def problem(self, message: str, *, hint: str | None = None) -> SpecProblem:
         """A problem there."""
         return self.file.problem(self.line, self.column, message, hint=hint, width=self.width)
 
@@ -167,24 +171,24 @@ class SqlText:
 
     template: Template
     file: SourceFile
-    at: At | None = None
+    at: DocumentPlace | None = None
 
-    def mention(self, line: int, column: int, width: int) -> Mention:
+    def mention(self, line: int, column: int, width: int) -> AssetMention:
         """A place of the template, counted from 1, as a place of its file."""
         if self.at:
             node = self.at.document.find(self.at.path)[1]
             if isinstance(node, ScalarNode):
                 position = sum(len(each) + 1 for each in self.template.text.split("\n")[: line - 1]) + column - 1
                 line, column = self.at.document.place(node, min(position, len(node.value)))
-        return Mention(self.file, line, column, width)
+        return AssetMention(self.file, line, column, width)
 
-    def fault(self, fault: Fault) -> Problem:
+    def fault(self, fault: TemplateFault) -> SpecProblem:
         """A template's fault as a problem."""
         return self.mention(fault.line, fault.column, fault.width).problem(fault.message, hint=fault.hint)
 
 
 @frozen
-class Body:
+class AssetBody:
     """What an asset runs.
 
     Attributes:
@@ -196,22 +200,22 @@ class Body:
     """
 
     compiled: SqlBody | PythonBody | None = None
-    named: Mapping[str, Mention] = field(default_factory=dict)
+    mentions: Mapping[str, AssetMention] = field(default_factory=dict)
     sql: SqlText | None = None
     parts: Mapping[str, str] = field(default_factory=dict)
     outlets: Mapping[str, SqlText] = field(default_factory=dict)
 
-    def definition(self, draft: AssetDraft, write: Write | None) -> Definition | None:
+    def definition(self, draft: AssetDraft, write: Write | None) -> AssetDefinition | None:
         """What a change of the asset's code, params or write is told by; None for what computes nothing."""
         if self.compiled is None and not self.outlets:
             return None
         sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
         selects = {name: each.template.text for name, each in self.outlets.items()}
-        code = {**self.parts, **digests(selects, variables=values)} if selects else self.parts
+        code = {**self.parts, **select_digests(selects, variables=values)} if selects else self.parts
         given = draft.keys.params
         params = given if isinstance(given, dict) else {str(number): each for number, each in enumerate(given)}
-        options = {**(write.parts() if write is not None else {}), **rules_of_rows(draft.keys)}
-        return Definition.of(sql=sql, code=code, params=params, options=options, variables=values)
+        options = {**(write.parts() if write is not None else {}), **row_removing_rules(draft.keys)}
+        return AssetDefinition.build(sql=sql, code=code, params=params, options=options, variables=values)
 
 
 def compile_body(
@@ -219,9 +223,9 @@ def compile_body(
     project: ProjectDraft,
     *,
     sql: Mapping[str, SourceFile | None],
-    modules: Mapping[str, Module],
-    declared: Function | None = None,
-) -> Body:
+    modules: Mapping[str, ModuleSource],
+    declared: ModuleFunction | None = None,
+) -> AssetBody:
     """What the asset runs; what is wrong becomes problems of the draft.
 
     Args:
@@ -233,18 +237,20 @@ def compile_body(
         declared: The function that declares the asset.
     """
     keys = draft.keys
-    if keys.source or not draft.sure("source", "sql", "python"):
-        return Body()
+    if keys.source or not draft.are_reliable("source", "sql", "python"):
+        return AssetBody()
     if draft.maker and keys.python is not None:
         if keys.sql is not None:
             hint = f"leave it out, or 'python' of asset {draft.maker!r}"
-            (draft.at / "sql").key_problem(f"outlet {draft.name!r} cannot have 'sql': a function makes it", hint=hint)
-        return Body()
+            (draft.at / "sql").add_key_problem(
+                f"outlet {draft.name!r} cannot have 'sql': a function makes it", hint=hint
+            )
+        return AssetBody()
     if keys.outlets is not None and keys.python is None:
-        return Body()  # its outlets have the SQL
+        return AssetBody()  # its outlets have the SQL
     if keys.sql is not None and keys.python is not None:
-        (draft.at / "python").key_problem("an asset runs either 'sql' or 'python', not both")
-        return Body()
+        (draft.at / "python").add_key_problem("an asset runs either 'sql' or 'python', not both")
+        return AssetBody()
     if keys.python is not None:
         return _python(draft, keys.python, project, modules, declared)
     if keys.sql is not None and not _is_file(keys.sql):
@@ -254,54 +260,56 @@ def compile_body(
         return _sql(draft, file.text, file, None)
     if path not in sql and not (draft.writes_itself and keys.sql is None):  # else its job runs elsewhere
         _report_missing_sql(draft, path, sql)
-    return Body()
+    return AssetBody()
 
 
 def _report_missing_sql(draft: AssetDraft, path: str, sql: Mapping[str, SourceFile | None]) -> None:
-    near = beside(draft.file.path, path)
+    near = sibling_path(draft.file.path, path)
     if draft.keys.sql is None and draft.maker:
         message = f"outlet {draft.name!r} has no 'sql', asset {draft.maker!r} no 'python', and there is no file {path}"
-        draft.at.key_problem(message, hint=f"write its SELECT to {path}")
+        draft.at.add_key_problem(message, hint=f"write its SELECT to {path}")
     elif draft.keys.sql is None:
         message = f"asset {draft.name!r} has neither 'sql' nor 'python', and there is no file {path}"
-        (draft.at / "asset").problem(message, hint=f"write its SELECT to {path}")
+        (draft.at / "asset").add_problem(message, hint=f"write its SELECT to {path}")
     else:
         hint = f"did you mean {near!r}? paths are from the project's folder" if near in sql else None
-        (draft.at / "sql").problem(f"there is no file {path!r} in the project's folder", hint=hint)
+        (draft.at / "sql").add_problem(f"there is no file {path!r} in the project's folder", hint=hint)
 
 
-def _sql(draft: AssetDraft, text: str, file: SourceFile, at: At | None) -> Body:
+def _sql(draft: AssetDraft, text: str, file: SourceFile, at: DocumentPlace | None) -> AssetBody:
     problems = draft.at.document.problems
     try:
         template = Template.parse(text)
     except TemplateError as error:
         problems.append(SqlText(Template.parse(""), file, at).fault(error.fault))
-        return Body()
+        return AssetBody()
     sql = SqlText(template, file, at)
-    if (deep := too_deep(text)) is not None:
+    if (deep := find_excess_nesting(text)) is not None:
         before = text[:deep]
         place = sql.mention(before.count("\n") + 1, deep - before.rfind("\n"), 1)
         problems.append(place.problem(f"a query has at most {MOST_NESTED:,} brackets inside each other"))
-        return Body()
+        return AssetBody()
     named = {name: sql.mention(line, column, len(name)) for name, (line, column) in template.inlets.items()}
-    return Body(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
+    return AssetBody(SqlBody(text, sql.mention(1, 1, 1).location), named, sql)
 
 
 def _python(
     draft: AssetDraft,
     written: str,
     project: ProjectDraft,
-    modules: Mapping[str, Module],
-    declared: Function | None,
-) -> Body:
+    modules: Mapping[str, ModuleSource],
+    declared: ModuleFunction | None,
+) -> AssetBody:
     found = find_function(draft.at / "python", written, project, modules, declared=declared)
     if found is None:
-        return Body()
+        return AssetBody()
     name, _, function_name = written.partition(":")
     return _function(draft, name, function_name, *found)
 
 
-def compile_function(at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module]) -> PythonBody | None:
+def compile_function(
+    at: DocumentPlace, written: str, project: ProjectDraft, modules: Mapping[str, ModuleSource]
+) -> PythonBody | None:
     """A function that is no asset's, written as ``package.module:function``; what is wrong becomes a problem."""
     found = find_function(at, written, project, modules)
     if found is None:
@@ -314,13 +322,18 @@ def compile_function(at: At, written: str, project: ProjectDraft, modules: Mappi
         function=function_name,
         arguments=tuple(argument.name for argument in function.arguments),
         search_path=module.search_path,
-        location=Location(file.label, function.line, function.column),
+        location=FileLocation(file.label, function.line, function.column),
     )
 
 
 def find_function(
-    at: At, written: str, project: ProjectDraft, modules: Mapping[str, Module], *, declared: Function | None = None
-) -> tuple[Module, Function] | None:
+    at: DocumentPlace,
+    written: str,
+    project: ProjectDraft,
+    modules: Mapping[str, ModuleSource],
+    *,
+    declared: ModuleFunction | None = None,
+) -> tuple[ModuleSource, ModuleFunction] | None:
     """The function that a text names, ``package.module:function``; None where what is wrong became a problem.
 
     Args:
@@ -333,8 +346,8 @@ def find_function(
     name, _, function_name = written.partition(":")
     if not is_allowed(name, project):
         package = name.partition(".")[0]
-        hint = meant_by(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
-        at.text_problem(
+        hint = suggest_close(package, project.keys.python) or f"add {package!r} to 'python' in the project file"
+        at.add_text_problem(
             0,
             f"the package {package!r} is not allowed: 'python' in the project file lacks it",
             width=len(name),
@@ -345,46 +358,52 @@ def find_function(
     if module is None:
         path = name.replace(".", "/")
         message = f"there is no module {name!r}: neither {path}.py nor {path}/__init__.py"
-        at.text_problem(0, message, width=len(name), hint="it must be in the project's folder or beside that folder")
+        at.add_text_problem(
+            0, message, width=len(name), hint="it must be in the project's folder or beside that folder"
+        )
         return None
     if not module.is_readable:
         return None
-    if module.broken:
-        line, column, message = module.broken
+    if module.syntax_fault:
+        line, column, message = module.syntax_fault
         at.document.problems.append(module.file.problem(line, column, f"this is not Python: {message}"))
         return None
     function = declared or module.functions.get(function_name)
     if function is None or function.is_async:
         what = "has no function" if function is None else "must not declare as 'async' the function"
-        hint = meant_by(function_name, module.functions) or "it must be a 'def' at the module's top level"
+        hint = suggest_close(function_name, module.functions) or "it must be a 'def' at the module's top level"
         message = f"the module {name!r} {what} {function_name!r}"
-        at.text_problem(len(name) + 1, message, width=len(function_name), hint=hint if function is None else None)
+        at.add_text_problem(len(name) + 1, message, width=len(function_name), hint=hint if function is None else None)
         return None
     return module, function
 
 
-def _function(draft: AssetDraft, module_name: str, name: str, module: Module, function: Function) -> Body:
-    named: dict[str, Mention] = {}
+def _function(
+    draft: AssetDraft, module_name: str, name: str, module: ModuleSource, function: ModuleFunction
+) -> AssetBody:
+    named: dict[str, AssetMention] = {}
     file = function.file or module.file
     for argument in function.arguments:
-        mention = Mention(file, argument.line, argument.column, len(argument.name))
+        mention = AssetMention(file, argument.line, argument.column, len(argument.name))
         if argument.collects:
             message = f"the argument '*{argument.name}' of {name!r} names no inlet; expected the inlets one by one"
             draft.at.document.problems.append(mention.problem(message))
         elif argument.name not in GIVEN_ARGUMENTS:
             named[argument.name] = mention
-    for asked in function.asks:
+    for asked in function.context_accesses:
         wrong = wrong_in_context(asked.path)
         if wrong and wrong[0] == len(asked.path) - 1:
             at, message, hint = wrong
-            word = Mention(file, asked.line, asked.column, len(asked.path[at] or ""))
+            word = AssetMention(file, asked.line, asked.column, len(asked.path[at] or ""))
             draft.at.document.problems.append(word.problem(message, hint=hint))
     compiled = PythonBody(
         module=module_name,
         function=name,
         arguments=tuple(argument.name for argument in function.arguments),
-        takes={argument.name: argument.takes for argument in function.arguments if argument.takes is not None},
+        takes={
+            argument.name: argument.row_library for argument in function.arguments if argument.row_library is not None
+        },
         search_path=module.search_path,
-        location=Location(file.label, function.line, function.column),
+        location=FileLocation(file.label, function.line, function.column),
     )
-    return Body(compiled, named, parts=function.parts)
+    return AssetBody(compiled, named, parts=function.parts)

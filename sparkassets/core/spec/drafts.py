@@ -7,13 +7,13 @@ from dataclasses import field
 from typing import Final
 
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning
-from sparkassets.core.spec.document import At, SourceFile
-from sparkassets.core.spec.files import AssetFile, ProjectFile
+from sparkassets.core.spec.file_models import AssetFile, ProjectFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.stores import NamedStore
-from sparkassets.core.spec.times import Bounds
-from sparkassets.core.variables import Known
-from sparkassets.errors import Problem
+from sparkassets.core.spec.time_bounds import TimeBounds
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
+from sparkassets.core.variables import VariableLookup
+from sparkassets.errors import SpecProblem
 from sparkassets.frozen import frozen
 
 DURATIONS: Final = ("retry_delay", "timeout", "lease")
@@ -35,16 +35,16 @@ class ProjectDraft:
     """
 
     root: str
-    at: At
+    at: DocumentPlace
     keys: ProjectFile
     timezone: str
     seconds: Mapping[str, int]
-    environment: Known
+    environment: VariableLookup
     profile: str = ""
     retention: int | None = None
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[SpecProblem]:
         """What is wrong with the file."""
         return self.at.document.problems
 
@@ -62,9 +62,9 @@ class AssetDraft:
     """
 
     name: str
-    at: At
+    at: DocumentPlace
     keys: AssetFile
-    own: Bounds
+    bounds: TimeBounds
     storage: StorageLocation | None = None
     uri: str = ""
     source: SourceSpec | None = None
@@ -78,7 +78,7 @@ class AssetDraft:
         """The file that holds the document."""
         return self.at.document.file
 
-    def sure(self, *keys: str) -> bool:
+    def are_reliable(self, *keys: str) -> bool:
         """Whether nothing is wrong with any of these top-level keys, so that what follows from them can be judged."""
         return self.at.document.failed.isdisjoint({*keys, "outlets"} if self.maker else keys)
 
@@ -100,7 +100,7 @@ class AssetDraft:
 
     def shares_dataset(self, other: AssetDraft) -> bool:
         """Whether both surely have one identity in events: an update of either is an update of both."""
-        return self.uri == other.uri and self.sure("uri", "path") and other.sure("uri", "path")
+        return self.uri == other.uri and self.are_reliable("uri", "path") and other.are_reliable("uri", "path")
 
 
 @frozen
@@ -115,7 +115,7 @@ class AssetFiles:
 
     drafts: Mapping[str, AssetDraft]
     unreadable: frozenset[str] = frozenset()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SpecProblem, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:

@@ -12,10 +12,10 @@ from typing import Final
 from sparkassets.core.crons.expand import CronError, expand
 from sparkassets.core.instants import DAY, day_number, local_date
 from sparkassets.core.partitions import PartitionError, TimePartition
-from sparkassets.core.partitions.excluding import excluded_text
-from sparkassets.core.spec.document import At
+from sparkassets.core.partitions.excluding_grid import excluded_text
+from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.timetables import TimetableError
-from sparkassets.core.timetables.calendars import Calendar, calendar
+from sparkassets.core.timetables.calendars import DayCalendar, find_calendar
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LONG: Final = ("week", "month", "quarter", "year")
@@ -26,7 +26,7 @@ _TRIED: Final = range(1996, 2025)
 """Years in each of which a slot must be left: all weekdays meet all dates in them."""
 
 
-def excluded_slots(at: At, written: str | list[str], time: TimePartition) -> str:
+def find_excluded_slots(at: DocumentPlace, written: str | list[str], time: TimePartition) -> str:
     """What is excluded, as `TimePartition.exclude` has it; what is wrong with it becomes problems.
 
     Args:
@@ -39,22 +39,22 @@ def excluded_slots(at: At, written: str | list[str], time: TimePartition) -> str
     texts = [(at, written)] if isinstance(written, str) else [(at / i, each) for i, each in enumerate(written)]
     for place, text in texts:
         try:
-            more_crons, more_days = _read(text, time)
+            more_crons, more_days = _read_exclusion(text, time)
         except (CronError, PartitionError, TimetableError) as error:
-            place.problem(str(error.args[0]), hint=error.hint)
+            place.add_problem(str(error.args[0]), hint=error.hint)
             return ""
         crons += more_crons
         days += more_days
     found = excluded_text(crons, days)
     if not found:
-        at.problem("'exclude' is empty or names days that are no partitions anyway", hint="leave it out")
-    elif not _leaves_some(time, found):
-        at.problem("'exclude' leaves no partition", hint="a cron excludes the slots whose keys are its ticks")
+        at.add_problem("'exclude' is empty or names days that are no partitions anyway", hint="leave it out")
+    elif not _has_remaining_slots(time, found):
+        at.add_problem("'exclude' leaves no partition", hint="a cron excludes the slots whose keys are its ticks")
         return ""
     return found
 
 
-def _read(written: str, time: TimePartition) -> tuple[list[str], list[int]]:
+def _read_exclusion(written: str, time: TimePartition) -> tuple[list[str], list[int]]:
     """The crons and the days of one item.
 
     Raises:
@@ -70,20 +70,22 @@ def _read(written: str, time: TimePartition) -> tuple[list[str], list[int]]:
         message = f"{text!r} excludes days, and a {time.by} is longer"
         raise PartitionError(message, hint="write a cron, at whose ticks the excluded ones begin")
     if not _DATE.fullmatch(text):
-        return _closed(calendar(text), time)
+        return _closed_days(find_calendar(text), time)
     try:
         return [], [day_number(date.fromisoformat(text))]
     except ValueError as error:
         raise PartitionError(f"{text!r} is not in the calendar: {error}") from error
 
 
-def _closed(known: Calendar, time: TimePartition) -> tuple[list[str], list[int]]:
+def _closed_days(known: DayCalendar, time: TimePartition) -> tuple[list[str], list[int]]:
     """The days on which a calendar is closed: weekends as a cron where it has them always, so for all years."""
     first, last = (day_number(date(year, 1, 1)) for year in (_YEARS[0], _YEARS[1] + 1))
     if time.start is not None:
         first = max(first, time.start // DAY - 1)
     closed = [
-        day for day in range(max(first, known.known[0]), min(last - 1, known.known[1]) + 1) if not known.is_open(day)
+        day
+        for day in range(max(first, known.known_range[0]), min(last - 1, known.known_range[1]) + 1)
+        if not known.is_open(day)
     ]
     weekend = [day for day in closed if local_date(day).weekday() > 4]  # noqa: PLR2004 - from Saturday on
     if not closed or len(weekend) < (closed[-1] - closed[0] - 1) * 2 // 7 - 2:
@@ -91,7 +93,7 @@ def _closed(known: Calendar, time: TimePartition) -> tuple[list[str], list[int]]
     return [_WEEKEND], sorted({*closed} - {*weekend})
 
 
-def _leaves_some(time: TimePartition, found: str) -> bool:
+def _has_remaining_slots(time: TimePartition, found: str) -> bool:
     """Whether there is a slot at least in every few years."""
     tried = TimePartition(time.by, time.timezone, offset=time.offset, exclude=found)
     try:

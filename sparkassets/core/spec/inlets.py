@@ -6,34 +6,34 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from sparkassets.core.columns import KnownColumns
 from sparkassets.core.instants import Duration, InstantError
+from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.partitions import (
     Dependency,
-    Named,
-    Newest,
-    Overlap,
+    NamedMapping,
+    NewestMapping,
+    OverlapMapping,
     PartitionError,
     Partitioning,
     PartitionMapping,
     RangeSet,
-    Whole,
+    WholeMapping,
     WindowMapping,
-    by_column,
+    match_by_column,
 )
 from sparkassets.core.phrases import listing
-from sparkassets.core.spec.bodies import Mention
-from sparkassets.core.spec.document import At
+from sparkassets.core.spec.bodies import AssetMention
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.files import InletMap, ReadMap, RequireMap
-from sparkassets.core.spec.mappings import Said, Side, said
-from sparkassets.core.spec.model import InletSpec, OnRemoved, Read, ReadAfter, ReadChanges, Require
+from sparkassets.core.spec.file_models import InletMap, ReadMap, RequireMap
+from sparkassets.core.spec.inlet_views import compile_view, from_column, view_identity
+from sparkassets.core.spec.model import InletSpec, OnRemoved, PartitionRequirement, ReadAfter, ReadChanges, ReadMode
 from sparkassets.core.spec.outlets import refuse_reference
-from sparkassets.core.spec.times import seconds
-from sparkassets.core.spec.validations import foreign_keys, references
-from sparkassets.core.spec.views import from_column, identity, view_of
-from sparkassets.core.suggestions import did_you_mean, meant_by
-from sparkassets.errors import Location
+from sparkassets.core.spec.partition_mappings import DeclaredMapping, MappedAsset, read_mapping
+from sparkassets.core.spec.time_bounds import fixed_seconds
+from sparkassets.core.spec.validations import foreign_keys, referenced_assets
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import did_you_mean, suggest_close
+from sparkassets.errors import FileLocation
 
 _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)
 """2024: the longest block of every grain lies in it, or in the 400 blocks that are looked at."""
@@ -48,7 +48,7 @@ _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before
 
 
 def compile_inlets(
-    draft: AssetDraft, named: Mapping[str, Mention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
+    draft: AssetDraft, named: Mapping[str, AssetMention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
 ) -> dict[str, InletSpec]:
     """The inlets by name: the listed ones first, then those that the code names, then those of foreign keys, in order.
 
@@ -59,25 +59,25 @@ def compile_inlets(
         columns: By asset, of those that are known.
     """
     found: dict[str, InletSpec] = {}
-    compared = references(draft)
-    for name, (at, options) in _listed(draft).items():
+    compared = referenced_assets(draft)
+    for name, (at, options) in _listed_inlets(draft).items():
         if name == draft.name:
-            at.key_problem(_OWN.format(name), hint=_OWN_HINT)
+            at.add_key_problem(_OWN.format(name), hint=_OWN_HINT)
         elif name not in assets.names:
-            at.key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
+            at.add_key_problem(f"unknown asset {name!r}", hint=did_you_mean(name, assets.names - {draft.name}))
         elif outlet := refuse_reference(draft, name, assets.drafts):
-            at.key_problem(outlet[0], hint=outlet[1])
+            at.add_key_problem(outlet[0], hint=outlet[1])
         elif name in assets.drafts and assets.drafts[name].shares_dataset(draft):
-            at.key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
+            at.add_key_problem(_SAME.format(draft.name, name, draft.uri), hint=_OWN_HINT)
         elif name in assets.drafts:
-            inlet = _Inlet(draft, assets.drafts[name], options, at, columns.get(name))
+            inlet = _InletCompiler(draft, assets.drafts[name], options, at, columns.get(name))
             found[name] = inlet.compile(waits_only=name not in {*named, *compared}, location=at.key_location)
-    found |= _named_alone(draft, named, found, assets)
-    return {**found, **_compared_alone(draft, compared, found, assets, columns)}
+    found |= _compile_named_inlets(draft, named, found, assets)
+    return {**found, **_compile_compared_inlets(draft, compared, found, assets, columns)}
 
 
-def _named_alone(
-    draft: AssetDraft, named: Mapping[str, Mention], listed: Mapping[str, InletSpec], assets: AssetFiles
+def _compile_named_inlets(
+    draft: AssetDraft, named: Mapping[str, AssetMention], listed: Mapping[str, InletSpec], assets: AssetFiles
 ) -> dict[str, InletSpec]:
     """The inlets that the code names and that are not listed."""
     found: dict[str, InletSpec] = {}
@@ -85,16 +85,16 @@ def _named_alone(
         if refused := _refuse(draft, name, assets):
             draft.at.document.problems.append(mention.problem(refused[0], hint=refused[1]))
         elif name not in listed and name in assets.drafts:
-            inlet = _Inlet(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
+            inlet = _InletCompiler(draft, assets.drafts[name], InletMap(), draft.at / "partition", None)
             found[name] = inlet.compile(waits_only=False, location=mention.location)
     if named.keys() - found.keys() - listed.keys():
         draft.at.document.failed.add("inlets")
     return found
 
 
-def _compared_alone(
+def _compile_compared_inlets(
     draft: AssetDraft,
-    compared: Mapping[str, At],
+    compared: Mapping[str, DocumentPlace],
     found: Mapping[str, InletSpec],
     assets: AssetFiles,
     columns: Mapping[str, KnownColumns],
@@ -103,20 +103,20 @@ def _compared_alone(
     more: dict[str, InletSpec] = {}
     for name, at in compared.items():
         if refused := _refuse_compared(draft, name, assets):
-            at.problem(refused[0], hint=refused[1])
+            at.add_problem(refused[0], hint=refused[1])
         elif name in assets.drafts:
             _check_compared(draft, name, columns.get(name))
             if name not in found:
-                more[name] = _compared(draft, assets.drafts[name], at)
+                more[name] = _compile_compared_inlet(draft, assets.drafts[name], at)
     return more
 
 
-def _compared(draft: AssetDraft, other: AssetDraft, at: At) -> InletSpec:
+def _compile_compared_inlet(draft: AssetDraft, other: AssetDraft, at: DocumentPlace) -> InletSpec:
     """An inlet that foreign keys alone name: all of it is read, and no update of it makes anything stale."""
     both = draft.partitioning.is_partitioned and other.partitioning.is_partitioned
     options = InletMap(on_update="ignore", partitions="all", require="any") if both else InletMap(on_update="ignore")
-    inlet = _Inlet(draft, other, options, at, None).compile(waits_only=False, location=at.location)
-    return replace(inlet, compared=True)
+    inlet = _InletCompiler(draft, other, options, at, None).compile(waits_only=False, location=at.location)
+    return replace(inlet, is_foreign_key_only=True)
 
 
 def _refuse_compared(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str | None] | None:
@@ -133,18 +133,18 @@ def _check_compared(draft: AssetDraft, name: str, columns: KnownColumns | None) 
     for key, _, at in foreign_keys(draft):
         for number, column in enumerate(key.to if key.asset == name else ()):
             if columns is not None and (refused := columns.refuse(column)):
-                (at / number).problem(refused[0], hint=refused[1])
+                (at / number).add_problem(refused[0], hint=refused[1])
 
 
-def _listed(draft: AssetDraft) -> dict[str, tuple[At, InletMap]]:
+def _listed_inlets(draft: AssetDraft) -> dict[str, tuple[DocumentPlace, InletMap]]:
     """The listed inlets with their places and options."""
     at, listed = draft.at / "inlets", draft.keys.inlets or []
     if isinstance(listed, dict):
         return {name: (at / name, options or InletMap()) for name, options in listed.items()}
-    found: dict[str, tuple[At, InletMap]] = {}
+    found: dict[str, tuple[DocumentPlace, InletMap]] = {}
     for index, name in enumerate(listed):
         if name in found:
-            (at / index).problem(f"the inlet {name!r} is listed twice")
+            (at / index).add_problem(f"the inlet {name!r} is listed twice")
         found.setdefault(name, (at / index, InletMap()))
     return found
 
@@ -158,22 +158,22 @@ def _refuse(draft: AssetDraft, name: str, assets: AssetFiles) -> tuple[str, str 
         if draft.keys.python is None:
             return f"unknown asset {name!r}", did_you_mean(name, others)
         hint = "an argument is an inlet, 'context' or 'spark'; params are in context.params"
-        return f"the argument {name!r} names no asset", meant_by(name, others) or hint
+        return f"the argument {name!r} names no asset", suggest_close(name, others) or hint
     if refused := refuse_reference(draft, name, assets.drafts):
         return refused
     other = assets.drafts.get(name)
     if other and other.shares_dataset(draft):
         return _SAME.format(draft.name, name, draft.uri), _OWN_HINT
-    if other and other.is_known_by_events and other.sure("path", "table", "source", "write"):
+    if other and other.is_known_by_events and other.are_reliable("path", "table", "source", "write"):
         return f"{name!r} is known by its events only and cannot be read", "only list it under 'inlets', to wait for it"
     return None
 
 
-class _Inlet:
+class _InletCompiler:
     """One inlet while it is compiled; ``at`` is where its options stand, or what its defaults are judged by."""
 
     def __init__(
-        self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: At, columns: KnownColumns | None
+        self, draft: AssetDraft, other: AssetDraft, options: InletMap, at: DocumentPlace, columns: KnownColumns | None
     ) -> None:
         self.draft = draft
         self.other = other
@@ -181,101 +181,107 @@ class _Inlet:
         self.at = at
         self.columns = columns
 
-    def compile(self, *, waits_only: bool, location: Location) -> InletSpec:
+    def compile(self, *, waits_only: bool, location: FileLocation) -> InletSpec:
         """The inlet, with problems where its options do not fit."""
         options = self.options
         down, up = self.draft.partitioning, self.other.partitioning
-        sure = self.draft.sure(*_PARTITION_KEYS) and self.other.sure(*_PARTITION_KEYS)
+        sure = self.draft.are_reliable(*_PARTITION_KEYS) and self.other.are_reliable(*_PARTITION_KEYS)
         column = from_column(options.partitions)
-        view = self._view(column) if sure and column is not None else None
+        view = self._compile_view(column) if sure and column is not None else None
         need = Dependency(None, down, up)
         if sure and column is None:
-            need = self._need(down, up)
+            need = self._compile_dependency(down, up)
         elif view is not None:
-            need = Dependency(self._mapping(), down, view[0], view[1].matches)
+            need = Dependency(self._compile_mapping(), down, view[0], view[1].matches)
         aligned = options.partitions == "aligned"
         if not waits_only and not aligned and column is None:
             self._check_columns(need, location)
-        if options.window is not None and (aligned or isinstance(need.mapping, Whole | Newest | Named)):
+        if options.window is not None and (
+            aligned or isinstance(need.mapping, WholeMapping | NewestMapping | NamedMapping)
+        ):
             beside = options.partitions if isinstance(options.partitions, str) else "…"
-            (self.at / "window").key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
-        if options.read and waits_only and self.draft.sure("sql", "python"):
-            (self.at / "read").key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
+            (self.at / "window").add_key_problem(f"'window' has no meaning beside 'partitions: {beside}'")
+        if options.read and waits_only and self.draft.are_reliable("sql", "python"):
+            (self.at / "read").add_key_problem(f"nothing is read from {self.other.name!r}: the code does not name it")
         history = down.time is not None and self.draft.keys.strategy != "full_refresh"  # which no update makes stale
         bare = sure and history and column is None and (up.time is None or need.goes_by_newest)
         return InletSpec(
             name=self.other.name,
-            uri=self.other.uri if view is None else identity(self.other.name, view[0]),
+            uri=self.other.uri if view is None else view_identity(self.other.name, view[0]),
             view=None if view is None else view[0],
             mapping=None if aligned else need.mapping,
             matches=need.matches,
-            require=self._require(need) if column is None else self._require_values(),
-            read=self._read(),
+            require=self._compile_require(need) if column is None else self._require_values(),
+            read=self._compile_read(),
             on_update=options.on_update or ("ignore" if bare or aligned else "rerun"),
             waits_only=waits_only,
             aligned=aligned,
             fresh_within=self._duration("fresh_within", options.fresh_within),
             tolerance=self._duration("tolerance", options.tolerance),
-            settle_seconds=self._settle(),
+            settle_seconds=self._compile_settle(),
             on_removed=options.on_removed or self._on_removed(),
             location=location,
         )
 
-    def _read(self) -> Read | None:
+    def _compile_read(self) -> ReadMode | None:
         """What of it is read, where that is not all."""
         given, at = self.options.read, self.at / "read"
         if given is None:
             return None
         if isinstance(self.options.partitions, list) or self.options.partitions == "latest":
-            at.key_problem("'read' is of all that is new, and has no meaning beside 'partitions'", hint="leave one out")
+            at.add_key_problem(
+                "'read' is of all that is new, and has no meaning beside 'partitions'", hint="leave one out"
+            )
         if isinstance(given, ReadMap):
             if self.columns and (refused := self.columns.refuse(given.after)):
-                (at / "after").problem(refused[0], hint=refused[1])
+                (at / "after").add_problem(refused[0], hint=refused[1])
             overlap = None if given.overlap is None else self._positive(at / "overlap", given.overlap)
             return ReadAfter(given.after, overlap)
         source = self.other.source
-        if source is not None and source.kind != "delta" and self.other.sure("source", "path", "table"):
+        if source is not None and source.kind != "delta" and self.other.are_reliable("source", "path", "table"):
             told = _NO_TABLE.get(source.kind, f"is {source.kind} files")
             rows = "tables" if source.kind == "tables" else "files"
             after = f"read: {{after: <column>}} reads new rows of {rows}"
             hint = "leave 'read' out" if source.kind == "events" else after
-            at.problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {told}", hint=hint)
+            at.add_problem(f"'read: changes' is of a Delta table, but asset {self.other.name!r} {told}", hint=hint)
         if self.options.partitions == "aligned":
-            at.key_problem("'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run")
+            at.add_key_problem(
+                "'read: changes' has no meaning beside 'partitions: aligned', which reads all of one run"
+            )
         return ReadChanges()
 
-    def _view(self, column: str) -> tuple[Partitioning, Said] | None:
+    def _compile_view(self, column: str) -> tuple[Partitioning, DeclaredMapping] | None:
         """The partitions that the column's values make."""
         at = self.at / "partitions"
         if self.options.read:
-            (self.at / "read").key_problem("'read' has no meaning beside 'partitions: {from: …}'")
-        return view_of(at / "from", column, self.draft, self.other, columns=self.columns)
+            (self.at / "read").add_key_problem("'read' has no meaning beside 'partitions: {from: …}'")
+        return compile_view(at / "from", column, self.draft, self.other, columns=self.columns)
 
-    def _require_values(self) -> Require:
+    def _require_values(self) -> PartitionRequirement:
         """A block is wanted when rows of it are there, so that there is nothing to count."""
         require = self.options.require
         if require in (None, "any", "none"):
-            return Require(require or "any")
-        (self.at / "require").problem(
+            return PartitionRequirement(require or "any")
+        (self.at / "require").add_problem(
             "'require' counts partitions, but with 'partitions: {from: …}' a block is wanted once rows of it are there",
             hint="leave it out",
         )
-        return Require("any")
+        return PartitionRequirement("any")
 
-    def _need(self, down: Partitioning, up: Partitioning) -> Dependency:
+    def _compile_dependency(self, down: Partitioning, up: Partitioning) -> Dependency:
         """What a block needs of the inlet."""
-        told, at = Said(), self.at / "partitions"
+        told, at = DeclaredMapping(), self.at / "partitions"
         if self.options.partitions not in (None, "aligned"):
             one_for_all = self.options.partitions == "latest" or isinstance(self.options.partitions, list)
             if up.is_partitioned and (down.is_partitioned or one_for_all):
-                sides = Side(self.draft.name, down), Side(self.other.name, up)
-                told = said(at, self.options.partitions, *sides)
+                sides = MappedAsset(self.draft.name, down), MappedAsset(self.other.name, up)
+                told = read_mapping(at, self.options.partitions, *sides)
             else:
                 bare = self.draft if up.is_partitioned else self.other
-                at.key_problem(f"'partitions' maps partitions, but asset {bare.name!r} has none")
-        need = Dependency(told.time or Overlap(), down, up, told.matches)
+                at.add_key_problem(f"'partitions' maps partitions, but asset {bare.name!r} has none")
+        need = Dependency(told.time or OverlapMapping(), down, up, told.matches)
         if need.is_mapped:
-            need = replace(need, mapping=told.time or self._mapping())
+            need = replace(need, mapping=told.time or self._compile_mapping())
             self._check_mapped(need)
         else:
             need = Dependency(None, down, up)
@@ -286,17 +292,17 @@ class _Inlet:
     def _duration(self, key: str, text: str | None) -> Duration | None:
         return None if text is None else self._positive(self.at / key, text)
 
-    def _positive(self, at: At, text: str) -> Duration | None:
+    def _positive(self, at: DocumentPlace, text: str) -> Duration | None:
         found = Duration.parse(text)
         if max(found.months, found.days, found.seconds) <= 0:
-            at.problem(f"{at.path[-1]!r} is {text!r}; expected a duration above 0")
+            at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration above 0")
             return None
         return found
 
-    def _settle(self) -> int:
+    def _compile_settle(self) -> int:
         """The inlet's own, else what its source asks of all readers; files are held back when they are looked at."""
         if self.options.settle is not None:
-            return seconds(self.at / "settle", self.options.settle, positive=False)
+            return fixed_seconds(self.at / "settle", self.options.settle, positive=False)
         source = self.other.source
         return source.settle_seconds if source and source.kind in ("delta", "tables", "events") else 0
 
@@ -305,35 +311,37 @@ class _Inlet:
         source = self.other.source
         return "keep" if source and source.kind in ("csv", "json", "parquet") else "rerun"
 
-    def _mapping(self) -> PartitionMapping | None:
+    def _compile_mapping(self) -> PartitionMapping | None:
         """How time maps; None where it is wrong."""
         window = self.options.window
         try:
             if window is None:
-                return Overlap()
+                return OverlapMapping()
             if isinstance(window, str):
                 return WindowMapping.trailing(Duration.parse(window))
             low, high = window
             return WindowMapping(Duration.parse(low), Duration.parse(high))
         except (PartitionError, InstantError) as error:
-            (self.at / "window").problem(str(error.args[0]), hint=error.hint)
+            (self.at / "window").add_problem(str(error.args[0]), hint=error.hint)
             return None
 
     def _check_mapped(self, need: Dependency) -> None:
         """Refuses partitions that never meet."""
-        if need.mapping is None or not self.draft.sure("inlets"):
+        if need.mapping is None or not self.draft.are_reliable("inlets"):
             return
         learns = need.consumer.is_open or need.inlet.is_open
-        if not learns and not need.up(need.consumer.known).overlaps(need.inlet.known):
+        if not learns and not need.required_partitions(need.consumer.known_partitions).overlaps(
+            need.inlet.known_partitions
+        ):
             message = f"no segment of {self.draft.name!r} is one of {self.other.name!r}"
-            self.at.key_problem(message, hint="compare the lists of segments of the two assets")
-        elif need.tells_time and need.consumer.time and need.inlet.time and not _meets(need):
+            self.at.add_key_problem(message, hint="compare the lists of segments of the two assets")
+        elif need.tells_time and need.consumer.time and need.inlet.time and not _times_meet(need):
             message = (
                 f"no partition of {self.draft.name!r} between its start and end maps to one of {self.other.name!r}"
             )
-            self.at.key_problem(message, hint="compare start and end of the two assets")
+            self.at.add_key_problem(message, hint="compare start and end of the two assets")
 
-    def _check_columns(self, need: Dependency, location: Location) -> None:
+    def _check_columns(self, need: Dependency, location: FileLocation) -> None:
         """Refuses to read partitions that no column of the inlet tells; its own place is told where nothing is said."""
         if self.other.source is not None or need.mapping is None or need.inlet.has_columns:
             return
@@ -353,15 +361,15 @@ class _Inlet:
         timeless = [each for each in (self.draft, self.other) if each.partitioning.time is None]
         if self.options.window is not None and timeless and down.is_partitioned and up.is_partitioned:
             message = f"'window' maps partitions by time, but those of asset {timeless[0].name!r} have none"
-            (self.at / "window").key_problem(message)
-        if down.segments and up.segments and need.matches is None and not by_column(down, up):
+            (self.at / "window").add_key_problem(message)
+        if down.segments and up.segments and need.matches is None and not match_by_column(down, up):
             ours, theirs = (listing([each.column for each in one.segments], last="and") for one in (down, up))
             message = (
                 f"the segments of {self.draft.name!r} are by {ours}, those of {self.other.name!r} by {theirs}: "
                 f"each partition reads all segments of {self.other.name!r}"
             )
             same = f"partitions: {{{down.segments[0].column}: {up.segments[0].column}}}"
-            self.at.warning(message, hint=f"dimensions match by column; write `{same}` where the same is meant")
+            self.at.add_warning(message, hint=f"dimensions match by column; write `{same}` where the same is meant")
 
     def _check_unmapped(self) -> None:
         """Refuses options that speak of mapped partitions where there are none."""
@@ -371,39 +379,41 @@ class _Inlet:
         else:
             why = f"but {self.draft.name!r} and {self.other.name!r} share no dimension"
         if self.options.window is not None and bare is not None:
-            (self.at / "window").key_problem(f"'window' maps partitions, {why}")
+            (self.at / "window").add_key_problem(f"'window' maps partitions, {why}")
         if self.options.on_removed is not None:
-            (self.at / "on_removed").key_problem(f"'on_removed' is about mapped partitions, {why}")
+            (self.at / "on_removed").add_key_problem(f"'on_removed' is about mapped partitions, {why}")
         require = self.options.require
         if isinstance(require, RequireMap) or (require == "all" and self.other.partitioning.is_partitioned):
-            (self.at / "require").key_problem(f"'require' counts mapped partitions, {why}")
+            (self.at / "require").add_key_problem(f"'require' counts mapped partitions, {why}")
 
-    def _require(self, need: Dependency) -> Require:
+    def _compile_require(self, need: Dependency) -> PartitionRequirement:
         require = self.options.require
         if not isinstance(require, RequireMap):
             whole = not need.consumer.is_partitioned and need.inlet.is_partitioned
-            counts = not whole or isinstance(need.mapping, Named)
-            return Require(require or ("all" if counts else "any"))
+            counts = not whole or isinstance(need.mapping, NamedMapping)
+            return PartitionRequirement(require or ("all" if counts else "any"))
         if need.goes_by_newest:
-            (self.at / "require").problem("'partitions: latest' is one partition, which cannot be counted")
-        most = need.most(_SAMPLE, _SAMPLED_BLOCKS)
+            (self.at / "require").add_problem("'partitions: latest' is one partition, which cannot be counted")
+        most = need.max_required(_SAMPLE, _SAMPLED_BLOCKS)
         if most is not None and require.at_least > most:
             message = f"{require.at_least} partitions of {self.other.name!r} can never be there"
-            (self.at / "require" / "at_least").problem(f"{message}: at most {most} map to one of {self.draft.name!r}")
-        return Require("at_least", require.at_least)
+            (self.at / "require" / "at_least").add_problem(
+                f"{message}: at most {most} map to one of {self.draft.name!r}"
+            )
+        return PartitionRequirement("at_least", require.at_least)
 
 
-def _meets(need: Dependency) -> bool:
+def _times_meet(need: Dependency) -> bool:
     """Whether the wanted time of both assets, which is mapped, meets."""
     mapping, down, up = need.mapping, need.consumer.time, need.inlet.time
-    if down is None or up is None or not isinstance(mapping, Overlap | WindowMapping):
+    if down is None or up is None or not isinstance(mapping, OverlapMapping | WindowMapping):
         return True
     if down.start is not None and up.end is not None:
         start = down.ceil(down.start)
-        needed = mapping.up(RangeSet.span(start, start + 1), down=down, up=up)
+        needed = mapping.required_ranges(RangeSet.span(start, start + 1), down=down, up=up)
         if needed and needed.first >= up.end:
             return False
     if down.end is not None and up.start is not None:
-        needed = mapping.up(RangeSet.span(down.end - 1, down.end), down=down, up=up)
+        needed = mapping.required_ranges(RangeSet.span(down.end - 1, down.end), down=down, up=up)
         return not needed or up.floor(needed.last - 1) >= up.start
     return True

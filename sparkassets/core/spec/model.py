@@ -6,37 +6,37 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Final, Literal
 
-from sparkassets.core.conditions import Condition, Leaf
-from sparkassets.core.definitions import Definition
+from sparkassets.core.conditions import Condition, UpdateLeaf
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import (
     EVERYTHING,
     UNPARTITIONED,
     Dependency,
-    Match,
     Partitioning,
     PartitionMapping,
     PartitionSet,
+    SegmentMatch,
 )
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.table_names import parse_tables, written
+from sparkassets.core.table_names import format_table_name, parse_tables
 from sparkassets.core.timetables import Timetable
-from sparkassets.core.validations import Rule, digest_of
-from sparkassets.core.writes import SelfWritten, Write
-from sparkassets.errors import InputError, Location, Problem
+from sparkassets.core.validations import ValidationRule, rules_digest
+from sparkassets.core.writes import SelfWrite, Write
+from sparkassets.errors import FileLocation, InputError, SpecProblem
 from sparkassets.frozen import frozen
 
 OnUpdate = Literal["rerun", "ignore"]
 OnRemoved = Literal["keep", "rerun"]
 OnCodeChange = Literal["warn", "backfill", "ignore"]
-SchemaChange = Literal["strict", "add_columns", "evolve"]
+SchemaPolicy = Literal["strict", "add_columns", "evolve"]
 Committer = Literal["auto", "spark"]
-Unchanged = Literal["skip", "publish"]
+UnchangedPolicy = Literal["skip", "publish"]
 NotifyOn = Literal["failure", "withheld", "late", "recovery"]
 SourceKind = Literal["events", "delta", "tables", "csv", "json", "parquet"]
 
-NOWHERE = Location("")
+NOWHERE = FileLocation("")
 """The location of what no file says."""
 NAMED: Final = "table://"
 """What the place of a table begins with that a catalog knows by name; the name follows."""
@@ -57,13 +57,13 @@ class StorageLocation:
     table: tuple[str, ...] = ()
 
     @classmethod
-    def named(cls, table: tuple[str, ...]) -> StorageLocation:
+    def of_table(cls, table: tuple[str, ...]) -> StorageLocation:
         """The table of that name, which a catalog knows.
 
-        >>> StorageLocation.named(("main", "raw", "events"))
+        >>> StorageLocation.of_table(("main", "raw", "events"))
         StorageLocation(path='table://main.raw.events', given='main.raw.events', table=('main', 'raw', 'events'))
         """
-        return cls(f"{NAMED}{written(table)}", written(table), table)
+        return cls(f"{NAMED}{format_table_name(table)}", format_table_name(table), table)
 
     @classmethod
     def several(cls, text: str) -> StorageLocation:
@@ -75,12 +75,12 @@ class StorageLocation:
         return cls(f"{NAMED}{text}", text, parse_tables(text))
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """It for people: its path, or its name."""
         return self.given if self.table else self.path
 
     @property
-    def recorded(self) -> str:
+    def journal_identity(self) -> str:
         """What tells in the journal whether it is elsewhere now; no path is recorded like a name."""
         return self.path if self.table else self.given
 
@@ -88,7 +88,7 @@ class StorageLocation:
     def as_path(self) -> str:
         """It as a path that can be compared and may have fields: of a table how many parts its name has, and these.
 
-        >>> StorageLocation.named(("main", "Raw", "events")).as_path, StorageLocation("/lake/a", "a").as_path
+        >>> StorageLocation.of_table(("main", "Raw", "events")).as_path, StorageLocation("/lake/a", "a").as_path
         ('table://3/main/raw/events', '/lake/a')
         """
         if not self.table:
@@ -96,22 +96,23 @@ class StorageLocation:
         parts = (part if "{" in part else part.lower() for part in self.table)
         return f"{NAMED}{len(self.table)}/{'/'.join(parts)}"
 
-    def moved(self, path: str) -> StorageLocation:
+    def at_path(self, path: str) -> StorageLocation:
         """What is called the same, and is at a path.
 
-        >>> StorageLocation.named(("s", "a")).moved("/lake/a")
+        >>> StorageLocation.of_table(("s", "a")).at_path("/lake/a")
         StorageLocation(path='/lake/a', given='s.a', table=())
         """
         return StorageLocation(path, self.given)
 
-    def beside(self, suffix: str) -> StorageLocation:
+    def with_suffix(self, suffix: str) -> StorageLocation:
         """What has the same name and a suffix.
 
-        >>> StorageLocation("/lake/a/", "a").beside("_b").path, StorageLocation.named(("s", "a")).beside("_b").given
+        >>> StorageLocation("/lake/a/", "a").with_suffix("_b").path, StorageLocation.of_table(("s",
+        ...     "a")).with_suffix("_b").given
         ('/lake/a_b', 's.a_b')
         """
         if self.table:
-            return StorageLocation.named((*self.table[:-1], f"{self.table[-1]}{suffix}"))
+            return StorageLocation.of_table((*self.table[:-1], f"{self.table[-1]}{suffix}"))
         return StorageLocation(f"{self.path.rstrip('/')}{suffix}", f"{self.given.rstrip('/')}{suffix}")
 
 
@@ -132,7 +133,7 @@ class SourceSpec:
 
 
 @frozen
-class Require:
+class PartitionRequirement:
     """How many of the mapped inlet partitions must be there.
 
     Attributes:
@@ -166,7 +167,7 @@ CHANGE_COLUMNS = {CHANGE_TYPE: "string", "_commit_version": "bigint", "_commit_t
 """What such rows have besides the table's columns, and its type, as Delta's change feed has them."""
 
 
-Read = ReadAfter | ReadChanges
+ReadMode = ReadAfter | ReadChanges
 
 
 @frozen
@@ -194,8 +195,8 @@ class InletSpec:
     name: str
     uri: str
     mapping: PartitionMapping | None
-    require: Require = Require()
-    read: Read | None = None
+    require: PartitionRequirement = PartitionRequirement()
+    read: ReadMode | None = None
     on_update: OnUpdate = "rerun"
     waits_only: bool = False
     aligned: bool = False
@@ -203,11 +204,11 @@ class InletSpec:
     tolerance: Duration | None = None
     settle_seconds: int = 0
     on_removed: OnRemoved = "rerun"
-    matches: tuple[Match, ...] | None = None
+    matches: tuple[SegmentMatch, ...] | None = None
     view: Partitioning | None = None
-    rules: tuple[Rule, ...] = ()
-    compared: bool = False
-    location: Location = NOWHERE
+    rules: tuple[ValidationRule, ...] = ()
+    is_foreign_key_only: bool = False
+    location: FileLocation = NOWHERE
 
     @property
     def is_dispensable(self) -> bool:
@@ -238,7 +239,7 @@ class Schedule:
     text: str = "manual"
     default: bool = False
 
-    def clocks(self) -> tuple[Timetable, ...]:
+    def timetables(self) -> tuple[Timetable, ...]:
         """By what time alone it goes: its timetable, or the times in its condition."""
         if self.timetable is not None:
             return (self.timetable,)
@@ -251,7 +252,7 @@ class SqlBody:
     """A Jinja template that renders one SELECT."""
 
     template: str
-    location: Location
+    location: FileLocation
 
 
 @frozen
@@ -268,12 +269,12 @@ class PythonBody:
     function: str
     arguments: tuple[str, ...]
     search_path: str
-    location: Location
+    location: FileLocation
     takes: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen
-class Fan:
+class SegmentParams:
     """Params by segment: each run has those of its own.
 
     Attributes:
@@ -284,17 +285,17 @@ class Fan:
     places: tuple[int, ...]
     params: Mapping[tuple[str, ...], Mapping[str, object]]
 
-    def of(self, segment: tuple[str, ...]) -> Mapping[str, object]:
+    def params_of(self, segment: tuple[str, ...]) -> Mapping[str, object]:
         """The params of a tuple of segments.
 
-        >>> Fan((1,), {("a",): {"store": "a", "x": 1}}).of(("de", "a"))
+        >>> SegmentParams((1,), {("a",): {"store": "a", "x": 1}}).params_of(("de", "a"))
         {'store': 'a', 'x': 1}
         """
         return self.params[tuple(segment[place] for place in self.places)]
 
 
 @frozen
-class Budget:
+class RunBudget:
     """What one run of an asset may cost; None is anything."""
 
     bytes: int | None = None
@@ -302,7 +303,7 @@ class Budget:
 
 
 @frozen
-class Expectation:
+class DeadlineSpec:
     """By when the newest of an asset has to be there.
 
     Attributes:
@@ -369,29 +370,29 @@ class AssetSpec:
     name: str
     uri: str
     storage: StorageLocation | None
-    location: Location
+    location: FileLocation
     type: str = "dataset"
     description: str = ""
     owner: str = ""
     extra: Mapping[str, object] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     source: SourceSpec | None = None
     inlets: Mapping[str, InletSpec] = field(default_factory=dict)
     schedule: Schedule = Schedule()
     partitioning: Partitioning = UNPARTITIONED
     strategy: Strategy | None = None
     write: Write | None = None
-    schema: SchemaChange = "strict"
-    unchanged: Unchanged = "publish"
+    schema: SchemaPolicy = "strict"
+    unchanged: UnchangedPolicy = "publish"
     commit: Committer = "auto"
     properties: Mapping[str, str] = field(default_factory=dict)
     partitioned_by: tuple[str, ...] | None = None
     body: SqlBody | PythonBody | None = None
     params: Mapping[str, object] = field(default_factory=dict)
-    fan: Fan | None = None
-    definition: Definition | None = None
+    segment_params: SegmentParams | None = None
+    definition: AssetDefinition | None = None
     on_code_change: OnCodeChange = "warn"
     sole_checkout: bool = False
     timezone: str = "UTC"
@@ -399,8 +400,8 @@ class AssetSpec:
     end: int | None = None
     reach: PartitionSet = EVERYTHING
     paused: bool = False
-    budget: Budget | None = None
-    expect: Expectation | None = None
+    budget: RunBudget | None = None
+    deadlines: DeadlineSpec | None = None
     notify: tuple[NotifyRule, ...] = ()
     retries: int = 1
     retry_delay_seconds: int = 30
@@ -413,18 +414,18 @@ class AssetSpec:
     maker: str = ""
 
     @property
-    def layout(self) -> Partitioning:
+    def path_partitioning(self) -> Partitioning:
         """Of a source of files the partitions that their paths tell."""
         return self.partitioning if self.in_paths is None else self.in_paths
 
     @property
-    def judged_by(self) -> str:
+    def judge_digest(self) -> str:
         """What tells its code and its rules from any others: what they withhold is tried again with others."""
         code = self.definition.id if self.definition is not None else ""
-        return f"{code}{digest_of(self.rules)}"
+        return f"{code}{rules_digest(self.rules)}"
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def written_assets(self) -> tuple[str, ...]:
         """The assets that hold what its runs write: itself, or its outlets."""
         return self.outlets or (self.name,)
 
@@ -433,15 +434,19 @@ class AssetSpec:
 
         A run of nothing, which only settles others, has those of any.
         """
-        if self.fan is None:
+        if self.segment_params is None:
             return self.params
         slot = next(self.partitioning.slots(blocks), None)
-        return self.fan.of(slot[2]) if slot is not None else next(iter(self.fan.params.values()))
+        return (
+            self.segment_params.params_of(slot[2])
+            if slot is not None
+            else next(iter(self.segment_params.params.values()))
+        )
 
     @property
     def writes_itself(self) -> bool:
         """Whether its own code writes its target, or that of its maker."""
-        return isinstance(self.write, SelfWritten)
+        return isinstance(self.write, SelfWrite)
 
     @property
     def is_known_by_events(self) -> bool:
@@ -475,7 +480,7 @@ class SecretRef:
 
     scope: str
     key: str
-    location: Location = NOWHERE
+    location: FileLocation = NOWHERE
 
 
 @frozen
@@ -502,7 +507,7 @@ class StoreOptions:
     anonymous: bool = False
     timeout_seconds: int | None = None
     retries: int | None = None
-    location: Location = NOWHERE
+    location: FileLocation = NOWHERE
 
 
 @frozen
@@ -544,7 +549,7 @@ class ProjectSpec:
     retention: int | None = None
     openlineage: str | Literal[False] | None = None
     state_by_spark: bool = False
-    warnings: tuple[Problem, ...] = ()
+    warnings: tuple[SpecProblem, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     asked: frozenset[str] = frozenset()
     profile: str = ""
@@ -561,7 +566,7 @@ class ProjectSpec:
 
     def judge_of(self, asset: AssetSpec) -> str:
         """What tells the code and the rules by which an asset's runs are judged, those of its outlets with them."""
-        return "".join([asset.judged_by, *(digest_of(self.assets[name].rules) for name in asset.outlets)])
+        return "".join([asset.judge_digest, *(rules_digest(self.assets[name].rules) for name in asset.outlets)])
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:
         """How the blocks of an asset depend on the partitions of one of its inlets."""
@@ -572,7 +577,7 @@ class ProjectSpec:
         """The partitions that an inlet is mapped by: its own, or what values of its rows make."""
         return self.assets[inlet.name].partitioning if inlet.view is None else inlet.view
 
-    def as_read(self, asset: AssetSpec, name: str) -> AssetSpec:
+    def inlet_with_mapping(self, asset: AssetSpec, name: str) -> AssetSpec:
         """One of an asset's inlets, with the partitions that it is mapped by."""
         inlet = asset.inlets.get(name)
         read = self.assets[name]
@@ -580,7 +585,7 @@ class ProjectSpec:
             return read
         return replace(read, partitioning=inlet.view, in_paths=read.partitioning, views={inlet.uri: inlet.view})
 
-    def heard(self, asset: str, leaf: Leaf) -> str:
+    def listened_uri(self, asset: str, leaf: UpdateLeaf) -> str:
         """The dataset whose events a leaf of that asset's condition means: of an inlet by values its view."""
         uri = leaf.ref if leaf.is_uri else self.assets[leaf.ref].uri
         views = (each for each in self.assets[asset].inlets.values() if each.view is not None)
@@ -594,10 +599,10 @@ class ProjectSpec:
         """
         found = self.assets.get(name)
         if found is None:
-            raise self.no_asset(name)
+            raise self.unknown_asset_error(name)
         return found
 
-    def no_asset(self, name: str, *, hint: str | None = None) -> InputError:
+    def unknown_asset_error(self, name: str, *, hint: str | None = None) -> InputError:
         """The error that the project has no asset of that name; the hint is a suggestion by default."""
         return InputError(f"no asset {name!r} in project {self.name!r}", hint=hint or did_you_mean(name, self.assets))
 
@@ -606,29 +611,29 @@ __all__ = [
     "CHANGE_COLUMNS",
     "CHANGE_TYPE",
     "AssetSpec",
-    "Budget",
     "Committer",
+    "DeadlineSpec",
     "Duration",
-    "Expectation",
     "InletSpec",
     "NotifyOn",
     "NotifyRule",
     "OnCodeChange",
     "OnRemoved",
     "OnUpdate",
+    "PartitionRequirement",
     "ProjectSpec",
     "PythonBody",
-    "Read",
     "ReadAfter",
     "ReadChanges",
-    "Require",
+    "ReadMode",
+    "RunBudget",
     "Schedule",
-    "SchemaChange",
+    "SchemaPolicy",
     "SecretRef",
     "SourceKind",
     "SourceSpec",
     "SqlBody",
     "StorageLocation",
     "StoreOptions",
-    "Unchanged",
+    "UnchangedPolicy",
 ]

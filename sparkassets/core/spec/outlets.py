@@ -14,42 +14,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.definitions.definition import digest
-from sparkassets.core.definitions.normal import normal_form
+from sparkassets.core.definitions.normal_form import normal_form
 from sparkassets.core.phrases import listing
 from sparkassets.core.redaction import redact
-from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile, OutletMap
+from sparkassets.core.spec.file_models import AssetFile, OutletMap
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.properties import compile_folders, compile_properties
-from sparkassets.core.validations import Rule
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.validations import ValidationRule
 
 if TYPE_CHECKING:
-    from sparkassets.core.spec.bodies import Body
+    from sparkassets.core.spec.bodies import AssetBody
     from sparkassets.core.spec.drafts import AssetDraft
 
 _OF_DATA: Final = ("path", "table", "uri", "columns", "properties", "partitioned_by", "validations", "sql")
 """Keys that each outlet has for itself."""
 
 
-def identity(asset: str) -> str:
+def multi_asset_identity(asset: str) -> str:
     """By which a multi-asset is known, that has no data; nobody can name it.
 
-    >>> identity("split")
+    >>> multi_asset_identity("split")
     'sparkassets:split'
     """
     return f"sparkassets:{asset}"
 
 
-def refuse_keys_of_data(at: At, keys: AssetFile) -> None:
+def refuse_keys_of_data(at: DocumentPlace, keys: AssetFile) -> None:
     """Refuses what a multi-asset cannot have itself, and one that writes nothing."""
     if keys.outlets is None:
         return
     if not keys.outlets:
-        (at / "outlets").problem("'outlets' is empty, so that nothing would be written", hint="name what it writes")
+        (at / "outlets").add_problem("'outlets' is empty, so that nothing would be written", hint="name what it writes")
     for key in _OF_DATA:
         if (at / key).exists:
             message = f"{key!r} has no meaning beside 'outlets': each outlet has its own"
-            (at / key).key_problem(message, hint="write it below the outlet that is meant")
+            (at / key).add_key_problem(message, hint="write it below the outlet that is meant")
 
 
 def outlets_of(keys: AssetFile) -> Mapping[str, OutletMap]:
@@ -66,26 +66,28 @@ def keys_of(keys: AssetFile, name: str, own: OutletMap) -> AssetFile:
 def check_partition_columns(draft: AssetDraft) -> None:
     """Refuses an outlet whose declared columns lack one that it is partitioned by."""
     known = {name.lower() for name in draft.keys.types}
-    for column in draft.partitioning.columns if known and draft.sure("partition") else ():
+    for column in draft.partitioning.columns if known and draft.are_reliable("partition") else ():
         if column.lower() not in known:
             message = f"the columns of outlet {draft.name!r} lack {column!r}, by which {draft.maker!r} is partitioned"
-            (draft.at / "columns").problem(message)
+            (draft.at / "columns").add_problem(message)
 
 
-def joined(bodies: Mapping[str, Body]) -> Body:
+def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
     """What a multi-asset runs whose outlets have a SELECT each, by their names."""
-    from sparkassets.core.spec.bodies import Body
+    from sparkassets.core.spec.bodies import AssetBody
 
-    named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.named.items()}
-    return Body(named=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
+    named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
+    return AssetBody(mentions=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
 
 
-def digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
+def select_digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
     """What tells the SELECT of each outlet from any other."""
     return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}
 
 
-def compiled(draft: AssetDraft, maker: AssetSpec, body: Body, *, rules: tuple[Rule, ...]) -> AssetSpec:
+def compile_outlet(
+    draft: AssetDraft, maker: AssetSpec, body: AssetBody, *, rules: tuple[ValidationRule, ...]
+) -> AssetSpec:
     """An outlet of a compiled multi-asset."""
     return replace(
         maker,
@@ -115,7 +117,7 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
         return None
     if other.keys.outlets is not None and other.name != draft.name:
         message = f"{name!r} is a multi-asset, which holds no data: its outlets do"
-        return message, f"name {told(other.keys.outlets)}"
+        return message, f"name {list_outlet_names(other.keys.outlets)}"
     if other.maker == draft.name:
         message = f"asset {draft.name!r} cannot wait for its own outlet {name!r}"
         return message, f"in SQL, {{{{ outlets.{name} }}}} is the target as it was before the run"
@@ -129,7 +131,9 @@ def refuse_reference(draft: AssetDraft, name: str, drafts: Mapping[str, AssetDra
 
 def refuse_own_uri(draft: AssetDraft, uri: str, drafts: Mapping[str, AssetDraft]) -> str | None:
     """Why a multi-asset may not wait for that dataset; None where it is none of its outlets'."""
-    own = next((each for each in _own(draft, drafts) if each.uri == uri and each.sure("uri", "path", "table")), None)
+    own = next(
+        (each for each in _own(draft, drafts) if each.uri == uri and each.are_reliable("uri", "path", "table")), None
+    )
     return f"asset {draft.name!r} cannot wait for the dataset {uri!r} of its own outlet {own.name!r}" if own else None
 
 
@@ -138,10 +142,10 @@ def _own(draft: AssetDraft, drafts: Mapping[str, AssetDraft]) -> Iterator[AssetD
     return (drafts[name] for name in draft.keys.outlets or () if name in drafts and drafts[name].maker == draft.name)
 
 
-def told(names: Iterable[str]) -> str:
+def list_outlet_names(names: Iterable[str]) -> str:
     """Names of outlets in a hint.
 
-    >>> told(["train", "test"])
+    >>> list_outlet_names(["train", "test"])
     "'train' or 'test'"
     """
     return listing([repr(name) for name in names])

@@ -7,13 +7,13 @@ from typing import Final
 
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, PatternError
-from sparkassets.core.spec.document import At
-from sparkassets.core.spec.fanned import of_params
-from sparkassets.core.spec.files import AssetFile, PartitionMap, SegmentsMap, WriteMap, needs_no_column
+from sparkassets.core.spec.file_models import AssetFile, PartitionMap, SegmentsMap, WriteMap, needs_no_column
 from sparkassets.core.spec.model import SourceSpec
+from sparkassets.core.spec.params_segments import segments_of_params
 from sparkassets.core.spec.segments import check_keys, check_types
-from sparkassets.core.spec.time_dimension import AUTO, automatic, own_interval, time_dimension
-from sparkassets.core.spec.times import Bounds
+from sparkassets.core.spec.time_bounds import TimeBounds
+from sparkassets.core.spec.time_dimension import AUTO, automatic_dimension, compile_time_dimension, own_interval
+from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
 
@@ -32,20 +32,20 @@ _TIMES: Final = frozenset({"start", "end"})
 
 
 @frozen
-class _Dimension:
+class _DeclaredDimension:
     """One dimension, and where it is written.
 
     Attributes:
         listed: The keys of segments, in the order of the file.
     """
 
-    at: At
+    at: DocumentPlace
     found: TimePartition | SegmentPartition
     listed: tuple[str, ...] = ()
 
 
 def compile_partition(
-    at: At, keys: AssetFile, *, within: Bounds, source: SourceSpec | None, pattern: PathPattern | None
+    at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, source: SourceSpec | None, pattern: PathPattern | None
 ) -> Partitioning:
     """The partitioning; what is wrong with it becomes problems, and it is then as far as it can be told.
 
@@ -58,8 +58,8 @@ def compile_partition(
     """
     field = pattern.field.name if pattern and pattern.field else None
     dimensions = _dimensions(at / "partition", keys, within=within, field=field)
-    if source is None and (fanned := of_params(keys, _product(dimensions))) is not None:
-        dimensions = [*dimensions, _Dimension(at / "params", fanned)]
+    if source is None and (fanned := segments_of_params(keys, _product(dimensions))) is not None:
+        dimensions = [*dimensions, _DeclaredDimension(at / "params", fanned)]
     _check_product(at / "partition", keys, dimensions)
     partitioning = _product(dimensions)
     if source is None and partitioning.time is not None:
@@ -75,46 +75,48 @@ def compile_partition(
     return partitioning
 
 
-def _dimensions(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> list[_Dimension]:
+def _dimensions(
+    at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, field: str | None
+) -> list[_DeclaredDimension]:
     written = keys.partition
     if written is None and keys.strategy == "every_instance" and needs_no_column(keys):
         assumed = own_interval(keys, within=within)
-        return [] if assumed is None else [_Dimension(at, assumed)]
+        return [] if assumed is None else [_DeclaredDimension(at, assumed)]
     if written is None or written == "none":
         return []
     if written == AUTO:
-        own = automatic(at, keys, within=within, field=field)
-        return [] if own is None else [_Dimension(at, own)]
+        own = automatic_dimension(at, keys, within=within, field=field)
+        return [] if own is None else [_DeclaredDimension(at, own)]
     if isinstance(written, str):
         time = TimePartition(_SHORT[written], within.timezone, field, within.start, within.end)
-        return [_Dimension(at, time)]
+        return [_DeclaredDimension(at, time)]
     if isinstance(written, list):
         return [_dimension(at / index, each, keys, within=within, field=field) for index, each in enumerate(written)]
     return [_dimension(at, written, keys, within=within, field=field)]
 
 
 def _dimension(
-    at: At, written: PartitionMap | SegmentsMap, keys: AssetFile, *, within: Bounds, field: str | None
-) -> _Dimension:
+    at: DocumentPlace, written: PartitionMap | SegmentsMap, keys: AssetFile, *, within: TimeBounds, field: str | None
+) -> _DeclaredDimension:
     if isinstance(written, SegmentsMap):
         return _segments(at, written, keys)
-    return _Dimension(at, time_dimension(at, written, keys, within=within, field=field))
+    return _DeclaredDimension(at, compile_time_dimension(at, written, keys, within=within, field=field))
 
 
-def _segments(at: At, written: SegmentsMap, keys: AssetFile) -> _Dimension:
+def _segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _DeclaredDimension:
     """Segments by their column; without one by a name that no rows have, where none are told by it."""
     if written.column is None and not needs_no_column(keys) and "partition" not in at.document.failed:
         keys_text = written.segments if isinstance(written.segments, str) else "[…]"
-        at.problem(_no_column(keys), hint=f"write partition: {{segments: {keys_text}, column: <column>}}")
+        at.add_problem(_no_column(keys), hint=f"write partition: {{segments: {keys_text}, column: <column>}}")
     column, in_rows = written.column or _WITHOUT_COLUMN, written.column is not None
     if isinstance(written.segments, str):
-        return _Dimension(at, SegmentPartition(column, (), is_open=True, in_rows=in_rows))
+        return _DeclaredDimension(at, SegmentPartition(column, (), is_open=True, in_rows=in_rows))
     check_keys(at / "segments", written.segments)
     known = SegmentPartition(column, tuple(sorted(set(written.segments))), in_rows=in_rows)
-    return _Dimension(at, known, tuple(written.segments))
+    return _DeclaredDimension(at, known, tuple(written.segments))
 
 
-def _product(dimensions: Sequence[_Dimension]) -> Partitioning:
+def _product(dimensions: Sequence[_DeclaredDimension]) -> Partitioning:
     """The product; of several dimensions of time, which is wrong, the first counts."""
     found = [dimension.found for dimension in dimensions]
     times = [(each, number) for number, each in enumerate(found) if isinstance(each, TimePartition)]
@@ -122,13 +124,13 @@ def _product(dimensions: Sequence[_Dimension]) -> Partitioning:
     return Partitioning(times[0][0], segments, times[0][1]) if times else Partitioning(None, segments)
 
 
-def _check_product(at: At, keys: AssetFile, dimensions: Sequence[_Dimension]) -> None:
+def _check_product(at: DocumentPlace, keys: AssetFile, dimensions: Sequence[_DeclaredDimension]) -> None:
     """Refuses a list without dimensions, with two of time, and with two of one column."""
     if not dimensions and isinstance(keys.partition, list):
-        at.problem("the list of dimensions is empty", hint="write partition: none, or leave it out")
+        at.add_problem("the list of dimensions is empty", hint="write partition: none, or leave it out")
     times = [dimension.at for dimension in dimensions if isinstance(dimension.found, TimePartition)]
     for another in times[1:]:
-        another.problem("at most one dimension of a product is time; the first is above")
+        another.add_problem("at most one dimension of a product is time; the first is above")
     columns: dict[str, str] = {}
     for dimension in dimensions:
         column = dimension.found.column
@@ -136,33 +138,33 @@ def _check_product(at: At, keys: AssetFile, dimensions: Sequence[_Dimension]) ->
             continue
         if (first := columns.get(column.lower())) is not None:
             same = "" if column == first else f", which to Spark is {first!r}"
-            (dimension.at / "column").problem(f"another dimension has the column {column!r}{same}, too")
+            (dimension.at / "column").add_problem(f"another dimension has the column {column!r}{same}, too")
         columns.setdefault(column.lower(), column)
 
 
-def _check_segment_columns(dimensions: Sequence[_Dimension]) -> None:
+def _check_segment_columns(dimensions: Sequence[_DeclaredDimension]) -> None:
     """Refuses segments of a product with time by the columns that the relation `partitions` has for the time."""
     for dimension in dimensions:
         if isinstance(dimension.found, SegmentPartition) and dimension.found.column.lower() in _TIMES:
-            (dimension.at / "column").problem(
+            (dimension.at / "column").add_problem(
                 f"beside a dimension of time no segments can have the column {dimension.found.column!r}:"
                 " 'start' and 'end' in {{ partitions }} are when a block begins and ends",
                 hint="give the column another name",
             )
 
 
-def _check_time(at: At, partition: TimePartition, keys: AssetFile, source: SourceSpec | None) -> None:
+def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, source: SourceSpec | None) -> None:
     """A partition belongs when it begins at ``start`` or after, and before ``end``; a column tells its rows."""
     start, end = partition.start, partition.end
     if start is not None and end is not None and start < end and partition.ceil(start) >= end:
-        at.problem(
+        at.add_problem(
             f"no partition by {partition.grain} begins between start and end, so that nothing is wanted",
             hint="a partition belongs when it begins at its start or after, and before its end",
         )
     if partition.column is not None or (needs_no_column(keys) if source is None else source.kind != "delta"):
         return
     by = AUTO if at.document.data.get("partition") == AUTO else partition.grain
-    at.problem(_no_column(keys), hint=f"write partition: {{by: {by}, column: <column>}}")
+    at.add_problem(_no_column(keys), hint=f"write partition: {{by: {by}, column: <column>}}")
 
 
 def _no_column(keys: AssetFile) -> str:
@@ -173,15 +175,15 @@ def _no_column(keys: AssetFile) -> str:
     return f"the partition has no column: {why} needs the column that holds it"
 
 
-def _check_pattern(at: At, pattern: PathPattern, partitioning: Partitioning, *, of: str) -> None:
+def _check_pattern(at: DocumentPlace, pattern: PathPattern, partitioning: Partitioning, *, of: str) -> None:
     try:
-        pattern.check(partitioning.time, of=of)
+        pattern.check_time(partitioning.time, of=of)
         pattern.check_segments(partitioning.segments, of=of)
     except PatternError as error:
-        at.problem(str(error.args[0]), hint=error.hint)
+        at.add_problem(str(error.args[0]), hint=error.hint)
 
 
-def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collection[str]) -> None:
+def _check_declared(dimension: _DeclaredDimension, keys: AssetFile, *, fields: Collection[str]) -> None:
     """Refuses a column that is neither declared nor a field of the path, and segments that it cannot hold."""
     column = dimension.found.column
     if column is None or not keys.types or column not in _product([dimension]).columns:
@@ -189,12 +191,12 @@ def _check_declared(dimension: _Dimension, keys: AssetFile, *, fields: Collectio
     same = next((each for each in keys.types if each.lower() == column.lower()), None)
     if same is not None and same != column:
         message = f"'columns' has {same!r}, which to Spark is the partition's column {column!r}"
-        (dimension.at / "column").problem(message, hint="write both alike")
+        (dimension.at / "column").add_problem(message, hint="write both alike")
     elif column not in keys.types and column in fields:
         return
     elif column not in keys.types:
         place = dimension.at / "column"
-        place.problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.types))
+        place.add_problem(f"'columns' has no {column!r}, the partition's column", hint=did_you_mean(column, keys.types))
     elif isinstance(dimension.found, SegmentPartition):
         place = dimension.at / "segments"
         check_types(place, dimension.listed, column=column, declared=keys.types[column])

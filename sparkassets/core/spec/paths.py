@@ -5,28 +5,28 @@ from __future__ import annotations
 import posixpath
 
 
-def tidy(given: str) -> str:
+def normalize_path(given: str) -> str:
     """The path without ``./``, doubled and trailing slashes; an object-store URI keeps all but a trailing slash.
 
-    >>> tidy("./landing//flights/"), tidy("s3://Lake/x/")
+    >>> normalize_path("./landing//flights/"), normalize_path("s3://Lake/x/")
     ('landing/flights', 's3://Lake/x')
     """
     return given.rstrip("/") if "://" in given else posixpath.normpath(given)
 
 
-def absolute(given: str, *, root: str) -> str:
+def resolve_path(given: str, *, root: str) -> str:
     """Where the path leads, from the project's absolute folder ``root``.
 
-    >>> absolute("../landing", root="/work/conf"), absolute("s3://lake/x", root="/work/conf")
+    >>> resolve_path("../landing", root="/work/conf"), resolve_path("s3://lake/x", root="/work/conf")
     ('/work/landing', 's3://lake/x')
     """
-    return tidy(given) if "://" in given else tidy(posixpath.join(root, given))
+    return normalize_path(given) if "://" in given else normalize_path(posixpath.join(root, given))
 
 
-def beside(file: str, name: str) -> str:
+def sibling_path(file: str, name: str) -> str:
     """The path of ``name`` in the folder of ``file``.
 
-    >>> beside("assets/sales/orders.yml", "orders.sql")
+    >>> sibling_path("assets/sales/orders.yml", "orders.sql")
     'assets/sales/orders.sql'
     """
-    return tidy(posixpath.join(posixpath.dirname(file), name))
+    return normalize_path(posixpath.join(posixpath.dirname(file), name))

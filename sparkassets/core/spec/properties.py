@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sparkassets.core.spec.drafts import AssetDraft
-from sparkassets.core.spec.files import WriteMap
+from sparkassets.core.spec.file_models import WriteMap
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.suggestions import did_you_mean
 
@@ -19,7 +19,7 @@ def compile_properties(draft: AssetDraft) -> dict[str, str]:
     for name in draft.keys.properties:
         if not name.startswith(_DELTA):
             message = f"{name!r} is no property of Delta's: their names begin with {_DELTA!r}"
-            (draft.at / "properties" / name).key_problem(message, hint="facts of your own belong to 'extra'")
+            (draft.at / "properties" / name).add_key_problem(message, hint="facts of your own belong to 'extra'")
     return {name: plain_text(value) for name, value in draft.keys.properties.items()}
 
 
@@ -31,7 +31,7 @@ def compile_folders(draft: AssetDraft) -> tuple[str, ...] | None:
     at, seen = draft.at / "partitioned_by", set[str]()
     for number, name in enumerate(names):
         if name.lower() in seen:
-            (at / number).problem(f"{name!r} is in 'partitioned_by' twice")
+            (at / number).add_problem(f"{name!r} is in 'partitioned_by' twice")
         seen.add(name.lower())
     if not isinstance(draft.keys.write, WriteMap):  # an upsert may store other columns than the declared ones
         _check_declared(draft, names)
@@ -40,11 +40,11 @@ def compile_folders(draft: AssetDraft) -> tuple[str, ...] | None:
 
 def _check_declared(draft: AssetDraft, names: Sequence[str]) -> None:
     at, declared = draft.at / "partitioned_by", {name.lower() for name in draft.keys.types}
-    if not declared or not draft.sure("columns"):
+    if not declared or not draft.are_reliable("columns"):
         return
     for number, name in enumerate(names):
         if name.lower() not in declared:
             message = f"{name!r} in 'partitioned_by' is not among the columns of {draft.name!r}"
-            (at / number).problem(message, hint=did_you_mean(name, draft.keys.types))
+            (at / number).add_problem(message, hint=did_you_mean(name, draft.keys.types))
     if declared <= {name.lower() for name in names}:
-        at.problem("'partitioned_by' names all columns, so that the files would hold none", hint="leave one out")
+        at.add_problem("'partitioned_by' names all columns, so that the files would hold none", hint="leave one out")

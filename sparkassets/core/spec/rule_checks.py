@@ -7,31 +7,31 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Any, Final
 
-from sparkassets.core.columns import KnownColumns
 from sparkassets.core.definitions.definition import digest
+from sparkassets.core.entry_points import Factory
 from sparkassets.core.instants import Duration, InstantError
-from sparkassets.core.registered import Factory
-from sparkassets.core.selects import MOST_NESTED, too_deep
-from sparkassets.core.spec.bodies import Module, find_function
-from sparkassets.core.spec.document import At
+from sparkassets.core.known_columns import KnownColumns
+from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
+from sparkassets.core.spec.bodies import ModuleSource, find_function
 from sparkassets.core.spec.drafts import ProjectDraft
 from sparkassets.core.spec.rule_maps import ForeignKeyMap, RangeMap, RowCountMap
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.validations import (
-    Accepted,
-    Change,
+    AcceptedCheck,
     Check,
-    ForeignKey,
-    Freshness,
-    HasColumns,
-    NotNull,
-    Pattern,
+    CheckScope,
+    ForeignKeyCheck,
+    FreshnessCheck,
+    HasColumnsCheck,
+    NotNullCheck,
+    PatternCheck,
     PythonCheck,
-    Range,
-    RowCount,
-    Scope,
+    RangeCheck,
+    RowCountChange,
+    RowCountCheck,
     SqlCheck,
-    Unique,
+    UniqueCheck,
 )
 from sparkassets.frozen import frozen
 
@@ -41,16 +41,16 @@ _OVER: Final = 7
 
 
 @frozen
-class Code:
+class CodeCatalog:
     """What Python there is: the allowed packages, the modules that exist and the registered checks, by name."""
 
     project: ProjectDraft
-    modules: Mapping[str, Module]
+    modules: Mapping[str, ModuleSource]
     checks: Mapping[str, Factory] = field(default_factory=dict)
 
 
 @frozen
-class Asked:
+class CheckContext:
     """What a check is made for.
 
     Attributes:
@@ -59,35 +59,35 @@ class Asked:
         of_inlet: The rows are read, not written.
     """
 
-    scope: Scope
+    scope: CheckScope
     columns: KnownColumns | None
-    code: Code
+    code: CodeCatalog
     of_inlet: bool = False
 
     @property
-    def wide(self) -> Any:  # noqa: ANN401  one of two words
+    def wide_scope(self) -> Any:  # noqa: ANN401  one of two words
         """What it judges, if not rows: each block, or the run."""
         return "run" if self.scope == "run" else "block"
 
-    def check(self, at: At, names: Sequence[str]) -> None:
+    def check_columns(self, at: DocumentPlace, names: Sequence[str]) -> None:
         """Refuses columns that the rows do not have, and one that is there twice."""
-        listed = isinstance(written(at), list)
+        listed = isinstance(read_written_value(at), list)
         seen: set[str] = set()
         for number, name in enumerate(names):
             place = at / number if listed else at
             if name.lower() in seen:
-                place.problem(f"the column {name!r} is there twice")
+                place.add_problem(f"the column {name!r} is there twice")
             elif self.columns is not None and (refused := self.columns.refuse(name)):
-                place.problem(refused[0], hint=refused[1])
+                place.add_problem(refused[0], hint=refused[1])
             seen.add(name.lower())
 
-    def check_key(self, at: At, name: str) -> None:
+    def check_key(self, at: DocumentPlace, name: str) -> None:
         """Refuses a column, which is a key, that the rows do not have."""
         if self.columns is not None and (refused := self.columns.refuse(name)):
-            at.key_problem(refused[0], hint=refused[1])
+            at.add_key_problem(refused[0], hint=refused[1])
 
 
-def has_columns(given: list[str] | dict[str, str | None], at: At, asked: Asked) -> Iterator[Check]:
+def has_columns(given: list[str] | dict[str, str | None], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``has_columns``."""
     del asked
     columns = (
@@ -97,147 +97,147 @@ def has_columns(given: list[str] | dict[str, str | None], at: At, asked: Asked) 
         try:
             check_type(kind) if kind else None
         except TypeNameError as error:
-            (at / name).text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+            (at / name).add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
     if not columns:
-        at.problem("'has_columns' is empty; expected a column")
-    yield HasColumns(tuple(columns.items()))
+        at.add_problem("'has_columns' is empty; expected a column")
+    yield HasColumnsCheck(tuple(columns.items()))
 
 
-def row_count(given: RowCountMap, at: At, asked: Asked) -> Iterator[Check]:
+def row_count(given: RowCountMap, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``row_count``."""
     if given.min is None and given.max is None and given.change is None and not _BOUNDS & _keys(at):
-        at.problem("'row_count' is a map without a bound; expected 'min', 'max' or 'change'")
+        at.add_problem("'row_count' is a map without a bound; expected 'min', 'max' or 'change'")
     if given.min is not None and given.max is not None and given.min > given.max:
-        (at / "max").problem(f"'max' is {given.max}, below 'min' {given.min}")
+        (at / "max").add_problem(f"'max' is {given.max}, below 'min' {given.min}")
     if given.over is not None and given.change is None:
-        (at / "over").key_problem("'over' is of 'change', which is not there")
+        (at / "over").add_key_problem("'over' is of 'change', which is not there")
     change = None
     if given.change is not None:
         change = _change(at / "change", given.change, given.over or _OVER)
         if asked.of_inlet:
             hint = "let the asset that writes it compare its blocks, or use 'min' and 'max'"
-            (at / "change").key_problem("how many rows an inlet had is not recorded", hint=hint)
-    yield RowCount(given.min, given.max, change, asked.wide)
+            (at / "change").add_key_problem("how many rows an inlet had is not recorded", hint=hint)
+    yield RowCountCheck(given.min, given.max, change, asked.wide_scope)
 
 
-def _keys(at: At) -> set[str]:
+def _keys(at: DocumentPlace) -> set[str]:
     """What the document has at a place, be it wrong."""
-    value = written(at)
+    value = read_written_value(at)
     return set(value) if isinstance(value, dict) else set()
 
 
-def _change(at: At, text: str, over: int) -> Change:
+def _change(at: DocumentPlace, text: str, over: int) -> RowCountChange:
     least, most = (Decimal(side.rstrip("%")) / 100 if side else None for side in text.split(".."))
     if least is None and most is None:
-        at.problem("'change' is open at both ends; expected a range such as -50%..+100%")
+        at.add_problem("'change' is open at both ends; expected a range such as -50%..+100%")
     elif (least is not None and least > 0) or (most is not None and most < 0):
         hint = "write it around 0, such as -50%..+100%"
-        at.problem(f"'change' is {text!r}, so that as many rows as before would fail", hint=hint)
-    return Change(least, most, over)
+        at.add_problem(f"'change' is {text!r}, so that as many rows as before would fail", hint=hint)
+    return RowCountChange(least, most, over)
 
 
-def not_null(given: str | list[str], at: At, asked: Asked) -> Iterator[Check]:
+def not_null(given: str | list[str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``not_null``."""
-    columns = _listed(given)
-    asked.check(at, columns)
-    yield NotNull(columns)
+    columns = _as_tuple(given)
+    asked.check_columns(at, columns)
+    yield NotNullCheck(columns)
 
 
-def unique(given: str | list[str], at: At, asked: Asked) -> Iterator[Check]:
+def unique(given: str | list[str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``unique``."""
-    columns = _listed(given)
-    asked.check(at, columns)
-    yield Unique(columns, asked.wide)
+    columns = _as_tuple(given)
+    asked.check_columns(at, columns)
+    yield UniqueCheck(columns, asked.wide_scope)
 
 
-def accepted(given: Mapping[str, list[Any]], at: At, asked: Asked) -> Iterator[Check]:
+def accepted_values(given: Mapping[str, list[Any]], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``accepted``."""
     for column, values in given.items():
         asked.check_key(at / column, column)
         if not values:
-            (at / column).problem(f"{column!r} is an empty list, so that no row would pass")
-        yield Accepted(column, tuple(values))
+            (at / column).add_problem(f"{column!r} is an empty list, so that no row would pass")
+        yield AcceptedCheck(column, tuple(values))
 
 
-def range_(given: Mapping[str, RangeMap], at: At, asked: Asked) -> Iterator[Check]:
+def range_(given: Mapping[str, RangeMap], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``range``."""
     for column, bounds in given.items():
         asked.check_key(at / column, column)
         low, high = bounds.min, bounds.max
-        if low is None and high is None and not written(at / column):
-            (at / column).problem(f"the range of {column!r} has no bound; expected 'min' or 'max'")
+        if low is None and high is None and not read_written_value(at / column):
+            (at / column).add_problem(f"the range of {column!r} has no bound; expected 'min' or 'max'")
         for key, bound in (("min", low), ("max", high)):
             if isinstance(bound, bool):
-                (at / column / key).problem(f"{key!r} is {str(bound).lower()}; expected a number, a date or a time")
+                (at / column / key).add_problem(f"{key!r} is {str(bound).lower()}; expected a number, a date or a time")
         if low is not None and high is not None and not isinstance(low, bool) and not isinstance(high, bool):
             if isinstance(low, str) != isinstance(high, str):
-                (at / column / "max").problem(f"'max' is {high!r}, of another kind than 'min' {low!r}")
+                (at / column / "max").add_problem(f"'max' is {high!r}, of another kind than 'min' {low!r}")
             elif high < low:  # type: ignore[operator]  # both are numbers, or both texts
-                (at / column / "max").problem(f"'max' is {high!r}, below 'min' {low!r}")
-        yield Range(column, low, high)
+                (at / column / "max").add_problem(f"'max' is {high!r}, below 'min' {low!r}")
+        yield RangeCheck(column, low, high)
 
 
-def pattern(given: Mapping[str, str], at: At, asked: Asked) -> Iterator[Check]:
+def pattern(given: Mapping[str, str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``pattern``."""
     for column, regex in given.items():
         asked.check_key(at / column, column)
-        yield Pattern(column, regex)
+        yield PatternCheck(column, regex)
 
 
-def freshness(given: Mapping[str, str], at: At, asked: Asked) -> Iterator[Check]:
+def freshness(given: Mapping[str, str], at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``freshness``."""
     for column, text in given.items():
         asked.check_key(at / column, column)
         try:
             within = Duration.parse(text)
         except InstantError as error:
-            (at / column).problem(str(error.args[0]), hint=error.hint)
+            (at / column).add_problem(str(error.args[0]), hint=error.hint)
             continue
         if max(within.months, within.days, within.seconds) <= 0:
-            (at / column).problem(f"{column!r} is {text!r}; expected a duration above 0")
-        yield Freshness(column, within, asked.wide)
+            (at / column).add_problem(f"{column!r} is {text!r}; expected a duration above 0")
+        yield FreshnessCheck(column, within, asked.wide_scope)
 
 
-def foreign_key(given: Mapping[str, str] | ForeignKeyMap, at: At, asked: Asked) -> Iterator[Check]:
+def foreign_key(given: Mapping[str, str] | ForeignKeyMap, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``foreign_key``; whether there is such an asset, and its columns, is judged where inlets are."""
     if isinstance(given, ForeignKeyMap):
-        key = key_of(given)
-        asked.check(at / "columns", key.columns)
+        key = foreign_key_from_map(given)
+        asked.check_columns(at / "columns", key.columns)
         if len(key.to) != len(key.columns):
-            (at / "to").problem(f"'to' has {len(key.to)} columns, and 'columns' {len(key.columns)}")
+            (at / "to").add_problem(f"'to' has {len(key.to)} columns, and 'columns' {len(key.columns)}")
         yield key
         return
     for column, target in given.items():
         asked.check_key(at / column, column)
-        key = key_to(column, target)
+        key = foreign_key_from_text(column, target)
         if not key.asset or not key.to[0]:
-            (at / column).problem(f"{column!r} is {target!r}; expected <asset>.<column>")
+            (at / column).add_problem(f"{column!r} is {target!r}; expected <asset>.<column>")
         yield key
 
 
-def key_of(given: ForeignKeyMap) -> ForeignKey:
+def foreign_key_from_map(given: ForeignKeyMap) -> ForeignKeyCheck:
     """The foreign key of a map."""
-    columns = _listed(given.columns)
-    return ForeignKey(columns, given.asset, _listed(given.to) if given.to is not None else columns)
+    columns = _as_tuple(given.columns)
+    return ForeignKeyCheck(columns, given.asset, _as_tuple(given.to) if given.to is not None else columns)
 
 
-def key_to(column: str, target: str) -> ForeignKey:
+def foreign_key_from_text(column: str, target: str) -> ForeignKeyCheck:
     """The foreign key of one column, ``asset.column``.
 
-    >>> key_to("shop", "shops.id")
-    ForeignKey(columns=('shop',), asset='shops', to=('id',))
+    >>> foreign_key_from_text("shop", "shops.id")
+    ForeignKeyCheck(columns=('shop',), asset='shops', to=('id',))
     """
     asset, _, other = target.partition(".")
-    return ForeignKey((column,), asset, (other,))
+    return ForeignKeyCheck((column,), asset, (other,))
 
 
-def sql(given: str, at: At, asked: Asked) -> Iterator[Check]:
+def sql(given: str, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``sql``."""
     check_text(at, given)
     yield SqlCheck(given.strip(), asked.scope)
 
 
-def python(given: str, at: At, asked: Asked) -> Iterator[Check]:
+def python(given: str, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
     """``python``."""
     found = find_function(at, given, asked.code.project, asked.code.modules)
     if found is None:
@@ -245,18 +245,18 @@ def python(given: str, at: At, asked: Asked) -> Iterator[Check]:
     module, function = found
     if len(function.arguments) != 1 or function.arguments[0].collects:
         names = ", ".join(each.name for each in function.arguments) or "none"
-        at.problem(f"the function {given!r} has the arguments {names}; expected one, for the rows")
+        at.add_problem(f"the function {given!r} has the arguments {names}; expected one, for the rows")
     name, _, own = given.partition(":")
     told = digest(*(f"{part}={text}" for part, text in sorted(function.parts.items())))
     yield PythonCheck(name, own, asked.scope, module.search_path, told)
 
 
-MAKERS: Final[Mapping[str, Callable[[Any, At, Asked], Iterator[Check]]]] = {
+MAKERS: Final[Mapping[str, Callable[[Any, DocumentPlace, CheckContext], Iterator[Check]]]] = {
     "has_columns": has_columns,
     "row_count": row_count,
     "not_null": not_null,
     "unique": unique,
-    "accepted": accepted,
+    "accepted": accepted_values,
     "range": range_,
     "pattern": pattern,
     "freshness": freshness,
@@ -267,17 +267,17 @@ MAKERS: Final[Mapping[str, Callable[[Any, At, Asked], Iterator[Check]]]] = {
 """What makes the checks of each key; of several columns one each."""
 
 
-def check_text(at: At, text: str | None) -> None:
+def check_text(at: DocumentPlace, text: str | None) -> None:
     """Refuses a text that is empty, a template, or nested too deep for a parser."""
     if text is not None and not text.strip():
-        at.problem(f"{at.path[-1]!r} is empty")
-    elif text is not None and too_deep(text) is not None:
-        at.problem(f"{at.path[-1]!r} has more than {MOST_NESTED:,} brackets inside each other")
+        at.add_problem(f"{at.path[-1]!r} is empty")
+    elif text is not None and find_excess_nesting(text) is not None:
+        at.add_problem(f"{at.path[-1]!r} has more than {MOST_NESTED:,} brackets inside each other")
     elif text is not None and ("{{" in text or "{%" in text):
-        at.problem(f"{at.path[-1]!r} is no template", hint="it has the columns of the rows, and nothing else")
+        at.add_problem(f"{at.path[-1]!r} is no template", hint="it has the columns of the rows, and nothing else")
 
 
-def written(at: At) -> object:
+def read_written_value(at: DocumentPlace) -> object:
     """What the document has at a place."""
     value: object = at.document.data
     for step in at.path:
@@ -288,5 +288,5 @@ def written(at: At) -> object:
     return value
 
 
-def _listed(given: str | list[str]) -> tuple[str, ...]:
+def _as_tuple(given: str | list[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)

@@ -6,33 +6,33 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field, Tag
 
-from sparkassets.core.spec.kinds import (
+from sparkassets.core.spec.value_kinds import (
     ColumnType,
     Count,
     DurationText,
-    Expected,
     FunctionText,
     Maybe,
     Natural,
     Plain,
     StrictMap,
     Text,
-    a_list,
-    a_map,
-    by_column,
-    by_kind,
+    ValueDescription,
+    discriminate_by_kind,
     kind_of,
+    require_column_map,
+    require_list,
+    require_map,
 )
-from sparkassets.core.suggestions import nearest
-from sparkassets.core.validations.figures import MOST_SAMPLES
+from sparkassets.core.suggestions import find_nearest
+from sparkassets.core.validations.verdicts import MOST_SAMPLES
 
-_Column = Annotated[str, Expected("the name of a column")]
+_Column = Annotated[str, ValueDescription("the name of a column")]
 _ColumnList = Annotated[list[_Column], Field(json_schema_extra={"minItems": 1, "uniqueItems": True})]
-Columns = Annotated[
+ColumnNames = Annotated[
     Annotated[_Column, Tag("<text>")] | Annotated[_ColumnList, Tag("<list>")],
-    by_kind("a column, or a list of columns"),
+    discriminate_by_kind("a column, or a list of columns"),
 ]
-_Bound = Maybe[Annotated[Plain, Expected("a number, or a date or a time as text")]]
+_Bound = Maybe[Annotated[Plain, ValueDescription("a number, or a date or a time as text")]]
 _SEVERITY: Final[Any] = Field(
     default="fail",
     description=(
@@ -42,7 +42,7 @@ _SEVERITY: Final[Any] = Field(
 )
 _Allow = Annotated[
     Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?%$")],
-    Expected("a number of rows, or a share such as 0.1%"),
+    ValueDescription("a number of rows, or a share such as 0.1%"),
 ]
 
 
@@ -66,7 +66,7 @@ class RowCountMap(StrictMap):
         Annotated[
             str,
             Field(pattern=r"^([+-]?[0-9]+(\.[0-9]+)?%)?\.\.([+-]?[0-9]+(\.[0-9]+)?%)?$"),
-            Expected("a range such as -50%..+100%"),
+            ValueDescription("a range such as -50%..+100%"),
         ]
     ] = Field(default=None, description="How far it may be from the median of the latest that were published.")
     over: Maybe[Count] = Field(default=None, description="How many of the latest count for `change`; 7 by default.")
@@ -77,18 +77,20 @@ def _kind_of_key(value: object) -> str | None:
     kind = kind_of(value)
     if not isinstance(value, dict) or kind != "<map>":
         return None
-    return "<key>" if any(nearest(str(key), ("asset",)) for key in value) and "columns" in value else kind
+    return "<key>" if any(find_nearest(str(key), ("asset",)) for key in value) and "columns" in value else kind
 
 
 class ForeignKeyMap(StrictMap):
     """Columns whose values another asset has."""
 
-    columns: Columns = Field(description="Of the rows.")
+    columns: ColumnNames = Field(description="Of the rows.")
     asset: Text = Field(description="Which has their values; it is read as an inlet is.")
-    to: Maybe[Columns] = Field(default=None, description="Its columns, in that order; those of the same names else.")
+    to: Maybe[ColumnNames] = Field(
+        default=None, description="Its columns, in that order; those of the same names else."
+    )
 
 
-class _Judged(StrictMap):
+class _CommonRuleMap(StrictMap):
     """What every rule may have."""
 
     name: Maybe[Text] = Field(default=None, description="How it is called; by default as not_null(id).")
@@ -99,44 +101,52 @@ class _Judged(StrictMap):
     where: Maybe[Text] = Field(
         default=None, description="A condition in SQL: only rows for which it is true are looked at."
     )
-    samples: Annotated[int, Field(ge=0, le=MOST_SAMPLES), Expected(f"a whole number from 0 to {MOST_SAMPLES}")] = Field(
+    samples: Annotated[
+        int, Field(ge=0, le=MOST_SAMPLES), ValueDescription(f"a whole number from 0 to {MOST_SAMPLES}")
+    ] = Field(
         default=0,
         description="So many rows that fail are shown, and kept in the state; never values of columns with `pii`.",
     )
 
 
-class RuleMap(_Judged):
+class RuleMap(_CommonRuleMap):
     """One validation: a check, with what becomes of what fails."""
 
     has_columns: Maybe[
         Annotated[
             Annotated[_ColumnList, Tag("<list>")] | Annotated[dict[str, ColumnType | None], Tag("<map>")],
-            by_kind("a list of columns, or a map of them to their types"),
+            discriminate_by_kind("a list of columns, or a map of them to their types"),
         ]
     ] = Field(default=None, description="These columns are there, of these types.")
-    row_count: Maybe[Annotated[RowCountMap, a_map("a map such as {min: 1}")]] = Field(
+    row_count: Maybe[Annotated[RowCountMap, require_map("a map such as {min: 1}")]] = Field(
         default=None, description="How many rows there are."
     )
-    not_null: Maybe[Columns] = Field(default=None, description="None of these columns is NULL.")
-    unique: Maybe[Columns] = Field(
+    not_null: Maybe[ColumnNames] = Field(default=None, description="None of these columns is NULL.")
+    unique: Maybe[ColumnNames] = Field(
         default=None, description="No two rows have the same values in these columns; NULL is no value."
     )
     accepted: Maybe[
-        Annotated[dict[str, Annotated[list[Plain], a_list("a list of values")]], by_column("{status: [open, closed]}")]
+        Annotated[
+            dict[str, Annotated[list[Plain], require_list("a list of values")]],
+            require_column_map("{status: [open, closed]}"),
+        ]
     ] = Field(default=None, description="The column has one of these values, or NULL.")
     range: Maybe[
-        Annotated[dict[str, Annotated[RangeMap, a_map("a map such as {min: 0}")]], by_column("{amount: {min: 0}}")]
+        Annotated[
+            dict[str, Annotated[RangeMap, require_map("a map such as {min: 0}")]],
+            require_column_map("{amount: {min: 0}}"),
+        ]
     ] = Field(default=None, description="The column lies between these bounds, or is NULL.")
-    pattern: Maybe[Annotated[dict[str, Text], a_map("{email: '.+@.+'}")]] = Field(
+    pattern: Maybe[Annotated[dict[str, Text], require_map("{email: '.+@.+'}")]] = Field(
         default=None, description="The whole text of the column matches this regular expression, or is NULL."
     )
-    freshness: Maybe[Annotated[dict[str, DurationText], by_column("{updated_at: 2d}")]] = Field(
+    freshness: Maybe[Annotated[dict[str, DurationText], require_column_map("{updated_at: 2d}")]] = Field(
         default=None, description="The newest value of the column is not older than this at the block's end, or now."
     )
     foreign_key: Maybe[
         Annotated[
             Annotated[dict[str, Text], Tag("<map>")] | Annotated[ForeignKeyMap, Tag("<key>")],
-            by_kind("{shop_id: shops.id}, or {columns: [a, b], asset: other}", _kind_of_key),
+            discriminate_by_kind("{shop_id: shops.id}, or {columns: [a, b], asset: other}", _kind_of_key),
         ]
     ] = Field(default=None, description="The values of the column are those of a column of another asset, or NULL.")
     sql: Maybe[Text] = Field(
@@ -150,7 +160,7 @@ class RuleMap(_Judged):
     )
 
 
-class RegisteredRuleMap(_Judged):
+class RegisteredRuleMap(_CommonRuleMap):
     """A check that an installed package registered; the keys that are not here are its parameters."""
 
     model_config = ConfigDict(extra="allow")
@@ -158,7 +168,7 @@ class RegisteredRuleMap(_Judged):
     check: Text = Field(description="Its name in the entry point group `sparkassets.checks`.")
 
 
-CHECKS: Final = tuple(key for key in RuleMap.model_fields if key not in _Judged.model_fields and key != "per")
+CHECKS: Final = tuple(key for key in RuleMap.model_fields if key not in _CommonRuleMap.model_fields and key != "per")
 """The keys of a rule that are checks, of which it has one."""
 TAKING: Final = ("drop", "quarantine")
 """The severities of rules that take rows away."""
@@ -168,11 +178,11 @@ def kind_of_rule(value: object) -> str | None:
     """The branch of a rule."""
     if not isinstance(value, dict):
         return None
-    known = {*RuleMap.model_fields} - {*_Judged.model_fields}
+    known = {*RuleMap.model_fields} - {*_CommonRuleMap.model_fields}
     return "<registered>" if "check" in value and not known & value.keys() else "<map>"
 
 
-def rules_of_rows(keys: Any) -> dict[str, object]:  # noqa: ANN401  the keys of an asset
+def row_removing_rules(keys: Any) -> dict[str, object]:  # noqa: ANN401  the keys of an asset
     """The rules that take rows away, of an asset and its outlets, as they are written: which rows come out.
 
     They are by the names that they have as parts of a definition.

@@ -58,7 +58,7 @@ def variables_in(text: str) -> list[str]:
 
 
 @frozen
-class BadVariable:
+class UnresolvedVariable:
     """A ``${…}`` that has no value.
 
     Attributes:
@@ -70,26 +70,28 @@ class BadVariable:
     hint: str | None = None
 
 
-def substitute(text: str, *, environment: Mapping[str, str]) -> tuple[str, list[BadVariable]]:
+def substitute_variables(text: str, *, environment: Mapping[str, str]) -> tuple[str, list[UnresolvedVariable]]:
     """The text with ``${NAME}`` and ``${NAME:-default}`` replaced and ``$${`` as ``${``; what could not be replaced.
 
-    >>> substitute("s3://${BUCKET}/${STAGE:-dev}/$${x}", environment={"BUCKET": "lake"})
+    >>> substitute_variables("s3://${BUCKET}/${STAGE:-dev}/$${x}", environment={"BUCKET": "lake"})
     ('s3://lake/dev/${x}', [])
     """
-    bad: list[BadVariable] = []
+    bad: list[UnresolvedVariable] = []
 
     def value(found: re.Match[str]) -> str:
         if found["escaped"]:
             return "${"
         inside = _INSIDE.fullmatch(found["inside"])
         if not found["closed"] or not inside:
-            bad.append(BadVariable(found[0], "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'"))
+            bad.append(
+                UnresolvedVariable(found[0], "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")
+            )
             return ""
         known = environment.get(inside["name"], inside["default"])
         if known is None:
             name = inside["name"]
             hint = f"set it, give it by --set {name}=… or a profile's `variables`, or write ${{{name}:-a default}}"
-            bad.append(BadVariable(found[0], f"the environment has no variable {inside['name']!r}", hint))
+            bad.append(UnresolvedVariable(found[0], f"the environment has no variable {inside['name']!r}", hint))
         return known or ""
 
     return (_VARIABLE.sub(value, text), bad) if "${" in text else (text, bad)

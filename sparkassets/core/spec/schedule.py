@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from sparkassets.core.conditions import Leaf, datasets, join_any
-from sparkassets.core.conditions.parse import UnreadableConditionError, is_time_text, parse_condition
-from sparkassets.core.instants import instant, unix
-from sparkassets.core.registered import Factory
-from sparkassets.core.spec.document import At
+from sparkassets.core.conditions import UpdateLeaf, datasets, join_any
+from sparkassets.core.conditions.parsing import UnreadableConditionError, is_time_text, parse_condition
+from sparkassets.core.entry_points import Factory
+from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
-from sparkassets.core.spec.files import RegisteredMap, ScheduleMap
+from sparkassets.core.spec.file_models import RegisteredMap, ScheduleMap
 from sparkassets.core.spec.model import InletSpec, Schedule
 from sparkassets.core.spec.outlets import refuse_own_uri, refuse_reference
-from sparkassets.core.spec.times import Bounds, bounds
-from sparkassets.core.suggestions import did_you_mean, meant_by
-from sparkassets.core.timetables import Continuous, Once, Timetable, TimetableError
+from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import did_you_mean, suggest_close
+from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable, TimetableError
 from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
 from sparkassets.core.timetables.registered import RegisteredSlots
 
@@ -29,7 +29,7 @@ _WHEN: Final[Mapping[tuple[bool, bool], str]] = {
     (True, True): " between its start and its end",
 }
 """By whether a schedule has a start, and an end."""
-_ANY_TIME: Final = unix(datetime(1, 1, 2, tzinfo=UTC))
+_ANY_TIME: Final = to_unix(datetime(1, 1, 2, tzinfo=UTC))
 """Before all ticks; Unix seconds."""
 
 
@@ -50,30 +50,30 @@ def compile_schedule(
         case None:
             return _default(draft, inlets)
         case ScheduleMap() | RegisteredMap():
-            return _from_map(at, written, draft.own, installed)
+            return _from_map(at, written, draft.bounds, installed)
         case str() if written.strip() == _MANUAL:
             return Schedule()
         case str() if is_time_text(written):
-            return _schedule(compile_timetable(at, written, draft.own, installed), written)
+            return _schedule(compile_timetable(at, written, draft.bounds, installed), written)
     return _from_condition(draft, written, assets, installed)
 
 
 def _default(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Schedule:
     """Whenever an inlet is updated that makes something stale; manual without inlets."""
-    causes = [Leaf(name) for name, inlet in inlets.items() if inlet.on_update == "rerun"]
+    causes = [UpdateLeaf(name) for name, inlet in inlets.items() if inlet.on_update == "rerun"]
     if causes:
         condition = join_any(causes)
         return Schedule(condition=condition, text=condition.text(), default=True)
-    if inlets and draft.sure("schedule", "partition", "inlets"):
+    if inlets and draft.are_reliable("schedule", "partition", "inlets"):
         message = f"nothing ever triggers asset {draft.name!r}: the updates of all its inlets are ignored"
         bare = "an inlet without time or partitions"
         hint = f"{bare} has 'on_update: ignore' by default; write 'on_update: rerun' or a schedule"
-        (draft.at / "asset").problem(message, hint=hint)
+        (draft.at / "asset").add_problem(message, hint=hint)
     return Schedule(default=True)
 
 
 def compile_timetable(
-    at: At, value: str | Mapping[str, object], within: Bounds, installed: Mapping[str, Factory]
+    at: DocumentPlace, value: str | Mapping[str, object], within: TimeBounds, installed: Mapping[str, Factory]
 ) -> Timetable | None:
     """The timetable of a text or of a map, whose first slot exists; None where it is wrong, which becomes problems.
 
@@ -84,12 +84,12 @@ def compile_timetable(
         installed: The timetables that other packages registered, by name.
     """
     if not at.document.failed.isdisjoint({"start", "end", "schedule"}):
-        within = Bounds(within.timezone)
+        within = TimeBounds(within.timezone)
     try:
         return _timetable(value, within, installed)
     except TimetableError as error:
         sure = "schedule" not in at.document.failed
-        for each in error.all:
+        for each in error.all_errors:
             if sure or not each.lacks:
                 _report(at, each)
         if not isinstance(value, str) and error.path and error.path[0] in MODIFIERS:  # what else is wrong
@@ -98,7 +98,7 @@ def compile_timetable(
         return None
 
 
-def _timetable(value: str | Mapping[str, object], within: Bounds, installed: Mapping[str, Factory]) -> Timetable:
+def _timetable(value: str | Mapping[str, object], within: TimeBounds, installed: Mapping[str, Factory]) -> Timetable:
     """The timetable of a text or of a map.
 
     Raises:
@@ -121,11 +121,13 @@ def _rule_of(value: str | Mapping[str, object]) -> tuple[str, ...]:
 def _fires(timetable: Timetable) -> bool:
     """Whether there is a first slot; a registered timetable is asked in any case, so that its faults are told here."""
     bounded = timetable.start is not None or timetable.end is not None
-    at_any_time = isinstance(timetable, Continuous) or (isinstance(timetable, Once) and timetable.start is None)
+    at_any_time = isinstance(timetable, ContinuousTimetable) or (
+        isinstance(timetable, OnceTimetable) and timetable.start is None
+    )
     if at_any_time or not (bounded or isinstance(timetable, RegisteredSlots)):
         return True
     after = _ANY_TIME if timetable.start is None else max(timetable.start - 1, _ANY_TIME)
-    return timetable.first_after(instant(after)) is not None
+    return timetable.first_after(from_unix(after)) is not None
 
 
 def _from_condition(
@@ -144,9 +146,9 @@ def _from_condition(
             for step in error.path:
                 at = at / step
             if error.at_key:
-                at.key_problem(str(error.args[0]), hint=error.hint)
+                at.add_key_problem(str(error.args[0]), hint=error.hint)
             else:
-                at.text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
+                at.add_text_problem(error.position, str(error.args[0]), width=error.width, hint=error.hint)
     for leaf in dict.fromkeys(leaves):
         _check_leaf(draft, leaf, assets, alone=leaf == condition)
     return Schedule(condition=condition, text=condition.text()) if condition else Schedule()
@@ -158,11 +160,11 @@ def _part(value: str | Mapping[str, object], draft: AssetDraft, installed: Mappi
     Raises:
         TimetableError: It is none, has no slot, or says what no condition can use.
     """
-    timetable = _timetable(value, draft.own, installed)
-    if isinstance(timetable, Continuous):
+    timetable = _timetable(value, draft.bounds, installed)
+    if isinstance(timetable, ContinuousTimetable):
         message = f"{timetable.text!r} stands for itself: it is always due, so it is no part of a condition"
         raise TimetableError(message, path=_rule_of(value))
-    if isinstance(timetable, Once) and timetable.start is None and draft.sure("start"):
+    if isinstance(timetable, OnceTimetable) and timetable.start is None and draft.are_reliable("start"):
         message = f"{timetable.text!r} as a part of a condition is the time of its 'start', and there is none"
         hint = 'write {cron: "@once", start: 2025-01-31T06:00}'
         raise TimetableError(message, hint=hint, path=_rule_of(value))
@@ -173,9 +175,9 @@ def _part(value: str | Mapping[str, object], draft: AssetDraft, installed: Mappi
 
 
 def _from_map(
-    at: At, written: ScheduleMap | RegisteredMap, outer: Bounds, installed: Mapping[str, Factory]
+    at: DocumentPlace, written: ScheduleMap | RegisteredMap, outer: TimeBounds, installed: Mapping[str, Factory]
 ) -> Schedule:
-    within = bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=outer)
+    within = compile_bounds(at, timezone=written.timezone, start=written.start, end=written.end, outer=outer)
     rule = written.model_dump(exclude_unset=True, exclude={"timezone", "start", "end"})
     timetable = compile_timetable(at, rule, within, installed)
     return _schedule(timetable, timetable.text if timetable else "")
@@ -185,30 +187,30 @@ def _schedule(timetable: Timetable | None, text: str) -> Schedule:
     return Schedule(timetable=timetable, text=text) if timetable else Schedule()
 
 
-def _report(at: At, error: TimetableError) -> None:
+def _report(at: DocumentPlace, error: TimetableError) -> None:
     """The problem, at the value or key at fault."""
     for step in error.path:
         at = at / step
-    (at.key_problem if error.at_key else at.problem)(str(error.args[0]), hint=error.hint)
+    (at.add_key_problem if error.at_key else at.add_problem)(str(error.args[0]), hint=error.hint)
 
 
-def _check_leaf(draft: AssetDraft, leaf: Leaf, assets: AssetFiles, *, alone: bool) -> None:
+def _check_leaf(draft: AssetDraft, leaf: UpdateLeaf, assets: AssetFiles, *, alone: bool) -> None:
     at = draft.at / "schedule"
     if leaf.is_uri:
-        if leaf.ref == draft.uri and draft.sure("uri", "path"):
-            at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for its own dataset {leaf.ref!r}")
+        if leaf.ref == draft.uri and draft.are_reliable("uri", "path"):
+            at.add_word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for its own dataset {leaf.ref!r}")
         elif refused := refuse_own_uri(draft, leaf.ref, assets.drafts):
-            at.word_problem(leaf.ref, refused)
+            at.add_word_problem(leaf.ref, refused)
     elif leaf.ref == draft.name:
-        at.word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
+        at.add_word_problem(leaf.ref, f"asset {draft.name!r} cannot wait for itself")
     elif leaf.ref not in assets.names and leaf.ref == _MANUAL:
-        at.word_problem(_MANUAL, f"{_MANUAL!r} stands for itself: it is no part of a condition")
+        at.add_word_problem(_MANUAL, f"{_MANUAL!r} stands for itself: it is no part of a condition")
     elif leaf.ref not in assets.names:
         others = assets.names - {draft.name}
-        hint = (meant_by(leaf.ref, [_MANUAL]) if alone else None) or did_you_mean(leaf.ref, others)
-        at.word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
+        hint = (suggest_close(leaf.ref, [_MANUAL]) if alone else None) or did_you_mean(leaf.ref, others)
+        at.add_word_problem(leaf.ref, f"unknown asset {leaf.ref!r}", hint=hint)
     elif own := refuse_reference(draft, leaf.ref, assets.drafts):
-        at.word_problem(leaf.ref, own[0], hint=own[1])
+        at.add_word_problem(leaf.ref, own[0], hint=own[1])
     elif leaf.ref in assets.drafts and assets.drafts[leaf.ref].shares_dataset(draft):
         message = f"asset {draft.name!r} cannot wait for {leaf.ref!r}: both are the dataset {draft.uri!r}"
-        at.word_problem(leaf.ref, message)
+        at.add_word_problem(leaf.ref, message)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Final
 
 from sparkassets.core.patterns import PathPattern, PatternError
-from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile, SegmentsMap
+from sparkassets.core.spec.file_models import AssetFile, SegmentsMap
 from sparkassets.core.spec.model import AssetSpec, SourceKind, SourceSpec, StorageLocation
-from sparkassets.core.spec.times import seconds
+from sparkassets.core.spec.time_bounds import fixed_seconds
+from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.table_names import has_fields
 from sparkassets.errors import InputError
 
@@ -41,7 +41,7 @@ _VARYING: Final = FILE_KINDS | {"tables"}
 """Kinds of sources whose paths, or names, have fields."""
 
 
-def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
+def compile_source(at: DocumentPlace, keys: AssetFile) -> SourceSpec | None:
     """How others write the asset; None where it is written here."""
     kind = _kind(keys)
     if keys.source is None:
@@ -50,50 +50,52 @@ def compile_source(at: At, keys: AssetFile) -> SourceSpec | None:
         return None
     for key in _OF_WRITERS:
         if (at / key).exists:
-            (at / key).key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
-    settle = seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
+            (at / key).add_key_problem(f"{key!r} has no meaning for a source: others write it, so nothing runs")
+    settle = fixed_seconds(at / "settle", keys.settle, positive=False) if keys.settle else 0
     if kind in FILE_KINDS:
         if keys.table is not None:
-            (at / "table").key_problem(f"'table' has no meaning for a source of {kind} files", hint="give its 'path'")
+            (at / "table").add_key_problem(
+                f"'table' has no meaning for a source of {kind} files", hint="give its 'path'"
+            )
         elif keys.path is None and at.document.failed.isdisjoint({"path"}):
-            (at / "source").problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
+            (at / "source").add_problem(f"a source of {kind} files needs a path, such as path: landing/*.{kind}")
         return SourceSpec(kind, {key: plain_text(value) for key, value in keys.options.items()}, settle)
     _refuse_file_keys(
         at, "a Delta source" if kind in ("delta", "tables") else "a source that is known by its events only"
     )
     if not (keys.path or keys.table) and kind == "delta" and at.document.failed.isdisjoint({"path", "table"}):
-        (at / "source").problem("a Delta source needs a path, the folder of its table, or its name as 'table'")
+        (at / "source").add_problem("a Delta source needs a path, the folder of its table, or its name as 'table'")
     return SourceSpec(kind, settle_seconds=settle)
 
 
-def compile_pattern(at: At, keys: AssetFile) -> PathPattern | None:
+def compile_pattern(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     """The path of files, or of tables that share a naming convention; None for others, whose paths may not vary."""
     kind = _kind(keys)
     if keys.path is None:
         return _pattern_of_names(at, keys) if kind == "tables" and keys.table is not None else None
     if kind == "tables" and (mark := next((each for each in _GLOBS if each in keys.path), None)):
         message = f"the path of Delta tables varies by its fields alone, but holds {mark!r}"
-        (at / "path").text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
+        (at / "path").add_text_problem(keys.path.index(mark), message, width=1, hint="write a field for what varies")
     elif kind in _VARYING:
         try:
             return PathPattern.parse(keys.path, _segment_columns(keys))
         except PatternError as error:
-            (at / "path").problem(str(error.args[0]), hint=error.hint)
+            (at / "path").add_problem(str(error.args[0]), hint=error.hint)
     elif "source" in at.document.failed:
         return None  # maybe it was to be one of files
     elif mark := next((each for each in _PATTERN_MARKS if each in keys.path), None):
         message = f"the path of a table cannot vary, but holds {mark!r}"
-        (at / "path").text_problem(keys.path.index(mark), message, width=1)
+        (at / "path").add_text_problem(keys.path.index(mark), message, width=1)
     return None
 
 
-def _pattern_of_names(at: At, keys: AssetFile) -> PathPattern | None:
+def _pattern_of_names(at: DocumentPlace, keys: AssetFile) -> PathPattern | None:
     """The name in a catalog of several tables; None where `check_table` refuses it."""
     text = keys.table or ""
     try:
         return replace(PathPattern.parse(StorageLocation.several(text).as_path, _segment_columns(keys)), text=text)
     except PatternError as error:
-        (at / "table").problem(str(error.args[0]), hint=error.hint)
+        (at / "table").add_problem(str(error.args[0]), hint=error.hint)
     except InputError:
         pass
     return None
@@ -113,16 +115,18 @@ def _kind(keys: AssetFile) -> SourceKind:
     return "tables" if keys.source and kind == "delta" and varies else kind
 
 
-def _refuse_source_keys(at: At) -> None:
+def _refuse_source_keys(at: DocumentPlace) -> None:
     if (at / "options").exists:
-        (at / "options").key_problem("'options' belong to the reader of a source of files; this asset is written here")
+        (at / "options").add_key_problem(
+            "'options' belong to the reader of a source of files; this asset is written here"
+        )
     if (at / "settle").exists:
-        (at / "settle").key_problem("'settle' of an asset that is written here is not supported yet")
+        (at / "settle").add_key_problem("'settle' of an asset that is written here is not supported yet")
 
 
-def _refuse_file_keys(at: At, what: str) -> None:
+def _refuse_file_keys(at: DocumentPlace, what: str) -> None:
     if (at / "options").exists:
-        (at / "options").key_problem(f"'options' belong to the reader of files; this is {what}")
+        (at / "options").add_key_problem(f"'options' belong to the reader of files; this is {what}")
 
 
 def plain_text(value: str | float) -> str:
@@ -134,7 +138,7 @@ def path_columns(asset: AssetSpec) -> dict[str, str]:
     """The columns that the fields of a source's path or name are, with their types, that of time first; else none."""
     if asset.storage is None or asset.source is None or asset.source.kind not in _VARYING:
         return {}
-    partitioning = asset.layout
+    partitioning = asset.path_partitioning
     pattern = PathPattern.parse(asset.storage.as_path, partitioning.segment_columns)
     segments = {each.name: asset.columns.get(each.name, "STRING") for each in pattern.segments}
     if pattern.field is None or partitioning.time is None:

@@ -65,15 +65,15 @@ def check_type(text: str) -> str:
     """
     if text.count("<") > MOST_NESTED:
         raise TypeNameError(f"a type has at most {MOST_NESTED} levels", position=0, width=len(text))
-    reader = _Reader(text)
-    reader.type()
+    reader = _SqlTypeParser(text)
+    reader.parse_type()
     if reader.peek():
-        reader.fail(f"{reader.peek()!r} follows the type {text[: reader.position].strip()!r}")
+        reader.fail_at_token(f"{reader.peek()!r} follows the type {text[: reader.position].strip()!r}")
     return text
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SqlTypeParser:
     text: str
     position: int = 0
 
@@ -87,66 +87,70 @@ class _Reader:
         token = self.peek()
         if not token or (expected and token.lower() != expected):
             what = repr(expected) if expected else "a type"
-            self.fail(f"{token!r} stands where {what} is expected" if token else f"{what} is missing at the end")
+            self.fail_at_token(
+                f"{token!r} stands where {what} is expected" if token else f"{what} is missing at the end"
+            )
         found = _TOKEN.match(self.text, self.position)
         self.position = found.end() if found else self.position
         return token
 
-    def type(self) -> None:
+    def parse_type(self) -> None:
         """One type; leaves the position behind it."""
         name = self.peek().lower()
         if name not in _KNOWN:
             hint = did_you_mean(name, _KNOWN)
-            self.fail(f"{self.peek()!r} is no Spark SQL type" if name else "a type is missing at the end", hint=hint)
+            self.fail_at_token(
+                f"{self.peek()!r} is no Spark SQL type" if name else "a type is missing at the end", hint=hint
+            )
         self.take()
         if name in _DECIMALS and self.peek() == "(":
-            self._decimal()
+            self._parse_decimal()
         elif name in _LENGTHS:
             self.take("(")
-            self._number()
+            self._parse_number()
             self.take(")")
         elif name in _NESTED:
-            self._nested(name)
+            self._parse_nested(name)
 
-    def _decimal(self) -> None:
+    def _parse_decimal(self) -> None:
         start = self.position
         self.take("(")
-        precision, scale = self._number(), 0
+        precision, scale = self._parse_number(), 0
         if self.peek() == ",":
             self.take(",")
-            scale = self._number()
+            scale = self._parse_number()
         self.take(")")
         if not 1 <= precision <= _MOST_DIGITS or scale > precision:
             what = f"expected at most {_MOST_DIGITS} digits, and no more of them behind the point"
             self._fail(f"no decimal has ({precision},{scale}); {what}", position=start, width=self.position - start)
 
-    def _nested(self, name: str) -> None:
+    def _parse_nested(self, name: str) -> None:
         self.take("<")
         while True:
             if name == "struct":
-                self._field()
-            self.type()
+                self._parse_field()
+            self.parse_type()
             if name == "map":
                 self.take(",")
-                self.type()
+                self.parse_type()
             if name != "struct" or self.peek() != ",":
                 break
             self.take(",")
         self.take(">")
 
-    def _field(self) -> None:
+    def _parse_field(self) -> None:
         if not re.match(r"[A-Za-z_`]", self.peek()):
-            self.fail("the name of a field is missing")
+            self.fail_at_token("the name of a field is missing")
         self.take()
         if self.peek() == ":":
             self.take(":")
 
-    def _number(self) -> int:
+    def _parse_number(self) -> int:
         if not self.peek().isdecimal():
-            self.fail(f"{self.peek()!r} stands where a number is expected")
+            self.fail_at_token(f"{self.peek()!r} stands where a number is expected")
         return int(self.take())
 
-    def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
+    def fail_at_token(self, message: str, *, hint: str | None = None) -> NoReturn:
         """Refuses the next token."""
         rest = self.text[self.position :]
         start = min(self.position + len(rest) - len(rest.lstrip()), max(0, len(self.text) - 1))

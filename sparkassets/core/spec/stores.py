@@ -8,10 +8,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.spec.document import At
-from sparkassets.core.spec.files import AssetFile, ProjectFile, StoreMap
+from sparkassets.core.spec.file_models import AssetFile, ProjectFile, StoreMap
 from sparkassets.core.spec.model import StoreOptions
-from sparkassets.core.spec.times import seconds
+from sparkassets.core.spec.time_bounds import fixed_seconds
+from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
 
@@ -29,7 +29,7 @@ _LONGEST_NAME: Final = 64
 _CREDENTIALS: Final = ("access_key", "secret_key", "session_token")
 
 
-def check_stores(at: At, keys: ProjectFile) -> None:
+def check_stores(at: DocumentPlace, keys: ProjectFile) -> None:
     """Refuses what names no bucket, or one twice, and what holds a credential: the project's and its profiles'."""
     _check(at / "storage", keys.storage)
     for name, own in (keys.profiles or {}).items():
@@ -47,10 +47,12 @@ class NamedStore:
 
     name: str
     bucket: str
-    place: At
+    place: DocumentPlace
 
 
-def without_store_name(at: At, path: str | None, storage: Collection[str]) -> tuple[str | None, NamedStore | None]:
+def without_store_name(
+    at: DocumentPlace, path: str | None, storage: Collection[str]
+) -> tuple[str | None, NamedStore | None]:
     """The path without the name of a store before its bucket, and that name, which ``storage`` must have."""
     found = _NAMED.fullmatch(path or "")
     if found is None:
@@ -59,12 +61,12 @@ def without_store_name(at: At, path: str | None, storage: Collection[str]) -> tu
     known = [each for each in storage if _NAME.fullmatch(each)]
     if name not in known:
         hint = did_you_mean(name, known) or "write storage: {<name>: {region: …}} in the project file"
-        (at / "path").problem("no store of this name is under 'storage' of the project", hint=hint, secret=True)
+        (at / "path").add_problem("no store of this name is under 'storage' of the project", hint=hint, secret=True)
         return f"{scheme}{bucket}{rest}", None
     return f"{scheme}{bucket}{rest}", NamedStore(name, bucket, at / "path")
 
 
-def check_scheme(at: At, keys: AssetFile) -> None:
+def check_scheme(at: DocumentPlace, keys: AssetFile) -> None:
     """Refuses a path that no store of files is known for, such as a table of a database."""
     scheme, found, _ = (keys.path or "").partition("://")
     if not found or scheme.lower() in _FILE_STORES or keys.commit == "spark":
@@ -74,7 +76,7 @@ def check_scheme(at: At, keys: AssetFile) -> None:
     else:
         hint = "let the asset write it by itself: write: self, with this as its 'uri'"
     what = "read" if keys.source is not None else "written"
-    (at / "path").problem(f"nothing can be {what} at '{scheme}://': it is no store of files", hint=hint)
+    (at / "path").add_problem(f"nothing can be {what} at '{scheme}://': it is no store of files", hint=hint)
 
 
 def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
@@ -83,10 +85,12 @@ def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
     for each in named:
         if (other := first.setdefault(each.bucket, each.name)) != each.name:
             message = f"the bucket {each.bucket!r} is reached by {other!r} of 'storage', too; expected one of them"
-            each.place.problem(message)
+            each.place.add_problem(message)
 
 
-def stores_of(at: At, keys: ProjectFile, profile: str, *, named: Sequence[NamedStore] = ()) -> tuple[StoreOptions, ...]:
+def stores_of(
+    at: DocumentPlace, keys: ProjectFile, profile: str, *, named: Sequence[NamedStore] = ()
+) -> tuple[StoreOptions, ...]:
     """One for each bucket, also for those that paths reach by a name of `storage`.
 
     Args:
@@ -111,7 +115,7 @@ def stores_of(at: At, keys: ProjectFile, profile: str, *, named: Sequence[NamedS
             told.secret_key,
             told.session_token,
             told.anonymous,
-            seconds(place / "timeout", told.timeout) if told.timeout is not None else None,
+            fixed_seconds(place / "timeout", told.timeout) if told.timeout is not None else None,
             told.retries,
             place.key_location,
         )
@@ -128,43 +132,45 @@ def bucket_of(written: str) -> str | None:
     return None if found is None else found[1] or ""
 
 
-def _check(at: At, storage: Mapping[str, StoreMap]) -> None:
+def _check(at: DocumentPlace, storage: Mapping[str, StoreMap]) -> None:
     first: dict[str, str] = {}
     for written, told in storage.items():
         place, bucket = at / written, bucket_of(written)
         if bucket is None and not _NAME.fullmatch(written):
             hint = "options are known for S3; what reaches another store is told by the environment"
             message = f"{written!r} names no bucket; expected s3://<bucket>, or s3:// for all of them"
-            place.key_problem(message, hint=hint)
+            place.add_key_problem(message, hint=hint)
         elif bucket is None:
             pass  # a name that paths use: s3://name@bucket/…
         elif bucket in first:
-            place.key_problem(f"{written!r} is the bucket of {first[bucket]!r}; expected each once")
+            place.add_key_problem(f"{written!r} is the bucket of {first[bucket]!r}; expected each once")
         if bucket is not None:
             first.setdefault(bucket, written)
         if told.timeout is not None:
-            seconds(place / "timeout", told.timeout)
+            fixed_seconds(place / "timeout", told.timeout)
         _check_credentials(place, told)
-        for key, what in _wrong(told):
-            (place / key).problem(what, secret=True)
+        for key, what in _invalid_options(told):
+            (place / key).add_problem(what, secret=True)
 
 
-def _check_credentials(place: At, told: StoreMap) -> None:
+def _check_credentials(place: DocumentPlace, told: StoreMap) -> None:
     named = {key: getattr(told, key) for key in _CREDENTIALS if getattr(told, key) is not None}
     for key, name in named.items():
         if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME or secret_in_text(name):
             message = f"{key!r} is the name of a secret or of a variable of the environment, not what that holds"
-            (place / key).problem(message, hint=f"write '{key}: LAKE_{key.upper()}', and set that", secret=True)
+            (place / key).add_problem(message, hint=f"write '{key}: LAKE_{key.upper()}', and set that", secret=True)
     if ("access_key" in named) != ("secret_key" in named):
         given, other = ("access_key", "secret_key") if "access_key" in named else ("secret_key", "access_key")
-        (place / given).key_problem(f"{given!r} is of no use without {other!r}")
+        (place / given).add_key_problem(f"{given!r} is of no use without {other!r}")
     elif "session_token" in named and "access_key" not in named:
-        (place / "session_token").key_problem("'session_token' is of no use without 'access_key' and 'secret_key'")
+        (place / "session_token").add_key_problem("'session_token' is of no use without 'access_key' and 'secret_key'")
     if named and told.anonymous:
-        (place / "anonymous").key_problem(f"an anonymous request has no {next(iter(named))!r}; expected one of them")
+        (place / "anonymous").add_key_problem(
+            f"an anonymous request has no {next(iter(named))!r}; expected one of them"
+        )
 
 
-def _wrong(told: StoreMap) -> Iterator[tuple[str, str]]:
+def _invalid_options(told: StoreMap) -> Iterator[tuple[str, str]]:
     """Keys whose text is none that they may have."""
     if told.endpoint is None:
         return

@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from typing import Literal
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
-from sparkassets.core.spec.files import SegmentStrategyMap, StrategyMap
-from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule, Unchanged
+from sparkassets.core.spec.file_models import SegmentStrategyMap, StrategyMap
+from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule, UnchangedPolicy
 from sparkassets.core.spec.time_dimension import is_timed
 from sparkassets.core.spec.writes import compile_write
-from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, Segments, Strategy
-from sparkassets.core.writes import WRITES, Publish, Write
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, SegmentBatches, Strategy
+from sparkassets.core.writes import WRITES, PublishWrite, Write
 
-Name = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
+StrategyName = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
 
 
 def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> tuple[Strategy, Write]:
     """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
     name = _name(draft, inlets)
     write = compile_write(draft)
-    if draft.sure("strategy", "partition", "inlets"):
-        write_is_sure = draft.sure("write")
+    if draft.are_reliable("strategy", "partition", "inlets"):
+        write_is_sure = draft.are_reliable("write")
         _check_needs(draft, name, inlets)
         _check_schedule(draft, name, inlets, schedule)
         if write_is_sure:
@@ -42,43 +42,43 @@ def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedul
             return _segments(draft), write
 
 
-def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: Write | None) -> Unchanged:
+def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: Write | None) -> UnchangedPolicy:
     """Whether blocks that come out the same are updates: what a run appends or publishes always is."""
-    if write is None or not (write.only_adds or isinstance(write, Publish)):
+    if write is None or not (write.only_adds or isinstance(write, PublishWrite)):
         return draft.keys.unchanged or project.keys.defaults.unchanged
     if draft.keys.unchanged == "skip":
         message = "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update"
-        (draft.at / "unchanged").problem(message, hint="leave it out")
+        (draft.at / "unchanged").add_problem(message, hint="leave it out")
     return "publish"
 
 
-def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> Name:
+def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
     given = draft.keys.strategy
     if given is not None:
         return (
             given if isinstance(given, str) else "segments" if isinstance(given, SegmentStrategyMap) else "date_range"
         )
-    if draft.partitioning.is_partitioned or not draft.sure("partition"):
+    if draft.partitioning.is_partitioned or not draft.are_reliable("partition"):
         return _of_partitions(draft)
     return "latest_only" if any(inlet.read for inlet in inlets.values()) else "full_refresh"
 
 
-def _of_partitions(draft: AssetDraft) -> Name:
+def _of_partitions(draft: AssetDraft) -> StrategyName:
     """What computes partitions such as those of the asset."""
     return "segments" if draft.partitioning.is_partitioned and draft.partitioning.time is None else "date_range"
 
 
-def _check_needs(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec]) -> None:
+def _check_needs(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec]) -> None:
     at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
     reads = [each for each, inlet in inlets.items() if inlet.read]
     _check_partition(draft, at, name)
     if name != "latest_only":
         for inlet in reads:
             message = f"'read' needs strategy 'latest_only', but asset {draft.name!r} has {name!r}"
-            (draft.at / "inlets" / inlet / "read").key_problem(message)
+            (draft.at / "inlets" / inlet / "read").add_key_problem(message)
 
 
-def _check_schedule(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
+def _check_schedule(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
     if name == "latest_only":
         _check_latest(draft, inlets, schedule)
     elif name == "every_instance" and draft.partitioning.is_partitioned:
@@ -87,47 +87,51 @@ def _check_schedule(draft: AssetDraft, name: Name, inlets: Mapping[str, InletSpe
 
 def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
     """Refuses what has no watermark to go on from, and intervals one by one."""
-    if any(inlet.read for inlet in inlets.values()) or not draft.sure("schedule"):
+    if any(inlet.read for inlet in inlets.values()) or not draft.are_reliable("schedule"):
         return
     timetable = schedule.timetable
     if timetable is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
         hint = "write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'"
-        at.problem("strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals", hint=hint)
+        at.add_problem(
+            "strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals", hint=hint
+        )
     elif timetable.catchup == "all":
         hint = "write catchup: rollup, or strategy: every_instance"
-        (draft.at / "schedule").problem("strategy 'latest_only' runs once for all that it missed", hint=hint)
+        (draft.at / "schedule").add_problem("strategy 'latest_only' runs once for all that it missed", hint=hint)
 
 
-def _check_partition(draft: AssetDraft, at: At, name: Name) -> None:
+def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -> None:
     """Refuses a strategy of partitions that the asset does not have, and one of another kind of partitions."""
     partitioned, fitting = draft.partitioning.is_partitioned, _of_partitions(draft)
     if name == "date_range" and draft.partitioning.time is None:
         by = "auto" if is_timed(draft.keys) else "day"
         hint = f"write partition: {{by: {by}, column: <column>}}"
         instead = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
-        at.problem("strategy 'date_range' needs a partition by time", hint=instead if partitioned else hint)
+        at.add_problem("strategy 'date_range' needs a partition by time", hint=instead if partitioned else hint)
     elif name == "segments" and not partitioned:
         hint = "write partition: {segments: [<key>, …], column: <column>}"
-        at.problem("strategy 'segments' needs a partition by segments", hint=hint)
+        at.add_problem("strategy 'segments' needs a partition by segments", hint=hint)
     elif name == "segments" and fitting != name:
         message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
-        at.problem(message, hint=f"write {fitting!r}, or leave it out")
+        at.add_problem(message, hint=f"write {fitting!r}, or leave it out")
     elif partitioned and name == "latest_only":
         message = "strategy 'latest_only' goes by a watermark, and has no partitions"
-        at.problem(message, hint=f"write {fitting!r}, which computes what is missing or stale, or partition: none")
+        at.add_problem(message, hint=f"write {fitting!r}, which computes what is missing or stale, or partition: none")
 
 
 def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
     """Refuses what spans several instances, where each partition is one."""
     if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
         hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
-        (draft.at / "schedule").problem("each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint)
+        (draft.at / "schedule").add_problem(
+            "each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint
+        )
 
 
-def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:
+def _check_write(draft: AssetDraft, name: StrategyName, write: Write) -> None:
     """Refuses a write that would destroy or double history under the strategy, and to choose one where none is safe."""
-    partitioned = draft.partitioning.is_partitioned or not draft.sure("partition")
+    partitioned = draft.partitioning.is_partitioned or not draft.are_reliable("partition")
     reason = write.why_not(name, partitioned=partitioned)
     if reason is None:
         return
@@ -138,12 +142,12 @@ def _check_write(draft: AssetDraft, name: Name, write: Write) -> None:
         hint += f", or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
     if draft.keys.write is None:
         at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
-        at.problem(f"strategy {name!r} needs its write to be given", hint=hint)
+        at.add_problem(f"strategy {name!r} needs its write to be given", hint=hint)
         return
     if draft.keys.strategy is None and name == "full_refresh":
         does = "appends" if write.only_adds else "goes on from there"
         hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {does}"
-    (draft.at / "write").problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
+    (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
 
 
 def _check_overlap(draft: AssetDraft, write: Write, inlets: Mapping[str, InletSpec]) -> None:
@@ -154,12 +158,16 @@ def _check_overlap(draft: AssetDraft, write: Write, inlets: Mapping[str, InletSp
         if isinstance(inlet.read, ReadAfter) and inlet.read.overlap is not None:
             message = f"'overlap' reads rows again that were read before, and {write.name!r} would have them twice"
             hint = "write 'write: {upsert: {keys: [<column>]}}', or leave 'overlap' out"
-            (draft.at / "inlets" / name / "read" / "overlap").problem(message, hint=hint)
+            (draft.at / "inlets" / name / "read" / "overlap").add_problem(message, hint=hint)
 
 
-def _segments(draft: AssetDraft) -> Segments:
+def _segments(draft: AssetDraft) -> SegmentBatches:
     given = draft.keys.strategy
-    return Segments(given.segments.max_partitions_per_run) if isinstance(given, SegmentStrategyMap) else Segments()
+    return (
+        SegmentBatches(given.segments.max_partitions_per_run)
+        if isinstance(given, SegmentStrategyMap)
+        else SegmentBatches()
+    )
 
 
 def _date_range(draft: AssetDraft) -> DateRange:
@@ -170,5 +178,5 @@ def _date_range(draft: AssetDraft) -> DateRange:
     lookback = Duration.parse(options.lookback) if options.lookback else None
     if lookback and min(lookback.months, lookback.days, lookback.seconds) < 0:
         at = draft.at / "strategy" / "date_range" / "lookback"
-        at.problem(f"'lookback' is {options.lookback!r}; expected a duration of at least 0")
+        at.add_problem(f"'lookback' is {options.lookback!r}; expected a duration of at least 0")
     return DateRange(lookback, options.max_partitions_per_run)

@@ -49,6 +49,6 @@ class TableSet:
         ('lake', 'raw_de')
         """
         if self.within is not None:
-            return StorageLocation.named((*self.within, *relative.split("/")))
+            return StorageLocation.of_table((*self.within, *relative.split("/")))
         path = f"{self.pattern.root}/{relative}"
         return StorageLocation(path, path)

@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from sparkassets.core.conditions.parse import is_time_text
+from sparkassets.core.conditions.parsing import is_time_text
 from sparkassets.core.crons.expand import CronError, expand
 from sparkassets.core.crons.fields import CronFields
 from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, Duration, InstantError
-from sparkassets.core.partitions import FIXED, TimePartition
-from sparkassets.core.spec.document import At
-from sparkassets.core.spec.exclusions import excluded_slots
-from sparkassets.core.spec.files import AssetFile, PartitionMap, RegisteredMap, ScheduleMap
-from sparkassets.core.spec.times import Bounds, bounds
+from sparkassets.core.partitions import NAMED_GRAINS, TimePartition
+from sparkassets.core.spec.exclusions import find_excluded_slots
+from sparkassets.core.spec.file_models import AssetFile, PartitionMap, RegisteredMap, ScheduleMap
+from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds
+from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.timetables import Timetable, TimetableError
+from sparkassets.core.timetables.interval_shapes import AbuttingIntervals
 from sparkassets.core.timetables.parse import parse_timetable
-from sparkassets.core.timetables.shapes import Abutting
-from sparkassets.core.timetables.ticking import TickTimetable
+from sparkassets.core.timetables.tick_timetable import TickTimetable
 
 AUTO: Final = "auto"
 _LONGEST: Final = 9 * 366
@@ -39,8 +39,8 @@ _CRONS: Final = {
 """What the crons of presets, and of named grains, are as grains."""
 
 
-def time_dimension(
-    at: At, written: PartitionMap, keys: AssetFile, *, within: Bounds, field: str | None
+def compile_time_dimension(
+    at: DocumentPlace, written: PartitionMap, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> TimePartition:
     """The dimension; what is wrong with it becomes problems, and it is then as far as it can be told.
 
@@ -56,18 +56,20 @@ def time_dimension(
         by, outer = _own_interval(at / "by", keys, within)
     end, ahead = written.end, None
     if end is not None and (end.startswith("+") or _is_duration(end)):
-        ahead, end = _ahead(at / "end", end), None
-    inner = bounds(at, timezone=written.timezone, start=written.start, end=end, outer=outer)
+        ahead, end = _parse_ahead(at / "end", end), None
+    inner = compile_bounds(at, timezone=written.timezone, start=written.start, end=end, outer=outer)
     offset = _offset(at / "offset", written.offset, by) if written.offset is not None else 0
     column = written.column or field
     grain = by if written.by == AUTO else _grain(at / "by", by)
     time = TimePartition(grain, inner.timezone, column, inner.start, inner.end, offset, ahead)
     if written.exclude is None:
         return time
-    return replace(time, exclude=excluded_slots(at / "exclude", written.exclude, time))
+    return replace(time, exclude=find_excluded_slots(at / "exclude", written.exclude, time))
 
 
-def automatic(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> TimePartition | None:
+def automatic_dimension(
+    at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, field: str | None
+) -> TimePartition | None:
     """The dimension of ``partition: auto``: the schedule's own interval; None where the schedule is no timetable."""
     if not is_timed(keys):
         return None
@@ -75,7 +77,7 @@ def automatic(at: At, keys: AssetFile, *, within: Bounds, field: str | None) -> 
     return TimePartition(by, inner.timezone, field, inner.start, inner.end)
 
 
-def own_interval(keys: AssetFile, *, within: Bounds) -> TimePartition | None:
+def own_interval(keys: AssetFile, *, within: TimeBounds) -> TimePartition | None:
     """The same where nobody asked for it: None, too, where no grain has its intervals, or one run spans them."""
     if not is_timed(keys):
         return None
@@ -101,37 +103,37 @@ def is_timed(keys: AssetFile) -> bool:
     return is_time_text(schedule) if isinstance(schedule, str) else isinstance(schedule, ScheduleMap | RegisteredMap)
 
 
-def _grain(at: At, written: str) -> str:
+def _grain(at: DocumentPlace, written: str) -> str:
     """The name of a grain, or a cron in one spelling; of what is neither a day."""
-    if written in FIXED:
+    if written in NAMED_GRAINS:
         return written
     cron = " ".join(written.split())
     try:
         longest = expand(cron).days.longest
     except CronError as error:
-        at.problem(str(error.args[0]), hint=error.hint)
+        at.add_problem(str(error.args[0]), hint=error.hint)
         return "day"
     if longest > _LONGEST:
         years = f"{_LONGEST // 366} years"
-        at.problem(f"the partition's cron {cron!r} fires years apart; expected slots of at most {years}")
+        at.add_problem(f"the partition's cron {cron!r} fires years apart; expected slots of at most {years}")
         return "day"
     return cron
 
 
-def _offset(at: At, written: str, by: str) -> int:
+def _offset(at: DocumentPlace, written: str, by: str) -> int:
     """Seconds on the wall clock; 0 where it is wrong."""
     if by not in _SHORTEST:
         hint = "write by: '30 * * * *'" if by == "hour" else "write the time into the cron"
-        at.key_problem(f"'offset' shifts days and longer slots, not those by {by!r}", hint=hint)
+        at.add_key_problem(f"'offset' shifts days and longer slots, not those by {by!r}", hint=hint)
         return 0
     try:
         length = Duration.parse(written)
     except InstantError as error:
-        at.problem(str(error.args[0]), hint=error.hint)
+        at.add_problem(str(error.args[0]), hint=error.hint)
         return 0
     found, most = length.days * DAY + length.seconds, _SHORTEST[by]
     if length.months or not 0 < abs(found) < most * DAY:
-        at.problem(f"'offset' is {written!r}; expected a duration below {most}d, before or after the {by} begins")
+        at.add_problem(f"'offset' is {written!r}; expected a duration below {most}d, before or after the {by} begins")
         return 0
     return found
 
@@ -143,19 +145,19 @@ def _is_duration(written: str) -> bool:
         return False
 
 
-def _ahead(at: At, written: str) -> str | None:
+def _parse_ahead(at: DocumentPlace, written: str) -> str | None:
     """The duration of ``+2d``."""
     if not written.startswith("+"):
         hint = f"write +{written.removeprefix('-')}, which is so much ahead of now"
-        at.problem(f"'end' is {written!r}; expected a date, a time, or a duration after a +", hint=hint)
+        at.add_problem(f"'end' is {written!r}; expected a date, a time, or a duration after a +", hint=hint)
         return None
     try:
         length = Duration.parse(written[1:])
     except InstantError as error:
-        at.problem(str(error.args[0]), hint="+2d is so much ahead of now")
+        at.add_problem(str(error.args[0]), hint="+2d is so much ahead of now")
         return None
     if min(length.months, length.days, length.seconds) < 0 or length == Duration():
-        at.problem(f"'end' is {written!r}; expected a duration above 0 after the +")
+        at.add_problem(f"'end' is {written!r}; expected a duration above 0 after the +")
         return None
     return written[1:]
 
@@ -163,11 +165,11 @@ def _ahead(at: At, written: str) -> str | None:
 # --------------------------------------------------------------------------- auto
 
 
-def _own_interval(at: At, keys: AssetFile, within: Bounds) -> tuple[str, Bounds]:
+def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tuple[str, TimeBounds]:
     """The grain of the schedule's intervals, with its zone and bounds; a day where there is none."""
     if not is_timed(keys):
         hint = "write the schedule as a cron or a preset, or by: day"
-        at.problem("'auto' is the interval of the schedule, which is no timetable", hint=hint)
+        at.add_problem("'auto' is the interval of the schedule, which is no timetable", hint=hint)
         return "day", within
     try:
         timetable = _timetable(keys, within)
@@ -176,12 +178,12 @@ def _own_interval(at: At, keys: AssetFile, within: Bounds) -> tuple[str, Bounds]
     grain = None if timetable is None else _grain_of(timetable)
     if timetable is None or grain is None:
         message = "'auto' is the interval of the schedule, whose intervals are not those of a cron"
-        at.problem(message, hint="write the grain, such as by: day, or the schedule as one cron")
+        at.add_problem(message, hint="write the grain, such as by: day, or the schedule as one cron")
         return "day", within
-    return grain, Bounds(timetable.timezone, timetable.start, timetable.end)
+    return grain, TimeBounds(timetable.timezone, timetable.start, timetable.end)
 
 
-def _timetable(keys: AssetFile, within: Bounds) -> Timetable | None:
+def _timetable(keys: AssetFile, within: TimeBounds) -> Timetable | None:
     """That of the schedule; None of one that is registered.
 
     Raises:
@@ -197,14 +199,18 @@ def _timetable(keys: AssetFile, within: Bounds) -> Timetable | None:
 
 def _grain_of(timetable: Timetable) -> str | None:
     """The grain whose slots are the intervals of a timetable; None where no grain has them."""
-    if not isinstance(timetable, TickTimetable) or timetable.window or not isinstance(timetable.shape, Abutting):
+    if (
+        not isinstance(timetable, TickTimetable)
+        or timetable.window
+        or not isinstance(timetable.shape, AbuttingIntervals)
+    ):
         return None
     ticks = timetable.ticks
     if not isinstance(ticks, WallClockTicks) or not isinstance(ticks.times, CronFields):
         return None
-    return _named().get(ticks.times) or " ".join(ticks.text.split())
+    return _grain_names_by_cron().get(ticks.times) or " ".join(ticks.text.split())
 
 
 @cache
-def _named() -> Mapping[CronFields, str]:
+def _grain_names_by_cron() -> Mapping[CronFields, str]:
     return {expand(cron): name for cron, name in _CRONS.items()}

@@ -6,19 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from sparkassets.core.columns import KnownColumns
+from sparkassets.core.entry_points import RegisteredError
+from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.phrases import listing
-from sparkassets.core.registered import RegisteredError
-from sparkassets.core.spec.document import At
 from sparkassets.core.spec.drafts import AssetDraft
-from sparkassets.core.spec.rule_checks import MAKERS, Asked, Code, check_text, key_of, key_to, written
+from sparkassets.core.spec.rule_checks import (
+    MAKERS,
+    CheckContext,
+    CodeCatalog,
+    check_text,
+    foreign_key_from_map,
+    foreign_key_from_text,
+    read_written_value,
+)
 from sparkassets.core.spec.rule_maps import CHECKS, TAKING, ForeignKeyMap, RegisteredRuleMap, RuleMap
-from sparkassets.core.validations import Allowance, Check, ForeignKey, Rule, Scope
-from sparkassets.core.validations.registered import registered_check
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.validations import Check, CheckScope, FailureAllowance, ForeignKeyCheck, ValidationRule
+from sparkassets.core.validations.registered import build_registered_check
 
-Given = RuleMap | RegisteredRuleMap
+WrittenRule = RuleMap | RegisteredRuleMap
 
-_SCOPES: Final[Mapping[str, tuple[Scope, ...]]] = {
+_SCOPES: Final[Mapping[str, tuple[CheckScope, ...]]] = {
     "has_columns": ("run",),
     "row_count": ("block", "run"),
     "unique": ("block", "run"),
@@ -27,15 +35,20 @@ _SCOPES: Final[Mapping[str, tuple[Scope, ...]]] = {
     "python": ("row", "block", "run"),
 }
 """What a check may judge, its default first; those that are not here judge rows."""
-_ROWS: Final[tuple[Scope, ...]] = ("row",)
-_SCOPE_WORDS: Final[Mapping[Scope, str]] = {"row": "rows", "block": "blocks", "run": "all rows of a run"}
+_ROWS: Final[tuple[CheckScope, ...]] = ("row",)
+_SCOPE_WORDS: Final[Mapping[CheckScope, str]] = {"row": "rows", "block": "blocks", "run": "all rows of a run"}
 _LONGEST: Final = 60
 """Characters of a condition in the name of its rule."""
 
 
 def compile_rules(
-    at: At, given: Sequence[Given], columns: KnownColumns | None, code: Code, *, of_inlet: bool = False
-) -> tuple[Rule, ...]:
+    at: DocumentPlace,
+    given: Sequence[WrittenRule],
+    columns: KnownColumns | None,
+    code: CodeCatalog,
+    *,
+    of_inlet: bool = False,
+) -> tuple[ValidationRule, ...]:
     """The rules; what is wrong with one becomes problems.
 
     Args:
@@ -45,40 +58,42 @@ def compile_rules(
         code: Where functions come from.
         of_inlet: The rows are read, not written: they are judged as one, and none can be taken away.
     """
-    named: dict[str, Rule] = {}
+    named: dict[str, ValidationRule] = {}
     for number, each in enumerate(given):
         for rule in _rules(at / number, each, columns, code, of_inlet=of_inlet):
             first = named.setdefault(rule.name, rule)
             if first is not rule:
                 message = f"two validations are called {rule.name!r}; the other is in line {first.place.line}"
-                (at / number).problem(message, hint="give one of them a 'name'")
+                (at / number).add_problem(message, hint="give one of them a 'name'")
     return tuple(named.values())
 
 
-def references(draft: AssetDraft) -> dict[str, At]:
+def referenced_assets(draft: AssetDraft) -> dict[str, DocumentPlace]:
     """The assets that foreign keys name, of the asset, its outlets and its inlets, each with the place of the first."""
-    found: dict[str, At] = {}
+    found: dict[str, DocumentPlace] = {}
     for key, at, _ in foreign_keys(draft):
         found.setdefault(key.asset, at)
     return found
 
 
-def foreign_keys(draft: AssetDraft) -> Iterator[tuple[ForeignKey, At, At]]:
+def foreign_keys(draft: AssetDraft) -> Iterator[tuple[ForeignKeyCheck, DocumentPlace, DocumentPlace]]:
     """The foreign keys of the asset, its outlets and its inlets, with where the other asset and its columns stand."""
-    for at, given in _lists(draft):
+    for at, given in _rule_lists(draft):
         for number, each in enumerate(given):
             place = at / number / "foreign_key"
             match each:
                 case RuleMap(foreign_key=ForeignKeyMap() as key):
                     columns = place / ("to" if key.to is not None else "columns")
-                    yield key_of(key), place / "asset", columns
+                    yield foreign_key_from_map(key), place / "asset", columns
                 case RuleMap(foreign_key=dict() as columns):
-                    yield from ((key_to(name, to), place / name, place / name) for name, to in columns.items())
+                    yield from (
+                        (foreign_key_from_text(name, to), place / name, place / name) for name, to in columns.items()
+                    )
 
 
-def functions(draft: AssetDraft) -> Iterator[tuple[str, str]]:
+def rule_functions(draft: AssetDraft) -> Iterator[tuple[str, str]]:
     """The module and the name of each function that a rule of the asset, its outlets or its inlets names."""
-    for _, given in _lists(draft):
+    for _, given in _rule_lists(draft):
         for each in given:
             if isinstance(each, RuleMap) and each.python is not None:
                 module, _, name = each.python.partition(":")
@@ -89,10 +104,12 @@ def refuse_rules(draft: AssetDraft) -> None:
     """Refuses rules of what others write: nothing can hold that back."""
     if draft.keys.source and draft.keys.validations:
         hint = f"write it below 'inlets' of what reads it: {{{draft.name}: {{validations: […]}}}}"
-        (draft.at / "validations").key_problem("others write a source, so that nothing withholds its rows", hint=hint)
+        (draft.at / "validations").add_key_problem(
+            "others write a source, so that nothing withholds its rows", hint=hint
+        )
 
 
-def _lists(draft: AssetDraft) -> Iterator[tuple[At, Sequence[Given]]]:
+def _rule_lists(draft: AssetDraft) -> Iterator[tuple[DocumentPlace, Sequence[WrittenRule]]]:
     keys = draft.keys
     yield draft.at / "validations", keys.validations
     inlets = keys.inlets if isinstance(keys.inlets, dict) else {}
@@ -102,10 +119,12 @@ def _lists(draft: AssetDraft) -> Iterator[tuple[At, Sequence[Given]]]:
         yield draft.at / "outlets" / name / "validations", outlet.validations if outlet else ()
 
 
-def _rules(at: At, given: Given, columns: KnownColumns | None, code: Code, *, of_inlet: bool) -> Iterator[Rule]:
+def _rules(
+    at: DocumentPlace, given: WrittenRule, columns: KnownColumns | None, code: CodeCatalog, *, of_inlet: bool
+) -> Iterator[ValidationRule]:
     """The rules of one item: of several columns one each."""
     if isinstance(given, RegisteredRuleMap):
-        yield from _registered(at, given, code, of_inlet=of_inlet)
+        yield from _compile_registered_rule(at, given, code, of_inlet=of_inlet)
         return
     kind = _kind(at, given)
     if kind is None:
@@ -113,36 +132,38 @@ def _rules(at: At, given: Given, columns: KnownColumns | None, code: Code, *, of
     scope = _scope(at, given, kind, of_inlet=of_inlet)
     _check_options(at, given, kind, scope, of_inlet=of_inlet)
     value: Any = getattr(given, kind)
-    if not value and kind != "sql" and not written(at / kind):
-        (at / kind).problem(f"{kind!r} is empty; expected a column")
-    made = list(MAKERS[kind](value, at / kind, Asked(scope, columns, code, of_inlet)))
+    if not value and kind != "sql" and not read_written_value(at / kind):
+        (at / kind).add_problem(f"{kind!r} is empty; expected a column")
+    made = list(MAKERS[kind](value, at / kind, CheckContext(scope, columns, code, of_inlet)))
     if given.name is not None and len(made) > 1:
         message = f"'name' is of one rule, but {kind!r} has {len(made)} columns"
-        (at / "name").problem(message, hint="write an item for each")
+        (at / "name").add_problem(message, hint="write an item for each")
         return
     for check in made:
         yield _rule(at, given, check)
 
 
-def _registered(at: At, given: RegisteredRuleMap, code: Code, *, of_inlet: bool) -> Iterator[Rule]:
+def _compile_registered_rule(
+    at: DocumentPlace, given: RegisteredRuleMap, code: CodeCatalog, *, of_inlet: bool
+) -> Iterator[ValidationRule]:
     """The rule of a check that a package registered, with the scope that this has."""
     try:
-        check = registered_check(given.check, dict(given.model_extra or {}), installed=code.checks)
+        check = build_registered_check(given.check, dict(given.model_extra or {}), installed=code.checks)
     except RegisteredError as error:
         place = at
         for key in error.path:
             place = place / key
         place = place if error.path else at / "check"
-        (place.key_problem if error.at_key else place.problem)(str(error.args[0]), hint=error.hint)
+        (place.add_key_problem if error.at_key else place.add_problem)(str(error.args[0]), hint=error.hint)
         return
     if of_inlet and check.scope == "block":
-        (at / "check").problem(f"{given.check!r} judges blocks, but what is read of an inlet is judged as one")
+        (at / "check").add_problem(f"{given.check!r} judges blocks, but what is read of an inlet is judged as one")
     _check_options(at, given, given.check, check.scope, of_inlet=of_inlet)
     yield _rule(at, given, check)
 
 
-def _rule(at: At, given: Given, check: Check) -> Rule:
-    return Rule(
+def _rule(at: DocumentPlace, given: WrittenRule, check: Check) -> ValidationRule:
+    return ValidationRule(
         name=given.name or _name(check),
         check=check,
         severity=given.severity,
@@ -153,19 +174,19 @@ def _rule(at: At, given: Given, check: Check) -> Rule:
     )
 
 
-def _kind(at: At, given: RuleMap) -> str | None:
+def _kind(at: DocumentPlace, given: RuleMap) -> str | None:
     """The check; None where there is none, or several."""
     found = [key for key in CHECKS if getattr(given, key) is not None]
-    raw = written(at)
+    raw = read_written_value(at)
     if len(found) > 1:
         message = f"a validation has one check, and this one has {listing(map(repr, found), last='and')}"
-        (at / found[1]).key_problem(message, hint="write an item for each")
+        (at / found[1]).add_key_problem(message, hint="write an item for each")
     elif not found and isinstance(raw, dict) and raw.keys() <= RuleMap.model_fields.keys() - {*CHECKS}:
-        at.problem(f"a validation has a check; expected {listing(map(repr, (*CHECKS, 'check')))}")
+        at.add_problem(f"a validation has a check; expected {listing(map(repr, (*CHECKS, 'check')))}")
     return found[0] if len(found) == 1 else None
 
 
-def _scope(at: At, given: RuleMap, kind: str, *, of_inlet: bool) -> Scope:
+def _scope(at: DocumentPlace, given: RuleMap, kind: str, *, of_inlet: bool) -> CheckScope:
     """What is judged; of an inlet all that is read, where it is not the rows."""
     scopes = _SCOPES.get(kind, _ROWS)
     if of_inlet:
@@ -174,38 +195,38 @@ def _scope(at: At, given: RuleMap, kind: str, *, of_inlet: bool) -> Scope:
     if per is None or per in scopes:
         return per or scopes[0]
     if of_inlet and per == "block":
-        (at / "per").problem("'per' is 'block', but what is read of an inlet is judged as one")
+        (at / "per").add_problem("'per' is 'block', but what is read of an inlet is judged as one")
     else:
         judged = listing([_SCOPE_WORDS[scope] for scope in scopes])
-        (at / "per").problem(f"'per' is {per!r}, but {kind!r} judges {judged}")
+        (at / "per").add_problem(f"'per' is {per!r}, but {kind!r} judges {judged}")
     return scopes[0]
 
 
-def _check_options(at: At, given: Given, kind: str, scope: Scope, *, of_inlet: bool) -> None:
+def _check_options(at: DocumentPlace, given: WrittenRule, kind: str, scope: CheckScope, *, of_inlet: bool) -> None:
     """Refuses options that mean nothing for the check."""
     if given.severity in TAKING and (of_inlet or scope != "row"):
         why = f"{kind!r} of a {scope} tells no row that fails"
         why = "an inlet's rows are not the asset's to take away" if of_inlet else why
-        (at / "severity").problem(f"'severity' is {given.severity!r}, but {why}", hint="expected fail or warn")
+        (at / "severity").add_problem(f"'severity' is {given.severity!r}, but {why}", hint="expected fail or warn")
     if given.allow is not None and scope != "row" and kind != "unique":
-        (at / "allow").key_problem(f"'allow' is so many rows, but {kind!r} of a {scope} counts none that fail")
+        (at / "allow").add_key_problem(f"'allow' is so many rows, but {kind!r} of a {scope} counts none that fail")
     if isinstance(given.allow, str) and Decimal(given.allow[:-1]) > 100:  # noqa: PLR2004  per cent
-        (at / "allow").problem(f"'allow' is {given.allow!r}; expected at most 100%")
+        (at / "allow").add_problem(f"'allow' is {given.allow!r}; expected at most 100%")
     if given.samples and scope != "row" and kind != "unique":
-        (at / "samples").key_problem(f"'samples' are rows that fail, but {kind!r} of a {scope} tells none")
+        (at / "samples").add_key_problem(f"'samples' are rows that fail, but {kind!r} of a {scope} tells none")
     if given.where is not None and kind == "has_columns":
-        (at / "where").key_problem("'where' tells rows apart, and 'has_columns' looks at none")
+        (at / "where").add_key_problem("'where' tells rows apart, and 'has_columns' looks at none")
     check_text(at / "where", given.where)
     check_text(at / "name", given.name)
 
 
 def _name(check: Check) -> str:
     """How a rule is called that has no name."""
-    about = check.about if len(check.about) <= _LONGEST else f"{check.about[: _LONGEST - 1]}…"
+    about = check.subject if len(check.subject) <= _LONGEST else f"{check.subject[: _LONGEST - 1]}…"
     return f"{check.kind}({about})"
 
 
-def _allowance(given: int | str | None) -> Allowance | None:
+def _allowance(given: int | str | None) -> FailureAllowance | None:
     if given is None:
         return None
-    return Allowance(rows=given) if isinstance(given, int) else Allowance(Decimal(given[:-1]) / 100)
+    return FailureAllowance(rows=given) if isinstance(given, int) else FailureAllowance(Decimal(given[:-1]) / 100)

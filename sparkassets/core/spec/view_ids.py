@@ -19,7 +19,7 @@ def view_id(uri: str) -> str:
     return blake2b(uri.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
-def digest(asset: AssetSpec, uri: str) -> str:
+def view_digest(asset: AssetSpec, uri: str) -> str:
     """What tells a view of a source of files, and how its files are read, from what these were before."""
     view, source = asset.views[uri], asset.source
     columns = {name: kind for name, kind in asset.columns.items() if name.lower() in map(str.lower, view.columns)}

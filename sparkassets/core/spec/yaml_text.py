@@ -62,7 +62,7 @@ NodeComposer: Final = fastest_composer()
 
 
 @frozen
-class Broken:
+class YamlFault:
     """Where a text stops being YAML.
 
     Attributes:
@@ -78,31 +78,31 @@ class Broken:
 
 
 @frozen
-class Composed:
+class ComposedDocuments:
     """The documents of one text; those before the broken place are there."""
 
     roots: tuple[Node, ...]
-    broken: Broken | None = None
+    fault: YamlFault | None = None
 
 
-def compose(text: str, *, composer: type = NodeComposer) -> Composed:
+def compose_documents(text: str, *, composer: type = NodeComposer) -> ComposedDocuments:
     """The root nodes of the documents in ``text``, those without content left out."""
     roots: list[Node] = []
     text = _PAIR.sub(_one_character, text) if "\\ud" in text.lower() else text
     if deep := _too_deep(text, composer):
-        return Composed((), deep)
+        return ComposedDocuments((), deep)
     try:
         loader = composer(text)
         while loader.check_node():
             roots.append(loader.get_node())
     except yaml.MarkedYAMLError as error:
         lines = [*split_lines(text), ""]  # the parser may point behind the last line
-        return Composed(tuple(roots), _explain(error, lines))
+        return ComposedDocuments(tuple(roots), _explain_yaml_error(error, lines))
     except yaml.reader.ReaderError as error:
         lines = split_lines(text[: error.position])
         message = f"the character U+{error.character:04X} cannot stand in YAML"
-        return Composed((), Broken(len(lines), len(lines[-1]) + 1, 1, message))
-    return Composed(tuple(roots))
+        return ComposedDocuments((), YamlFault(len(lines), len(lines[-1]) + 1, 1, message))
+    return ComposedDocuments(tuple(roots))
 
 
 _PAIR: Final = re.compile(
@@ -118,7 +118,7 @@ def _one_character(found: re.Match[str]) -> str:
     return f"\\U{character:08x}"
 
 
-def _too_deep(text: str, composer: type) -> Broken | None:
+def _too_deep(text: str, composer: type) -> YamlFault | None:
     """Where collections are nested too deep: the C library would overflow its stack."""
     if sum(text.count(opening) for opening in ("[", "{", "- ", "? ")) < MOST_NESTED:
         return None  # nesting by indentation alone grows a file with the square of its depth
@@ -167,34 +167,34 @@ _RULES: Final = (
 )
 
 
-def _explain(error: yaml.MarkedYAMLError, lines: list[str]) -> Broken:
+def _explain_yaml_error(error: yaml.MarkedYAMLError, lines: list[str]) -> YamlFault:
     context, problem = error.context or "", error.problem or ""
     mark = error.problem_mark or error.context_mark
     if mark is None:
-        return Broken(1, 1, 1, f"this is not YAML: {problem}")
+        return YamlFault(1, 1, 1, f"this is not YAML: {problem}")
     found = lines[mark.line][mark.column : mark.column + 1]
     if "cannot start any token" in problem:
         if found == "\t":
             return _at(mark, 1, "a tab cannot indent; expected spaces")
-        return _quoted(mark, lines, f"text that begins with {found!r} must be quoted")
+        return _missing_quotes_fault(mark, lines, f"text that begins with {found!r} must be quoted")
     if found == "{" and lines[mark.line][: mark.column].endswith("$"):
         text = re.match(r"\$\{[^}]*\}?", lines[mark.line][mark.column - 1 :])
         width = len(text[0]) if text else 1
         hint = f'write "{text[0]}"' if text else None
-        return Broken(mark.line + 1, mark.column, width, "'${…}' inside a flow map or list must be quoted", hint)
+        return YamlFault(mark.line + 1, mark.column, width, "'${…}' inside a flow map or list must be quoted", hint)
     for in_context, in_problem, message, hint, at_context in _RULES:
         if in_context in context and in_problem in problem:
             place = error.context_mark if at_context and error.context_mark else mark
-            return _quoted(place, lines, message) if hint == _QUOTE else _at(place, 1, message, hint)
+            return _missing_quotes_fault(place, lines, message) if hint == _QUOTE else _at(place, 1, message, hint)
     return _at(mark, 1, f"this is not YAML: {problem}")
 
 
-def _at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> Broken:
+def _at(mark: Mark | None, width: int, message: str, hint: str | None = None) -> YamlFault:
     line, column = (mark.line, mark.column) if mark else (0, 0)
-    return Broken(line + 1, column + 1, width, message, hint)
+    return YamlFault(line + 1, column + 1, width, message, hint)
 
 
-def _quoted(mark: Mark, lines: list[str], message: str) -> Broken:
+def _missing_quotes_fault(mark: Mark, lines: list[str], message: str) -> YamlFault:
     """The text from the mark on must be quoted: up to a comment and, inside ``{…}`` or ``[…]``, to its end."""
     before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
     ends = r"\s#|[,\]}]" if re.search(r"[\[{]", before) else r"\s#"

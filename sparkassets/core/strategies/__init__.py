@@ -35,7 +35,7 @@ class DateRange:
 
 
 @frozen
-class Segments:
+class SegmentBatches:
     """A run processes the missing and stale segments, fused into one Spark job.
 
     Attributes:
@@ -53,6 +53,6 @@ class EveryInstance:
     name = "every_instance"
 
 
-Strategy = FullRefresh | LatestOnly | DateRange | Segments | EveryInstance
+Strategy = FullRefresh | LatestOnly | DateRange | SegmentBatches | EveryInstance
 
-__all__ = ["DateRange", "EveryInstance", "FullRefresh", "LatestOnly", "Segments", "Strategy"]
+__all__ = ["DateRange", "EveryInstance", "FullRefresh", "LatestOnly", "SegmentBatches", "Strategy"]

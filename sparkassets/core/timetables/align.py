@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Literal
 
-from sparkassets.core.instants import zoned
+from sparkassets.core.instants import format_zoned
 from sparkassets.core.timetables.base import Slot, Timetable
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
@@ -22,7 +22,7 @@ def names_no_asset(text: str) -> bool:
 
 
 @frozen
-class Alignment:
+class RunAlignment:
     """A run of the downstream and the upstream run that it takes its data from.
 
     Attributes:
@@ -40,12 +40,12 @@ class Alignment:
     zones: tuple[str, str]
 
     def __repr__(self) -> str:
-        up, down = zoned(self.upstream.start, self.zones[0]), zoned(self.downstream.start, self.zones[1])
+        up, down = format_zoned(self.upstream.start, self.zones[0]), format_zoned(self.downstream.start, self.zones[1])
         delta = delta_text(self.delta_seconds)
         return f"<run of {down} takes the one of {up}: execution delta {delta}, case {self.case}>"
 
 
-def aligned(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> Alignment:
+def align_runs(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> RunAlignment:
     """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run.
 
     Args:
@@ -59,14 +59,14 @@ def aligned(upstream: Timetable, downstream: Timetable, at: datetime, *, names: 
     """
     own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
     if own is None:
-        raise InputError(f"{names[1]!r} has no run by {zoned(at, downstream.timezone)}: {downstream.describe()}")
+        raise InputError(f"{names[1]!r} has no run by {format_zoned(at, downstream.timezone)}: {downstream.describe()}")
     theirs = upstream.last_over(own.end)
     if theirs is None:
-        when = f"{zoned(own.end, downstream.timezone)}, when {names[1]!r} runs"
+        when = f"{format_zoned(own.end, downstream.timezone)}, when {names[1]!r} runs"
         raise InputError(f"{names[0]!r} has no run by {when}: {upstream.describe()}")
     delta = own.start - theirs.start
     case: Literal[1, 2] = 1 if theirs.end == own.end else 2
-    return Alignment(theirs, own, delta.days * 86_400 + delta.seconds, case, at, zones)
+    return RunAlignment(theirs, own, delta.days * 86_400 + delta.seconds, case, at, zones)
 
 
 def delta_text(seconds: int) -> str:

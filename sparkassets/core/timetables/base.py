@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
-from sparkassets.core.instants import Duration, instant, zoned
+from sparkassets.core.instants import Duration, format_zoned, from_unix
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -44,11 +44,11 @@ class TimetableError(InputError):
         self.others = others
 
     @property
-    def all(self) -> Sequence[TimetableError]:
+    def all_errors(self) -> Sequence[TimetableError]:
         """Itself and the others."""
         return (self, *self.others)
 
-    def below(self, *path: str | int, beside: Collection[object] = ()) -> TimetableError:
+    def at_path(self, *path: str | int, beside: Collection[object] = ()) -> TimetableError:
         """The same error of a value that stands at a path; what is at a key beside it stays there."""
         above = () if self.path and self.path[0] in beside else path
         return TimetableError(
@@ -57,11 +57,11 @@ class TimetableError(InputError):
             path=(*above, *self.path),
             at_key=self.at_key,
             lacks=self.lacks,
-            others=[each.below(*path, beside=beside) for each in self.others],
+            others=[each.at_path(*path, beside=beside) for each in self.others],
         )
 
 
-def read_each(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
+def read_all_or_raise(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
     """What ``read`` makes of each value.
 
     Raises:
@@ -73,7 +73,7 @@ def read_each(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
         try:
             found.append(read(value))
         except TimetableError as error:
-            faults += error.all
+            faults += error.all_errors
     if faults:
         faults[0].others = faults[1:]
         raise faults[0]
@@ -94,7 +94,7 @@ class Slot:
     end: datetime
 
 
-class Ticks(Protocol):
+class TickSequence(Protocol):
     """The instants that a rule names, whatever its bounds: ascending, no two equal; all in Unix seconds."""
 
     def after(self, unix: int) -> int | None:
@@ -153,7 +153,7 @@ class Timetable(Protocol):
         """The rule for people, with its zone and bounds."""
 
 
-class Modified(Timetable, Protocol):
+class ModifiedTimetable(Timetable, Protocol):
     """A timetable with the modifiers that shift and widen its slots."""
 
     @property
@@ -165,11 +165,13 @@ class Modified(Timetable, Protocol):
         """The length of the intervals instead; None leaves them."""
 
 
-def described(timetable: Modified) -> str:
+def describe_timetable(timetable: ModifiedTimetable) -> str:
     """The rule for people, with its zone, bounds and modifiers."""
     parts = [timetable.text, f"({timetable.timezone})"]
     bounds = (("from", timetable.start), ("until", timetable.end))
-    parts += [f"{word} {zoned(instant(bound), timetable.timezone)}" for word, bound in bounds if bound is not None]
+    parts += [
+        f"{word} {format_zoned(from_unix(bound), timetable.timezone)}" for word, bound in bounds if bound is not None
+    ]
     parts += [f"delayed by {timetable.delay.text}"] if timetable.delay != Duration() else []
     parts += [f"over {timetable.window.text}"] if timetable.window else []
     parts += [f"catchup {timetable.catchup}"] if timetable.catchup else []

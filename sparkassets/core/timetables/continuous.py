@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from sparkassets.core.timetables.instants_list import InstantTicks
-from sparkassets.core.timetables.shapes import Exact
-from sparkassets.core.timetables.ticking import TickTimetable
+from sparkassets.core.timetables.interval_shapes import InstantIntervals
+from sparkassets.core.timetables.tick_timetable import TickTimetable
 
 
-class Continuous(TickTimetable):
+class ContinuousTimetable(TickTimetable):
     """No slots: there is always a run due between ``start`` and ``end``."""
 
 
-def continuous(text: str, *, timezone: str, start: int | None, end: int | None) -> Continuous:
+def build_continuous(text: str, *, timezone: str, start: int | None, end: int | None) -> ContinuousTimetable:
     """The timetable of ``@continuous``.
 
-    >>> continuous("@continuous", timezone="UTC", start=None, end=None).describe()
+    >>> build_continuous("@continuous", timezone="UTC", start=None, end=None).describe()
     '@continuous (UTC)'
     """
-    return Continuous(text, timezone, InstantTicks(), Exact(), start, end)
+    return ContinuousTimetable(text, timezone, InstantTicks(), InstantIntervals(), start, end)

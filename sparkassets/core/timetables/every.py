@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
-from sparkassets.core.instants import DAY, Duration, InstantError, offsets
+from sparkassets.core.instants import DAY, Duration, InstantError, zone_offsets
 from sparkassets.frozen import frozen
 
 _MONTH = 146_097 * DAY // 4800
@@ -111,7 +111,7 @@ class CalendarTicks:
         """The instant of that step; beyond the calendar, one before or after all others."""
         step = Duration(months=self.length.months * number, days=self.length.days * number)
         try:
-            return offsets(self.timezone).tick(step.add_to_local(self.anchor))
+            return zone_offsets(self.timezone).tick_instant(step.add_to_local(self.anchor))
         except InstantError:
             return LATEST if number > 0 else EARLIEST - 1
 
@@ -128,7 +128,7 @@ def every_ticks(text: str, length: Duration, *, timezone: str, anchor: int | Non
     >>> every_ticks("6h", Duration(seconds=21_600), timezone="UTC", anchor=None).after(0)
     21600
     """
-    clock = offsets(timezone)
+    clock = zone_offsets(timezone)
     if length.seconds:
-        return ElapsedTicks(text, length.seconds, clock.tick(0) if anchor is None else anchor)
-    return CalendarTicks(text, length, timezone, 0 if anchor is None else anchor + clock.at(anchor))
+        return ElapsedTicks(text, length.seconds, clock.tick_instant(0) if anchor is None else anchor)
+    return CalendarTicks(text, length, timezone, 0 if anchor is None else anchor + clock.offset_at(anchor))

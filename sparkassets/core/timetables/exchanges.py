@@ -9,9 +9,9 @@ from typing import Any, Final
 from warnings import catch_warnings, simplefilter
 
 from sparkassets.core.instants import day_number, local_date
-from sparkassets.core.suggestions import meant_by
+from sparkassets.core.suggestions import suggest_close
 from sparkassets.core.timetables.base import TimetableError
-from sparkassets.core.timetables.optional import optional
+from sparkassets.core.timetables.optional import import_optional
 from sparkassets.frozen import frozen
 
 _FIRST_YEAR, _LAST_YEAR = 1990, 2059
@@ -25,7 +25,7 @@ _WEEKENDS = frozenset({"weekend", "weekends"})
 
 
 @frozen
-class Session:
+class TradingSession:
     """One trading session.
 
     Attributes:
@@ -39,7 +39,7 @@ class Session:
 
 
 @frozen
-class Exchange:
+class TradingCalendar:
     """The sessions of an exchange.
 
     Attributes:
@@ -49,61 +49,61 @@ class Exchange:
     code: str
 
     @property
-    def known(self) -> tuple[int, int]:
+    def known_range(self) -> tuple[int, int]:
         """The first and the last day of which the sessions are known; there are none outside."""
-        return _known(self.code)
+        return _find_known_range(self.code)
 
     def is_open(self, day: int) -> bool:
         """Whether the day has a session."""
-        first, last = self.known
+        first, last = self.known_range
         if not first <= day <= last:
             return False
-        sessions = self._of_decade(_decade(day))
+        sessions = self._sessions_of_decade(_decade(day))
         at = bisect_left(sessions, day, key=lambda each: each.day)
         return at < len(sessions) and sessions[at].day == day
 
     def last_before(self, day: int) -> int | None:
         """The last day with a session earlier than ``day``; None when there is none."""
-        first, last = self.known
+        first, last = self.known_range
         if day <= first:
             return None
         for decade in range(_decade(min(day, last)), _decade(first) - 1, -1):
-            sessions = self._of_decade(decade)
+            sessions = self._sessions_of_decade(decade)
             if at := bisect_left(sessions, day, key=lambda each: each.day):
                 return sessions[at - 1].day
         return None
 
     def next_after(self, day: int) -> int | None:
         """The first day with a session later than ``day``; None when there is none."""
-        first, last = self.known
+        first, last = self.known_range
         if day >= last:
             return None
         for decade in range(_decade(max(day, first)), _decade(last) + 1):
-            sessions = self._of_decade(decade)
+            sessions = self._sessions_of_decade(decade)
             if (at := bisect_right(sessions, day, key=lambda each: each.day)) < len(sessions):
                 return sessions[at].day
         return None
 
-    def sessions(self, first: int, last: int) -> list[Session]:
+    def sessions(self, first: int, last: int) -> list[TradingSession]:
         """The sessions of the days from ``first`` to ``last``, inclusive, ascending."""
-        low, high = max(first, self.known[0]), min(last, self.known[1])
+        low, high = max(first, self.known_range[0]), min(last, self.known_range[1])
         if low > high:
             return []
         return [
             session
             for decade in range(_decade(low), _decade(high) + 1)
-            for session in self._of_decade(decade)
+            for session in self._sessions_of_decade(decade)
             if low <= session.day <= high
         ]
 
-    def _of_decade(self, number: int) -> tuple[Session, ...]:
-        first, last = self.known
+    def _sessions_of_decade(self, number: int) -> tuple[TradingSession, ...]:
+        first, last = self.known_range
         if not _decade(first) <= number <= _decade(last):
             return ()
         return _sessions(self.code, number, first, last)
 
 
-def exchange(code: str) -> Exchange:
+def find_trading_calendar(code: str) -> TradingCalendar:
     """The exchange of a code.
 
     Raises:
@@ -112,16 +112,16 @@ def exchange(code: str) -> Exchange:
     names = _library(code).get_calendar_names(include_aliases=True)
     if code not in names:
         expected = "expected a country such as DE, a part of one such as US-NY, or an exchange such as XNYS"
-        hint = "weekends are the cron '* * * * SAT,SUN'" if code.lower() in _WEEKENDS else meant_by(code, names)
+        hint = "weekends are the cron '* * * * SAT,SUN'" if code.lower() in _WEEKENDS else suggest_close(code, names)
         raise TimetableError(f"unknown calendar '{code}'; {expected}", hint=hint)
-    _known(code)
-    return Exchange(code)
+    _find_known_range(code)
+    return TradingCalendar(code)
 
 
 @lru_cache(maxsize=64)
-def _known(code: str) -> tuple[int, int]:
+def _find_known_range(code: str) -> tuple[int, int]:
     # a month that all calendars of the library know: a calendar without bounds of its own ends a year after today
-    kind = type(_computed(code, "2022-01-03", "2022-02-01"))
+    kind = type(_compute_calendar(code, "2022-01-03", "2022-02-01"))
     bounds = kind.bound_min(), kind.bound_max()
     decades = (_FIRST_YEAR, 1, 1), (_LAST_YEAR, 12, 31)
     first, last = (
@@ -131,16 +131,16 @@ def _known(code: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def _sessions(code: str, decade: int, first: int, last: int) -> tuple[Session, ...]:
+def _sessions(code: str, decade: int, first: int, last: int) -> tuple[TradingSession, ...]:
     start, end = max(_day(decade * _YEARS, 1, 1), first), min(_day(decade * _YEARS + _YEARS - 1, 12, 31), last)
-    found = _computed(code, local_date(start).isoformat(), local_date(end).isoformat())
+    found = _compute_calendar(code, local_date(start).isoformat(), local_date(end).isoformat())
     return tuple(
-        Session(day_number(day.date()), int(opens.timestamp()), int(closes.timestamp()))
+        TradingSession(day_number(day.date()), int(opens.timestamp()), int(closes.timestamp()))
         for day, opens, closes in zip(found.opens.index, found.opens, found.closes, strict=True)
     )
 
 
-def _computed(code: str, start: str, end: str) -> Any:  # noqa: ANN401 - of a library without types
+def _compute_calendar(code: str, start: str, end: str) -> Any:  # noqa: ANN401 - of a library without types
     library = _library(code)
     with catch_warnings():  # about its use of pandas, which nobody here can change
         simplefilter("ignore")
@@ -153,7 +153,7 @@ def _computed(code: str, start: str, end: str) -> Any:  # noqa: ANN401 - of a li
 
 
 def _library(code: str) -> Any:  # noqa: ANN401 - a module
-    return optional("exchange_calendars", need=f"the calendar '{code}'", extra="exchanges")
+    return import_optional("exchange_calendars", need=f"the calendar '{code}'", extra="exchanges")
 
 
 def _decade(day: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from sparkassets.core.instants import instant, zoned
+from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.frozen import frozen
 
 _SHOWN = 3
@@ -42,6 +42,6 @@ class InstantTicks:
         >>> InstantTicks((0, 60)).describe()
         '1970-01-01T00:00Z, 1970-01-01T00:01Z'
         """
-        shown = ", ".join(zoned(instant(each), self.timezone) for each in self.instants[:_SHOWN])
+        shown = ", ".join(format_zoned(from_unix(each), self.timezone) for each in self.instants[:_SHOWN])
         more = len(self.instants) - _SHOWN
         return f"{shown} and {more} more" if more > 0 else shown

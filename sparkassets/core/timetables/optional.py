@@ -8,7 +8,7 @@ from typing import Any
 from sparkassets.core.timetables.base import TimetableError
 
 
-def optional(module: str, *, need: str, extra: str) -> Any:  # noqa: ANN401 - a module
+def import_optional(module: str, *, need: str, extra: str) -> Any:  # noqa: ANN401 - a module
     """The module.
 
     Args:

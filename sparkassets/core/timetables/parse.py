@@ -9,26 +9,31 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, TypeVar, get_args
 
-from sparkassets.core.instants import Duration, InstantError, instant, parse_instant, unix, zone, zoned
-from sparkassets.core.phrases import listing, shown
-from sparkassets.core.registered import Factory
-from sparkassets.core.suggestions import meant_by
-from sparkassets.core.timetables.base import Catchup, Ticks, Timetable, TimetableError, read_each
-from sparkassets.core.timetables.calendars import WorkingDays, calendar
-from sparkassets.core.timetables.continuous import Continuous, continuous
+from sparkassets.core.entry_points import Factory
+from sparkassets.core.instants import Duration, InstantError, find_zone, format_zoned, from_unix, parse_instant, to_unix
+from sparkassets.core.phrases import listing, show_value
+from sparkassets.core.suggestions import suggest_close
+from sparkassets.core.timetables.base import Catchup, TickSequence, Timetable, TimetableError, read_all_or_raise
+from sparkassets.core.timetables.boolean_times import times_ticks, to_yaml_line
+from sparkassets.core.timetables.calendars import WorkingDays, find_calendar
+from sparkassets.core.timetables.continuous import ContinuousTimetable, build_continuous
 from sparkassets.core.timetables.cron import cron_ticks
 from sparkassets.core.timetables.every import every_ticks
-from sparkassets.core.timetables.exchanges import Exchange
+from sparkassets.core.timetables.exchanges import TradingCalendar
 from sparkassets.core.timetables.instants_list import InstantTicks
-from sparkassets.core.timetables.once import Once, once
-from sparkassets.core.timetables.registered import RegisteredSlots, registered
-from sparkassets.core.timetables.rolled import ROLLS, Roll, Rolled
-from sparkassets.core.timetables.sessions import SessionTicks, Trading
-from sparkassets.core.timetables.shapes import Abutting, Exact, Lasting, Shape
+from sparkassets.core.timetables.interval_shapes import (
+    AbuttingIntervals,
+    FixedLengthIntervals,
+    InstantIntervals,
+    IntervalShape,
+)
+from sparkassets.core.timetables.once import OnceTimetable, build_once
+from sparkassets.core.timetables.registered import RegisteredSlots, build_registered_timetable
+from sparkassets.core.timetables.rolled_ticks import ROLLS, Roll, RolledTicks
+from sparkassets.core.timetables.sessions import SessionTicks, TradingIntervals
 from sparkassets.core.timetables.sun import EVENTS, sun_ticks
-from sparkassets.core.timetables.ticking import TickTimetable
-from sparkassets.core.timetables.times import as_text, times_ticks
-from sparkassets.core.timetables.union import union
+from sparkassets.core.timetables.tick_timetable import TickTimetable
+from sparkassets.core.timetables.tick_union import unite_ticks
 from sparkassets.frozen import frozen
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")
@@ -36,8 +41,8 @@ _OF_ALL: Final = frozenset({"timezone", "start", "end"})
 """The modifiers of what has no ticks."""
 _CATCHUPS: Final[tuple[Catchup, ...]] = get_args(Catchup)
 _NOTHING: Final[Mapping[str, Factory]] = MappingProxyType({})
-_WITHOUT_TICKS: Final = {"@once": once, "@continuous": continuous}
-_SOME_TIME: Final = unix(datetime(2025, 1, 1, tzinfo=UTC))
+_WITHOUT_TICKS: Final = {"@once": build_once, "@continuous": build_continuous}
+_SOME_TIME: Final = to_unix(datetime(2025, 1, 1, tzinfo=UTC))
 _DATE: Final = re.compile(r"\s*\d{4}-\d\d")
 _TIME_OF_DAY: Final = re.compile(r"\s*(\d\d?):(\d\d)\s*")
 
@@ -45,7 +50,7 @@ C = TypeVar("C", Catchup, Roll)
 
 
 @frozen
-class Written:
+class TimetableRule:
     """A rule to build a timetable from.
 
     Attributes:
@@ -62,7 +67,7 @@ class Written:
     timezone: str
     start: int | None
     interval: Duration | None
-    calendar: WorkingDays | Exchange | None
+    calendar: WorkingDays | TradingCalendar | None
     beside: Mapping[str, object]
     installed: Mapping[str, Factory]
 
@@ -108,19 +113,19 @@ def parse_timetable(
         raise TimetableError(message, hint=hint, path=("interval",), at_key=True)
     days, roll = _calendar(written), _choice(written, "roll", ROLLS)
     beside = {key: each for key, each in written.items() if key != kind and key not in MODIFIERS}
-    rule = Written(written[kind], timezone, start, interval, days, beside, installed)
+    rule = TimetableRule(written[kind], timezone, start, interval, days, beside, installed)
     try:
         built = KINDS[kind](rule)
     except TimetableError as error:
         if isinstance(value, str):
             raise
-        raise error.below(kind, beside=written) from error
-    if isinstance(built, Once | Continuous):
+        raise error.at_path(kind, beside=written) from error
+    if isinstance(built, OnceTimetable | ContinuousTimetable):
         _refuse_modifiers(built, written)
     elif days:
-        built = _on_open_days(built, days, roll)
+        built = _roll_to_open_days(built, days, roll)
     if start is not None and end is not None and end <= start:
-        bounds = f"start {zoned(instant(start), timezone)}, end {zoned(instant(end), timezone)}"
+        bounds = f"start {format_zoned(from_unix(start), timezone)}, end {format_zoned(from_unix(end), timezone)}"
         path = tuple(key for key in ("end", "start") if key in written)[:1]
         message = f"schedule '{built.text}' can never fire: it ends before it starts ({bounds})"
         raise TimetableError(message, path=path)
@@ -130,64 +135,64 @@ def parse_timetable(
 # --------------------------------------------------------------------------- kinds
 
 
-def _cron(written: Written) -> TickTimetable:
+def _cron(written: TimetableRule) -> TickTimetable:
     value, timezone = written.value, written.timezone
     if isinstance(value, str) and (without := _WITHOUT_TICKS.get(value.strip())):
         return without(value, timezone=timezone, start=written.start, end=None)
     ticks, text = _moments(value, "cron", timezone)
-    shape: Shape = Abutting()
+    shape: IntervalShape = AbuttingIntervals()
     if written.interval:
-        shape, text = Lasting(written.interval, timezone), f"{text} for {written.interval.text}"
+        shape, text = FixedLengthIntervals(written.interval, timezone), f"{text} for {written.interval.text}"
     return TickTimetable(text, timezone, ticks, shape)
 
 
-def _at(written: Written) -> TickTimetable:
+def _at(written: TimetableRule) -> TickTimetable:
     if written.value in ("open", "close"):
         exchange = _exchange(written, f"at: {written.value}")
         session_ticks = SessionTicks(exchange, "open" if written.value == "open" else "close")
-        return TickTimetable(f"at {session_ticks.describe()}", written.timezone, session_ticks, Exact())
+        return TickTimetable(f"at {session_ticks.describe()}", written.timezone, session_ticks, InstantIntervals())
     ticks, text = _moments(written.value, "at", written.timezone)
-    return TickTimetable(f"at {text}", written.timezone, ticks, Exact())
+    return TickTimetable(f"at {text}", written.timezone, ticks, InstantIntervals())
 
 
-def _every(written: Written) -> TickTimetable:
+def _every(written: TimetableRule) -> TickTimetable:
     if written.value == "session":
         exchange = _exchange(written, "every: session")
         opens = SessionTicks(exchange, "open")
-        return TickTimetable(f"every session of {exchange.code}", written.timezone, opens, Trading(exchange))
+        return TickTimetable(f"every session of {exchange.code}", written.timezone, opens, TradingIntervals(exchange))
     length = _duration(written.value, "every")
     if length.seconds and (length.days or length.months):
         message = f"'every' of a schedule is '{written.value}', calendar and elapsed time at once; expected one of them"
         raise TimetableError(message, hint="d, w, mo and y follow the calendar; s, m and h are elapsed time")
     text = str(written.value)
     ticks = every_ticks(text, length, timezone=written.timezone, anchor=written.start)
-    return TickTimetable(ticks.describe(), written.timezone, ticks, Abutting())
+    return TickTimetable(ticks.describe(), written.timezone, ticks, AbuttingIntervals())
 
 
-def _times(written: Written) -> TickTimetable:
+def _times(written: TimetableRule) -> TickTimetable:
     ticks = times_ticks(written.value, written.timezone)
-    return TickTimetable(f"times {as_text(written.value)}", written.timezone, ticks, Exact())
+    return TickTimetable(f"times {to_yaml_line(written.value)}", written.timezone, ticks, InstantIntervals())
 
 
-def _sun(written: Written) -> TickTimetable:
-    latitude, longitude = read_each(BESIDE["sun"], lambda key: _degrees(written.beside, key))
+def _sun(written: TimetableRule) -> TickTimetable:
+    latitude, longitude = read_all_or_raise(BESIDE["sun"], lambda key: _degrees(written.beside, key))
     if not isinstance(written.value, str):
-        raise TimetableError(f"'sun' of a schedule is {shown(written.value)}; expected {listing(EVENTS)}")
+        raise TimetableError(f"'sun' of a schedule is {show_value(written.value)}; expected {listing(EVENTS)}")
     ticks = sun_ticks(written.value, latitude=latitude, longitude=longitude)
-    return TickTimetable(ticks.describe(), written.timezone, ticks, Exact())
+    return TickTimetable(ticks.describe(), written.timezone, ticks, InstantIntervals())
 
 
-def _timetable(written: Written) -> RegisteredSlots:
+def _timetable(written: TimetableRule) -> RegisteredSlots:
     if written.calendar:
         message = "'calendar' does not go with 'timetable', whose days are its own"
         raise TimetableError(message, path=("calendar",), at_key=True)
     names = frozenset({*KINDS, *MODIFIERS})
-    return registered(
+    return build_registered_timetable(
         written.value, written.beside, timezone=written.timezone, installed=written.installed, reserved=names
     )
 
 
-KINDS: Final[Mapping[str, Callable[[Written], TickTimetable | RegisteredSlots]]] = {
+KINDS: Final[Mapping[str, Callable[[TimetableRule], TickTimetable | RegisteredSlots]]] = {
     "cron": _cron,
     "at": _at,
     "every": _every,
@@ -201,16 +206,16 @@ BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"sun": ("latitude", "longitude")
 """The keys that a kind has beside its own; a registered timetable has its parameters, whatever they are."""
 
 
-def _exchange(written: Written, what: str) -> Exchange:
-    if isinstance(written.calendar, Exchange):
+def _exchange(written: TimetableRule, what: str) -> TradingCalendar:
+    if isinstance(written.calendar, TradingCalendar):
         return written.calendar
     found = f"'{written.calendar.code}' has none" if written.calendar else "there is no 'calendar'"
     message = f"'{what}' needs the sessions of an exchange, and {found}"
     raise TimetableError(message, hint="write 'calendar: XNYS'", lacks=written.calendar is None)
 
 
-def _on_open_days(
-    built: TickTimetable | RegisteredSlots, calendar: WorkingDays | Exchange, roll: Roll | None
+def _roll_to_open_days(
+    built: TickTimetable | RegisteredSlots, calendar: WorkingDays | TradingCalendar, roll: Roll | None
 ) -> TickTimetable | RegisteredSlots:
     """The timetable with its ticks kept to the open days of a calendar."""
     if not isinstance(built, TickTimetable):
@@ -221,40 +226,40 @@ def _on_open_days(
                 f"'roll' has nothing to do {built.text}: there is one each session", path=("roll",), at_key=True
             )
         return built
-    ticks = Rolled(built.ticks, calendar, roll or "skip", built.timezone)
+    ticks = RolledTicks(built.ticks, calendar, roll or "skip", built.timezone)
     if ticks.after(_SOME_TIME) is None and ticks.before(_SOME_TIME) is None:
         raise TimetableError(f"schedule '{built.text}' never fires: never on an open day of {calendar.code}")
     return replace(built, text=f"{built.text}, {ticks.rule}", ticks=ticks)
 
 
-def _moments(value: object, key: str, timezone: str) -> tuple[Ticks, str]:
+def _moments(value: object, key: str, timezone: str) -> tuple[TickSequence, str]:
     """The ticks of a text or of a list of texts, and their text."""
     if isinstance(value, str):
         ticks = _moment(value, key, timezone, also=_WITHOUT_TICKS if key == "cron" else ())
         return ticks, ticks.describe()
     if not isinstance(value, list) or not value:
-        what = "an empty list" if value == [] else shown(value)
+        what = "an empty list" if value == [] else show_value(value)
         raise TimetableError(f"'{key}' of a schedule is {what}; expected {_EXPECTED[key]}")
     instants: set[int] = set()
-    crons: list[Ticks] = []
-    for ticks in read_each(enumerate(value), lambda item: _item(*item, key=key, timezone=timezone)):
+    crons: list[TickSequence] = []
+    for ticks in read_all_or_raise(enumerate(value), lambda item: _item(*item, key=key, timezone=timezone)):
         if isinstance(ticks, InstantTicks):
             instants.update(ticks.instants)
         else:
             crons.append(ticks)
-    found = union([*crons, *([InstantTicks(tuple(sorted(instants)), timezone)] if instants else [])])
+    found = unite_ticks([*crons, *([InstantTicks(tuple(sorted(instants)), timezone)] if instants else [])])
     return found, found.describe()
 
 
-def _item(number: int, value: object, *, key: str, timezone: str) -> Ticks:
+def _item(number: int, value: object, *, key: str, timezone: str) -> TickSequence:
     """The ticks of one item of a list."""
     if not isinstance(value, str):
-        message = f"item {number + 1} of '{key}' of a schedule is {shown(value)}; expected text"
+        message = f"item {number + 1} of '{key}' of a schedule is {show_value(value)}; expected text"
         raise TimetableError(message, path=(number,))
     try:
         return _moment(value, key, timezone)
     except TimetableError as error:
-        raise error.below(number) from error
+        raise error.at_path(number) from error
 
 
 _EXPECTED: Final = {
@@ -263,11 +268,11 @@ _EXPECTED: Final = {
 }
 
 
-def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> Ticks:
+def _moment(text: str, key: str, timezone: str, *, also: Iterable[str] = ()) -> TickSequence:
     """The ticks of a cron or, for ``at``, of an instant."""
     if key == "at" and _DATE.match(text):
         try:
-            return InstantTicks((unix(parse_instant(text.strip(), zone=timezone)),), timezone)
+            return InstantTicks((to_unix(parse_instant(text.strip(), zone=timezone)),), timezone)
         except InstantError as error:
             raise TimetableError(str(error.args[0]), hint=error.hint) from error
     if _DATE.match(text):
@@ -287,7 +292,7 @@ def _check_keys(written: Mapping[str, object]) -> None:
         if key not in KINDS and key not in MODIFIERS and key not in beside:
             known = [*KINDS, *beside, *MODIFIERS]
             message = f"unknown key '{key}' in a schedule; expected {', '.join(known)}"
-            raise TimetableError(message, hint=meant_by(str(key), known), path=(key,), at_key=True)
+            raise TimetableError(message, hint=suggest_close(str(key), known), path=(key,), at_key=True)
     kinds = [key for key in written if key in KINDS]
     if not kinds:
         raise TimetableError(f"a schedule lacks its rule; expected {listing(repr(kind) for kind in KINDS)}", lacks=True)
@@ -299,7 +304,7 @@ def _check_keys(written: Mapping[str, object]) -> None:
         )
 
 
-def _refuse_modifiers(built: Once | Continuous, written: Mapping[str, object]) -> None:
+def _refuse_modifiers(built: OnceTimetable | ContinuousTimetable, written: Mapping[str, object]) -> None:
     """Refuses the keys that only ticks and their intervals know."""
     for key in MODIFIERS:
         if key in written and key not in _OF_ALL:
@@ -310,17 +315,17 @@ def _refuse_modifiers(built: Once | Continuous, written: Mapping[str, object]) -
 def _text(written: Mapping[str, object], key: str) -> str:
     found = written[key]
     if not isinstance(found, str):
-        raise TimetableError(f"'{key}' of a schedule is {shown(found)}; expected text", path=(key,))
+        raise TimetableError(f"'{key}' of a schedule is {show_value(found)}; expected text", path=(key,))
     return found
 
 
 def _zone(written: Mapping[str, object], default: str) -> str:
     if "timezone" not in written:
-        zone(default)
+        find_zone(default)
         return default
     name = _text(written, "timezone")
     try:
-        zone(name)
+        find_zone(name)
     except InstantError as error:
         raise TimetableError(str(error.args[0]), hint=error.hint, path=("timezone",)) from error
     return name
@@ -331,7 +336,7 @@ def _bound(written: Mapping[str, object], key: str, timezone: str, default: int 
         return default
     text = _text(written, key)
     try:
-        return unix(parse_instant(text, zone=timezone))
+        return to_unix(parse_instant(text, zone=timezone))
     except InstantError as error:
         raise TimetableError(f"'{key}' of a schedule: {error.args[0]}", hint=error.hint, path=(key,)) from error
 
@@ -341,20 +346,22 @@ def _degrees(beside: Mapping[str, object], key: str) -> float:
     if key not in beside:
         raise TimetableError(f"'sun' of a schedule needs '{key}', in degrees", lacks=True)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TimetableError(f"'{key}' of a schedule is {shown(value)}; expected degrees such as 52.37", path=(key,))
+        raise TimetableError(
+            f"'{key}' of a schedule is {show_value(value)}; expected degrees such as 52.37", path=(key,)
+        )
     return float(value)
 
 
-def _calendar(written: Mapping[str, object]) -> WorkingDays | Exchange | None:
+def _calendar(written: Mapping[str, object]) -> WorkingDays | TradingCalendar | None:
     if "calendar" not in written:
         if "roll" in written:
             message = "'roll' needs a 'calendar', such as DE or XNYS"
             raise TimetableError(message, path=("roll",), at_key=True, lacks=True)
         return None
     try:
-        return calendar(_text(written, "calendar"))
+        return find_calendar(_text(written, "calendar"))
     except TimetableError as error:
-        raise error if error.path else error.below("calendar") from error
+        raise error if error.path else error.at_path("calendar") from error
 
 
 def _choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> C | None:
@@ -364,8 +371,8 @@ def _choice(written: Mapping[str, object], key: str, choices: tuple[C, ...]) -> 
     value = written[key]
     if (found := next((choice for choice in choices if choice == value), None)) is not None:
         return found
-    hint = meant_by(value, choices) if isinstance(value, str) else None
-    message = f"'{key}' of a schedule is {shown(value)}; expected {listing(choices)}"
+    hint = suggest_close(value, choices) if isinstance(value, str) else None
+    message = f"'{key}' of a schedule is {show_value(value)}; expected {listing(choices)}"
     raise TimetableError(message, hint=hint, path=(key,))
 
 
@@ -375,12 +382,12 @@ def _length(written: Mapping[str, object], key: str, *, positive: bool = True) -
     try:
         return _duration(written[key], key, positive=positive)
     except TimetableError as error:
-        raise error.below(key) from error
+        raise error.at_path(key) from error
 
 
 def _duration(value: object, key: str, *, positive: bool = True) -> Duration:
     if not isinstance(value, str):
-        raise TimetableError(f"'{key}' of a schedule is {shown(value)}; expected a duration such as 90s, 6h or 7d")
+        raise TimetableError(f"'{key}' of a schedule is {show_value(value)}; expected a duration such as 90s, 6h or 7d")
     try:
         found = Duration.parse(value)
     except InstantError as error:

@@ -8,20 +8,20 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, runtime_checkable
 
-from sparkassets.core.crons.search import HORIZON, first_from, last_until
-from sparkassets.core.instants import DAY, Duration, format_instant, instant, unix
-from sparkassets.core.phrases import kind_of, shown
-from sparkassets.core.registered import Factory, Registry
-from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, described
-from sparkassets.core.timetables.shapes import spread
+from sparkassets.core.crons.tick_search import HORIZON, first_from, last_until
+from sparkassets.core.entry_points import EntryPointRegistry, Factory
+from sparkassets.core.instants import DAY, Duration, format_instant, from_unix, to_unix
+from sparkassets.core.phrases import kind_of, show_value
+from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, describe_timetable
+from sparkassets.core.timetables.interval_shapes import duration_range
 from sparkassets.frozen import frozen
 
-REGISTRY: Final = Registry("timetable", "sparkassets.timetables", "schedule", TimetableError)
+REGISTRY: Final = EntryPointRegistry("timetable", "sparkassets.timetables", "schedule", TimetableError)
 """What packages register."""
 
 _NONE: Final = Duration()
-_FIRST: Final = unix(datetime(1900, 1, 1, tzinfo=UTC))
-_LAST: Final = unix(datetime(2200, 1, 1, tzinfo=UTC))
+_FIRST: Final = to_unix(datetime(1900, 1, 1, tzinfo=UTC))
+_LAST: Final = to_unix(datetime(2200, 1, 1, tzinfo=UTC))
 """Slots are asked for between these; Unix seconds."""
 _LOOK, _YEAR = 32 * DAY, 366 * DAY
 _ZONE: Final = "timezone"
@@ -76,13 +76,13 @@ class RegisteredSlots:
 
     def first_after(self, t: datetime) -> Slot | None:
         """The first slot with ``run_after`` later than ``t``; None when there is none within decades."""
-        at = max(unix(t) + 1, _FIRST)
-        return first_from(self._listed, at, min(at + HORIZON, _LAST), look=_LOOK)
+        at = max(to_unix(t) + 1, _FIRST)
+        return first_from(self._list_slots, at, min(at + HORIZON, _LAST), look=_LOOK)
 
     def last_at(self, t: datetime) -> Slot | None:
         """The newest slot with ``run_after`` not later than ``t``; None when there is none within decades."""
-        at = min(unix(t) + 1, _LAST)
-        return last_until(self._listed, max(at - HORIZON, _FIRST), at, look=_LOOK)
+        at = min(to_unix(t) + 1, _LAST)
+        return last_until(self._list_slots, max(at - HORIZON, _FIRST), at, look=_LOOK)
 
     def last_over(self, t: datetime) -> Slot | None:
         """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none.
@@ -90,41 +90,45 @@ class RegisteredSlots:
         The rule's own runs are taken to follow in the order of their intervals' ends, and none by a month later after
         its end than another.
         """
-        rule, at = replace(self, delay=_NONE), unix(t)
+        rule, at = replace(self, delay=_NONE), to_unix(t)
         near = rule.last_at(t) or rule.first_after(t)
         if near is None:
             return None
 
         def over(start: int, end: int) -> list[Slot]:
-            return [slot for slot in rule.between(instant(start), instant(end - 1)) if unix(slot.end) <= at]
+            return [slot for slot in rule.between(from_unix(start), from_unix(end - 1)) if to_unix(slot.end) <= at]
 
-        latest = min(at + unix(near.run_after) - unix(near.end) + _LOOK, _LAST)
+        latest = min(at + to_unix(near.run_after) - to_unix(near.end) + _LOOK, _LAST)
         found = last_until(over, max(at - HORIZON, _FIRST), latest, look=2 * _LOOK)
-        return found and replace(found, run_after=instant(self.delay.add_to(unix(found.run_after), self.timezone)))
+        return found and replace(found, run_after=from_unix(self.delay.add_to(to_unix(found.run_after), self.timezone)))
 
     def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
         """The slots with ``a <= run_after <= b``, oldest first."""
-        start, end = max(unix(a) + bool(a.microsecond), _FIRST), min(unix(b) + 1, _LAST)
+        start, end = max(to_unix(a) + bool(a.microsecond), _FIRST), min(to_unix(b) + 1, _LAST)
         for page in range(start, end, _YEAR):
-            yield from self._listed(page, min(page + _YEAR, end))
+            yield from self._list_slots(page, min(page + _YEAR, end))
 
     def describe(self) -> str:
         """The rule for people, with its zone and bounds."""
-        return described(self)
+        return describe_timetable(self)
 
-    def _listed(self, start: int, end: int) -> list[Slot]:
+    def _list_slots(self, start: int, end: int) -> list[Slot]:
         """The slots, delayed and widened, with ``run_after`` in ``[start, end)``; Unix seconds."""
-        least, most = spread(self.delay)
+        least, most = duration_range(self.delay)
         low, high = max(start - most, _FIRST), min(end - least, _LAST)
-        placed = [self._placed(slot) for slot in self._asked(low, high) if self._allowed(slot)] if low < high else []
+        placed = (
+            [self._apply_modifiers(slot) for slot in self._query_rule(low, high) if self._is_within_bounds(slot)]
+            if low < high
+            else []
+        )
         return sorted(
-            {slot for slot in placed if start <= unix(slot.run_after) < end},
+            {slot for slot in placed if start <= to_unix(slot.run_after) < end},
             key=lambda slot: (slot.run_after, slot.start, slot.end),
         )
 
-    def _asked(self, start: int, end: int) -> list[Slot]:
+    def _query_rule(self, start: int, end: int) -> list[Slot]:
         """What the rule itself says, checked."""
-        first, last = instant(start), instant(end)
+        first, last = from_unix(start), from_unix(end)
         try:
             found = list(self.rule.slots(first, last))
         except Exception as error:
@@ -134,17 +138,19 @@ class RegisteredSlots:
                 raise TimetableError(f"{self.text} is wrong: {fault}")
         return found
 
-    def _allowed(self, slot: Slot) -> bool:
-        begin = unix(slot.start)
+    def _is_within_bounds(self, slot: Slot) -> bool:
+        begin = to_unix(slot.start)
         return (self.start is None or begin >= self.start) and (self.end is None or begin < self.end)
 
-    def _placed(self, slot: Slot) -> Slot:
-        end = unix(slot.end)
-        start = (-self.window).add_to(end, self.timezone) if self.window else unix(slot.start)
-        return Slot(instant(self.delay.add_to(unix(slot.run_after), self.timezone)), instant(start), instant(end))
+    def _apply_modifiers(self, slot: Slot) -> Slot:
+        end = to_unix(slot.end)
+        start = (-self.window).add_to(end, self.timezone) if self.window else to_unix(slot.start)
+        return Slot(
+            from_unix(self.delay.add_to(to_unix(slot.run_after), self.timezone)), from_unix(start), from_unix(end)
+        )
 
 
-def registered(
+def build_registered_timetable(
     name: object,
     parameters: Mapping[str, object],
     *,
@@ -165,13 +171,15 @@ def registered(
         TimetableError: There is none of that name, or its parameters are wrong.
     """
     if not isinstance(name, str):
-        raise TimetableError(f"'timetable' of a schedule is {shown(name)}; expected the name of a registered timetable")
+        raise TimetableError(
+            f"'timetable' of a schedule is {show_value(name)}; expected the name of a registered timetable"
+        )
     factory = REGISTRY.factory(name, installed)
-    taken = REGISTRY.taken(name, factory, {*reserved} - {_ZONE})
-    given = REGISTRY.validated(name, {key: each for key, each in taken.items() if key != _ZONE}, parameters)
+    taken = REGISTRY.accepted_parameters(name, factory, {*reserved} - {_ZONE})
+    given = REGISTRY.validate_parameters(name, {key: each for key, each in taken.items() if key != _ZONE}, parameters)
     if _ZONE in taken:
         given[_ZONE] = timezone
-    rule = REGISTRY.made(name, factory, given)
+    rule = REGISTRY.make_instance(name, factory, given)
     if not isinstance(rule, RegisteredTimetable):
         raise TimetableError(f"timetable '{name}' has no method 'slots(start, end)'; it is {kind_of(rule)}")
     written = ", ".join(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())

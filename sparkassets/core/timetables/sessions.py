@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from sparkassets.core.crons.search import tick_after, tick_before
+from sparkassets.core.crons.tick_search import tick_after, tick_before
 from sparkassets.core.instants import DAY
-from sparkassets.core.timetables.base import Ticks
-from sparkassets.core.timetables.exchanges import Exchange
+from sparkassets.core.timetables.base import TickSequence
+from sparkassets.core.timetables.exchanges import TradingCalendar
 from sparkassets.frozen import frozen
 
-Edge = Literal["open", "close"]
+SessionEdge = Literal["open", "close"]
 
 _MARGIN = 2
 """Days: the session of a day may open or close on the date before or after in UTC."""
@@ -26,16 +26,16 @@ class SessionTicks:
         edge: Which of the two.
     """
 
-    exchange: Exchange
-    edge: Edge
+    exchange: TradingCalendar
+    edge: SessionEdge
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None when there is none."""
-        return tick_after(self.between, unix, known=self._known())
+        return tick_after(self.between, unix, known=self._known_bounds())
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None when there is none."""
-        return tick_before(self.between, unix, known=self._known())
+        return tick_before(self.between, unix, known=self._known_bounds())
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""
@@ -47,29 +47,29 @@ class SessionTicks:
         """The rule for people, without zone and bounds."""
         return f"{self.edge} of {self.exchange.code}"
 
-    def _known(self) -> tuple[int, int]:
-        first, last = self.exchange.known
+    def _known_bounds(self) -> tuple[int, int]:
+        first, last = self.exchange.known_range
         return (first - _MARGIN) * DAY, (last + 1 + _MARGIN) * DAY
 
 
 @frozen
-class Trading:
+class TradingIntervals:
     """From each opening to the close of its session.
 
     Attributes:
         exchange: Whose openings the ticks are.
     """
 
-    exchange: Exchange
+    exchange: TradingCalendar
     abutting: bool = False
     reach: tuple[int, int] = (0, _MARGIN * DAY)
 
-    def intervals(self, _: Ticks, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def intervals(self, _: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Those of the sessions that open in ``[start, end)``."""
         for session in self.exchange.sessions(start // DAY - _MARGIN, end // DAY + _MARGIN):
             if start <= session.opens < end:
                 yield session.opens, session.closes
 
-    def tick_of(self, _: Ticks, begin: int) -> int | None:
+    def tick_of(self, _: TickSequence, begin: int) -> int | None:
         """Itself."""
         return begin

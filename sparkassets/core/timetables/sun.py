@@ -6,15 +6,15 @@ from functools import lru_cache
 from math import degrees
 from typing import Final, Literal, get_args
 
-from sparkassets.core.crons.search import tick_after, tick_before
+from sparkassets.core.crons.tick_search import tick_after, tick_before
 from sparkassets.core.instants import DAY, local_date
-from sparkassets.core.suggestions import meant_by
-from sparkassets.core.timetables.base import TimetableError, read_each
-from sparkassets.core.timetables.optional import optional
+from sparkassets.core.suggestions import suggest_close
+from sparkassets.core.timetables.base import TimetableError, read_all_or_raise
+from sparkassets.core.timetables.optional import import_optional
 from sparkassets.frozen import frozen
 
-Event = Literal["sunrise", "sunset", "dawn", "dusk", "noon"]
-EVENTS: Final[tuple[Event, ...]] = get_args(Event)
+SunEvent = Literal["sunrise", "sunset", "dawn", "dusk", "noon"]
+EVENTS: Final[tuple[SunEvent, ...]] = get_args(SunEvent)
 
 _ZENITH: Final = {"dawn": 96.0, "sunrise": 90 + 16 / 60, "sunset": 90 + 16 / 60, "dusk": 96.0}
 """Degrees from the zenith to the sun's centre; civil twilight ends 6° below the horizon, the sun's radius is 16'."""
@@ -40,7 +40,7 @@ class SunTicks:
         longitude: Degrees east, -180 to 180.
     """
 
-    event: Event
+    event: SunEvent
     latitude: float
     longitude: float
 
@@ -78,10 +78,10 @@ def sun_ticks(event: str, *, latitude: float, longitude: float) -> SunTicks:
     known = next((each for each in EVENTS if each == event), None)
     if known is None:
         raise TimetableError(
-            f"unknown event of the sun '{event}'; expected {', '.join(EVENTS)}", hint=meant_by(event, EVENTS)
+            f"unknown event of the sun '{event}'; expected {', '.join(EVENTS)}", hint=suggest_close(event, EVENTS)
         )
-    read_each((("latitude", latitude, 90), ("longitude", longitude, 180)), lambda each: _check_degrees(*each))
-    optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
+    read_all_or_raise((("latitude", latitude, 90), ("longitude", longitude, 180)), lambda each: _check_degrees(*each))
+    import_optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
     return SunTicks(known, latitude, longitude)
 
 
@@ -92,13 +92,13 @@ def _check_degrees(name: str, value: float, most: int) -> None:
 
 
 @lru_cache(maxsize=8192)
-def _event(event: Event, latitude: float, longitude: float, day: int) -> int | None:
+def _event(event: SunEvent, latitude: float, longitude: float, day: int) -> int | None:
     """The event of one solar day in Unix seconds; None where the sun does not reach that height.
 
     Astral's own `sunrise` and others search by the date of a zone, and miss an event whose time of day crosses
     midnight there; so this is their iteration without the date.
     """
-    sun = optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
+    sun = import_optional("astral.sun", need=f"the schedule 'sun: {event}'", extra="sun")
     from astral.julian import julianday, julianday_to_juliancentury
 
     julian, minutes = julianday(local_date(day)), 720 - 4 * longitude

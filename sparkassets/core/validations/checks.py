@@ -9,15 +9,15 @@ from typing import Literal
 from sparkassets.core.instants import Duration
 from sparkassets.frozen import frozen
 
-Scope = Literal["row", "block", "run"]
+CheckScope = Literal["row", "block", "run"]
 """Of what a check tells that it is bad: of rows, which are counted by block, of a block, or of all blocks of a run."""
 
-Scalar = str | int | float | bool
+CheckValue = str | int | float | bool
 """A value of YAML; of a date or a time its text."""
 
 
 @frozen
-class HasColumns:
+class HasColumnsCheck:
     """The rows have these columns.
 
     Attributes:
@@ -29,17 +29,17 @@ class HasColumns:
     scope = "run"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return ", ".join(name for name, _ in self.columns)
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return {name: kind or None for name, kind in self.columns}
 
 
 @frozen
-class NotNull:
+class NotNullCheck:
     """None of these columns is NULL."""
 
     columns: tuple[str, ...]
@@ -47,36 +47,36 @@ class NotNull:
     scope = "row"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return ", ".join(self.columns)
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return list(self.columns)
 
 
 @frozen
-class Accepted:
+class AcceptedCheck:
     """The column is one of these values; NULL passes."""
 
     column: str
-    values: tuple[Scalar, ...]
+    values: tuple[CheckValue, ...]
     kind = "accepted"
     scope = "row"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return self.column
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return {self.column: list(self.values)}
 
 
 @frozen
-class Range:
+class RangeCheck:
     """The column lies between two values, both included; NULL passes, and NaN does not.
 
     Attributes:
@@ -84,24 +84,24 @@ class Range:
     """
 
     column: str
-    min: Scalar | None = None
-    max: Scalar | None = None
+    min: CheckValue | None = None
+    max: CheckValue | None = None
     kind = "range"
     scope = "row"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return self.column
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         bounds = {"min": self.min, "max": self.max}
         return {self.column: {name: bound for name, bound in bounds.items() if bound is not None}}
 
 
 @frozen
-class Pattern:
+class PatternCheck:
     """The whole text of the column matches a regular expression of Java's; NULL passes."""
 
     column: str
@@ -110,17 +110,17 @@ class Pattern:
     scope = "row"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return self.column
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return {self.column: self.regex}
 
 
 @frozen
-class ForeignKey:
+class ForeignKeyCheck:
     """The values of these columns are those of a row of another asset; a row with a NULL among them passes.
 
     Attributes:
@@ -136,17 +136,17 @@ class ForeignKey:
     scope = "row"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return f"{', '.join(self.columns)} in {self.asset}"
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return {"columns": list(self.columns), "asset": self.asset, "to": list(self.to)}
 
 
 @frozen
-class Unique:
+class UniqueCheck:
     """No two rows of a block, or of the run, have the same values in these columns; a row with a NULL there passes.
 
     All rows that share their values count as failing.
@@ -157,17 +157,17 @@ class Unique:
     kind = "unique"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return ", ".join(self.columns)
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return list(self.columns)
 
 
 @frozen
-class Change:
+class RowCountChange:
     """How far the number of rows may be from what it was: from the median of the latest that were published.
 
     Attributes:
@@ -184,7 +184,7 @@ class Change:
 
 
 @frozen
-class RowCount:
+class RowCountCheck:
     """So many rows are there.
 
     Attributes:
@@ -194,16 +194,16 @@ class RowCount:
 
     min: int | None = None
     max: int | None = None
-    change: Change | None = None
+    change: RowCountChange | None = None
     scope: Literal["block", "run"] = "block"
     kind = "row_count"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return ", ".join(f"{key} {value}" for key, value in self._bounds().items())
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         over = {"over": self.change.over} if self.change is not None else {}
         return {**self._bounds(), **over}
@@ -215,7 +215,7 @@ class RowCount:
 
 
 @frozen
-class Freshness:
+class FreshnessCheck:
     """The newest value of a column of dates or times is not older than so long before the block's end, or before now.
 
     Of a block that is not over yet, of one without time and of a run it is now; a block without any value fails.
@@ -227,11 +227,11 @@ class Freshness:
     kind = "freshness"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return self.column
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return {self.column: self.within.text}
 
@@ -244,15 +244,15 @@ class SqlCheck:
     """
 
     text: str
-    scope: Scope = "row"
+    scope: CheckScope = "row"
     kind = "sql"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return " ".join(self.text.split())
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return self.text
 
@@ -271,17 +271,17 @@ class PythonCheck:
 
     module: str
     function: str
-    scope: Scope = "row"
+    scope: CheckScope = "row"
     search_path: str = ""
     code: str = ""
     kind = "python"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return self.function
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML, with what tells its code."""
         return [f"{self.module}:{self.function}", self.code]
 
@@ -296,29 +296,29 @@ class RegisteredCheck:
 
     name: str
     parameters: Mapping[str, object]
-    scope: Scope = "row"
+    scope: CheckScope = "row"
     kind = "check"
 
     @property
-    def about(self) -> str:
+    def subject(self) -> str:
         """What it is about, for its name."""
         return self.name
 
-    def written(self) -> object:
+    def to_yaml(self) -> object:
         """It as in YAML."""
         return {"check": self.name, **self.parameters}
 
 
 Check = (
-    HasColumns
-    | NotNull
-    | Accepted
-    | Range
-    | Pattern
-    | ForeignKey
-    | Unique
-    | RowCount
-    | Freshness
+    HasColumnsCheck
+    | NotNullCheck
+    | AcceptedCheck
+    | RangeCheck
+    | PatternCheck
+    | ForeignKeyCheck
+    | UniqueCheck
+    | RowCountCheck
+    | FreshnessCheck
     | SqlCheck
     | PythonCheck
     | RegisteredCheck

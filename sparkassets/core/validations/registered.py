@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol, cast, get_args, runtime_checkable
 
+from sparkassets.core.entry_points import EntryPointRegistry, Factory, RegisteredError
 from sparkassets.core.phrases import kind_of
-from sparkassets.core.registered import Factory, RegisteredError, Registry
-from sparkassets.core.validations.checks import RegisteredCheck, Scope
+from sparkassets.core.validations.checks import CheckScope, RegisteredCheck
 
-REGISTRY: Final = Registry("check", "sparkassets.checks", "validation")
+REGISTRY: Final = EntryPointRegistry("check", "sparkassets.checks", "validation")
 """What packages register."""
 RESERVED: Final = frozenset({"check", "name", "severity", "allow", "where", "per"})
 """Keys of every validation, so that no parameter has such a name."""
 
 
 @runtime_checkable
-class Checking(Protocol):
+class RowChecker(Protocol):
     """What an entry point of the group ``sparkassets.checks`` makes, given its parameters by keyword.
 
     The entry point is a callable, usually a frozen dataclass, whose annotated parameters are the keys beside ``check``
@@ -37,7 +37,7 @@ class Checking(Protocol):
         """
 
 
-def registered_check(
+def build_registered_check(
     name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]
 ) -> RegisteredCheck:
     """The check of that name with these parameters, as a value.
@@ -45,21 +45,21 @@ def registered_check(
     Raises:
         RegisteredError: There is none, its parameters are wrong, or it tells not what it judges.
     """
-    made = checking(name, parameters, installed=installed)
-    if made.per not in get_args(Scope):
+    made = build_row_checker(name, parameters, installed=installed)
+    if made.per not in get_args(CheckScope):
         raise RegisteredError(f"check '{name}' has 'per' {made.per!r}; expected 'row', 'block' or 'run'")
-    return RegisteredCheck(name, dict(parameters), cast("Scope", made.per))
+    return RegisteredCheck(name, dict(parameters), cast("CheckScope", made.per))
 
 
-def checking(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> Checking:
+def build_row_checker(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> RowChecker:
     """What is called with the rows.
 
     Raises:
         RegisteredError: There is none of that name, or its parameters are wrong.
     """
     factory = REGISTRY.factory(name, installed)
-    taken = REGISTRY.taken(name, factory, RESERVED)
-    made = REGISTRY.made(name, factory, REGISTRY.validated(name, taken, parameters))
-    if not callable(made) or not isinstance(made, Checking):
+    taken = REGISTRY.accepted_parameters(name, factory, RESERVED)
+    made = REGISTRY.make_instance(name, factory, REGISTRY.validate_parameters(name, taken, parameters))
+    if not callable(made) or not isinstance(made, RowChecker):
         raise RegisteredError(f"check '{name}' cannot be called with rows, or has no 'per'; it is {kind_of(made)}")
     return made

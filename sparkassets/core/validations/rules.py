@@ -8,18 +8,18 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Final, Literal
 
-from sparkassets.core.validations.checks import Check, RowCount, Unique
-from sparkassets.errors import Location
+from sparkassets.core.validations.checks import Check, RowCountCheck, UniqueCheck
+from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
 Severity = Literal["fail", "warn", "drop", "quarantine"]
 """What becomes of what fails: the block is withheld, it is told and published, or the rows are taken out or away."""
 
-NOWHERE: Final = Location("")
+NOWHERE: Final = FileLocation("")
 
 
 @frozen
-class Allowance:
+class FailureAllowance:
     """How many rows may fail.
 
     Attributes:
@@ -30,11 +30,11 @@ class Allowance:
     share: Decimal | int = 0
     rows: int = 0
 
-    def holds(self, failing: int, checked: int) -> bool:
+    def allows(self, failing: int, checked: int) -> bool:
         """Whether so many are not too many.
 
         >>> from decimal import Decimal
-        >>> Allowance(Decimal("0.001")).holds(1, 1000), Allowance(Decimal("0.001")).holds(1, 999)
+        >>> FailureAllowance(Decimal("0.001")).allows(1, 1000), FailureAllowance(Decimal("0.001")).allows(1, 999)
         (True, False)
         """
         return failing <= self.rows + self.share * checked
@@ -46,7 +46,7 @@ class Allowance:
 
 
 @frozen
-class Rule:
+class ValidationRule:
     """One validation of an asset or an inlet.
 
     Rules that take rows away do so first, in their order: a row goes by the first of them that it fails. All others
@@ -64,35 +64,35 @@ class Rule:
     name: str
     check: Check
     severity: Severity = "fail"
-    allow: Allowance | None = None
+    allow: FailureAllowance | None = None
     where: str = ""
     samples: int = 0
-    place: Location = NOWHERE
+    place: FileLocation = NOWHERE
 
     @property
-    def takes_rows(self) -> bool:
+    def removes_rows(self) -> bool:
         """Whether rows that fail are not published, while their block is."""
         return self.severity in ("drop", "quarantine")
 
     @property
     def counts_rows(self) -> bool:
         """Whether what fails is a number of rows, and not the whole block or run."""
-        return self.check.scope == "row" or isinstance(self.check, Unique)
+        return self.check.scope == "row" or isinstance(self.check, UniqueCheck)
 
     @property
-    def over(self) -> int:
+    def history_length(self) -> int:
         """How many earlier counts of rows it asks for; 0 for none."""
-        return self.check.change.over if isinstance(self.check, RowCount) and self.check.change is not None else 0
+        return self.check.change.over if isinstance(self.check, RowCountCheck) and self.check.change is not None else 0
 
     def tolerates(self, failing: int, checked: int) -> bool:
         """Whether no more fails than may."""
         if not failing:
             return True
         if self.allow is None:
-            return self.takes_rows
-        return self.allow.holds(failing, checked)
+            return self.removes_rows
+        return self.allow.allows(failing, checked)
 
-    def written(self) -> dict[str, object]:
+    def to_yaml(self) -> dict[str, object]:
         """What it judges, as in YAML: without its name, its place, and how many rows it shows."""
         more = {
             "severity": self.severity if self.severity != "fail" else None,
@@ -100,22 +100,22 @@ class Rule:
             "where": self.where or None,
             "per": self.check.scope,
         }
-        return {self.check.kind: self.check.written(), **{key: value for key, value in more.items() if value}}
+        return {self.check.kind: self.check.to_yaml(), **{key: value for key, value in more.items() if value}}
 
 
-def taking(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def row_removing_rules(rules: Sequence[ValidationRule]) -> tuple[ValidationRule, ...]:
     """Those that take rows away, in their order."""
-    return tuple(rule for rule in rules if rule.takes_rows)
+    return tuple(rule for rule in rules if rule.removes_rows)
 
 
-def digest_of(rules: Sequence[Rule]) -> str:
+def rules_digest(rules: Sequence[ValidationRule]) -> str:
     """What tells rules from others that judge otherwise, in 16 characters; empty for none.
 
-    >>> digest_of(())
+    >>> rules_digest(())
     ''
     """
     if not rules:
         return ""
-    told = [{"name": rule.name, **rule.written()} for rule in rules]
+    told = [{"name": rule.name, **rule.to_yaml()} for rule in rules]
     text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

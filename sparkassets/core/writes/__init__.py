@@ -8,17 +8,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sparkassets.core.writes.append import Append
-from sparkassets.core.writes.publish import Publish
-from sparkassets.core.writes.replace import Replace
-from sparkassets.core.writes.self_written import SelfWritten
-from sparkassets.core.writes.upsert import History, Upsert, is_hidden
+from sparkassets.core.writes.append import AppendWrite
+from sparkassets.core.writes.publish import PublishWrite
+from sparkassets.core.writes.replace import ReplaceWrite
+from sparkassets.core.writes.self_written import SelfWrite
+from sparkassets.core.writes.upsert import HistoryColumns, UpsertWrite, is_unstored_column
 
-Write = Replace | Append | Upsert | Publish | SelfWritten
+Write = ReplaceWrite | AppendWrite | UpsertWrite | PublishWrite | SelfWrite
 
-WRITES: Final[Mapping[str, Replace | Append | SelfWritten]] = {
-    write.name: write for write in (Replace(), Append(), SelfWritten())
+WRITES: Final[Mapping[str, ReplaceWrite | AppendWrite | SelfWrite]] = {
+    write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())
 }
 """Those that are a word of the YAML, by it; the default is first. The others are a map of options."""
 
-__all__ = ["WRITES", "Append", "History", "Publish", "Replace", "SelfWritten", "Upsert", "Write", "is_hidden"]
+__all__ = [
+    "WRITES",
+    "AppendWrite",
+    "HistoryColumns",
+    "PublishWrite",
+    "ReplaceWrite",
+    "SelfWrite",
+    "UpsertWrite",
+    "Write",
+    "is_unstored_column",
+]

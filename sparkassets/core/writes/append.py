@@ -8,8 +8,8 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class Append:
-    """A run's rows come to those that are there; the attributes and methods say what those of `Replace` do."""
+class AppendWrite:
+    """A run's rows come to those that are there; the attributes and methods say what those of `ReplaceWrite` do."""
 
     name = "append"
     recomputable = False

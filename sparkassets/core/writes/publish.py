@@ -8,10 +8,10 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class Publish:
+class PublishWrite:
     """Each run makes an iteration that no later one changes; what stands at the path is the newest, of each partition.
 
-    The attributes and methods say what those of `Replace` do.
+    The attributes and methods say what those of `ReplaceWrite` do.
 
     Attributes:
         keep: How many iterations stay at least, the newest by record.

@@ -8,7 +8,7 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class Replace:
+class ReplaceWrite:
     """A run's rows take the place of those of its blocks, or of all.
 
     Attributes:

@@ -8,10 +8,10 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class SelfWritten:
+class SelfWrite:
     """The function or the statements of a run write the target: a run is repeated after a failure or a crash.
 
-    The attributes and methods say what those of `Replace` do.
+    The attributes and methods say what those of `ReplaceWrite` do.
     """
 
     name = "self"

@@ -9,7 +9,7 @@ from sparkassets.frozen import frozen
 
 
 @frozen
-class History:
+class HistoryColumns:
     """Columns of a table that keeps what was: a row for each state of a key, from when to when it held.
 
     Attributes:
@@ -24,7 +24,7 @@ class History:
 
 
 @frozen
-class Upsert:
+class UpsertWrite:
     """Rows go by their keys: one takes the place of the row with its keys; others come to what is there.
 
     What is computed again is merged again, which changes nothing that is newer: below a watermark too.
@@ -41,7 +41,7 @@ class Upsert:
     newest_by: tuple[str, ...] = ()
     delete_when: str | None = None
     keep_deletes: Duration | None = None
-    history: History | None = None
+    history: HistoryColumns | None = None
     name = "upsert"
     recomputable = True
     only_adds = False
@@ -66,10 +66,10 @@ HIDDEN = "_"
 """Columns whose names begin so are for ``newest_by`` and ``delete_when``; none is stored."""
 
 
-def is_hidden(column: str) -> bool:
+def is_unstored_column(column: str) -> bool:
     """Whether an upsert stores no such column.
 
-    >>> is_hidden("_lsn"), is_hidden("lsn")
+    >>> is_unstored_column("_lsn"), is_unstored_column("lsn")
     (True, False)
     """
     return column.startswith(HIDDEN)

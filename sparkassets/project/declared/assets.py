@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sparkassets.authoring.declarations import OTHERWISE
-from sparkassets.core.spec.bodies import Function
-from sparkassets.core.spec.document import Document, SourceFile
-from sparkassets.core.suggestions import lacks_module
-from sparkassets.errors import Problem
+from sparkassets.core.spec.bodies import ModuleFunction
+from sparkassets.core.spec.yaml_document import SourceFile, YamlDocument
+from sparkassets.core.suggestions import missing_module_hint
+from sparkassets.errors import SpecProblem
 from sparkassets.frozen import frozen
-from sparkassets.project.declared.importing import ImportResult
+from sparkassets.project.declared.import_process import ImportResult
 from sparkassets.project.declared.modules import PythonFile, PythonModule, PythonModules
-from sparkassets.project.declared.nodes import Nodes, Spot, keywords_of
+from sparkassets.project.declared.yaml_nodes import CodeSpan, NodeBuilder, keywords_of
 from sparkassets.project.functions import broken_in, function_at
 from sparkassets.project.module_names import WHOLE, Part
 
@@ -36,9 +36,9 @@ class DeclaredAsset:
         is_reference: Whether it is a source only where nothing else declares the asset: ``Asset("x", uri="…")``.
     """
 
-    document: Document
+    document: YamlDocument
     module: PythonFile
-    function: Function | None = None
+    function: ModuleFunction | None = None
     code: tuple[Part, ...] = ()
     is_reference: bool = False
 
@@ -53,7 +53,7 @@ class DeclaredAssets:
     """
 
     assets: tuple[DeclaredAsset, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SpecProblem, ...] = ()
     unreadable: frozenset[str] = frozenset()
 
 
@@ -71,23 +71,23 @@ def declared_assets(
         environment: In which it does.
     """
     modules = PythonModules(files)
-    problems: list[Problem] = []
+    problems: list[SpecProblem] = []
     unreadable: set[str] = set()
-    for broken in modules.broken():
+    for broken in modules.find_broken():
         line, column, message = broken_in(broken.file)
         problems.append(broken.file.problem(line, column, f"this is not Python: {message}"))
         unreadable |= _possible_names(broken.file)
-    declaring = modules.declaring()
+    declaring = modules.find_declaring()
     result = import_all(declaring) if declaring else ImportResult()
     own = {_real_path(each): each for each in files.values()}
     for failure in result.failures:
-        if modules.module(failure["module"]) is not None:
+        if modules.find_module(failure["module"]) is not None:
             problem, file = _failed_import(files, own, failure)
             problems.append(problem)
             unreadable |= _possible_names(file)
     variables = {name: environment[name] for name in result.variables if environment.get(name)}
     found = [
-        _Declaration(modules, own, module, each).asset(variables)
+        _ReportedDeclaration(modules, own, module, each).asset(variables)
         for each in result.assets
         if (module := own.get(os.path.realpath(each["file"]))) is not None
     ]
@@ -96,7 +96,7 @@ def declared_assets(
 
 def _failed_import(
     files: Mapping[str, PythonFile], by_path: Mapping[str, PythonFile], failure: Mapping[str, Any]
-) -> tuple[Problem, SourceFile]:
+) -> tuple[SpecProblem, SourceFile]:
     """What is wrong with a module, at the line that raised, and the module; ``by_path`` are all by their real paths."""
     module = files[failure["module"]]
     place = by_path.get(os.path.realpath(failure["file"])) if failure["file"] else None
@@ -105,7 +105,7 @@ def _failed_import(
     column = len(text) - len(text.lstrip()) + 1
     message = f"the module {module.name!r} cannot be imported: {failure['error']}"
     lacks = failure.get("lacks")
-    hint = f"{lacks_module(lacks, module.name)}; {_HINT}" if lacks else _HINT
+    hint = f"{missing_module_hint(lacks, module.name)}; {_HINT}" if lacks else _HINT
     return file.problem(line, column, message, hint=hint, width=len(text.strip())), module.file
 
 
@@ -119,7 +119,7 @@ def _real_path(file: PythonFile) -> str:
     return os.path.realpath(f"{file.search_path}/{relative}{'/__init__.py' if file.is_package else '.py'}")
 
 
-class _Declaration:
+class _ReportedDeclaration:
     """One asset as the import reports it.
 
     Args:
@@ -135,8 +135,8 @@ class _Declaration:
         self._files = files
         self._module = module
         self._reported = reported
-        self._nodes = Nodes(module.file)
-        self._problems: list[Problem] = []
+        self._nodes = NodeBuilder(module.file)
+        self._problems: list[SpecProblem] = []
 
     def asset(self, variables: Mapping[str, str]) -> DeclaredAsset:
         """The asset.
@@ -150,15 +150,15 @@ class _Declaration:
         function = self._function()
         failed = set(self._refused_keys(call, spot))
         root = self._nodes.document(call, keys, name=name, code=self._body(function, spot), spot=spot)
-        texts = dict(_used(variables, keys, name))
-        document = Document(self._module.file, root, problems=self._problems, failed=failed, variables=texts)
+        texts = dict(_find_used_variables(variables, keys, name))
+        document = YamlDocument(self._module.file, root, problems=self._problems, failed=failed, variables=texts)
         if function is None:
             return DeclaredAsset(document, self._module, is_reference=self._reported["is_reference"])
         module, node = function
         known = function_at(node, module.of.file, module.names, elsewhere=True)
         return DeclaredAsset(document, self._module, known, tuple(self._parts(module.of)))
 
-    def _refused_keys(self, call: ast.expr | None, spot: Spot) -> Iterator[str]:
+    def _refused_keys(self, call: ast.expr | None, spot: CodeSpan) -> Iterator[str]:
         """Keys that the decorator refused, each with its problem."""
         places = keywords_of(call)
         for key, message in self._reported["problems"]:
@@ -166,7 +166,7 @@ class _Declaration:
             self._add(at, message)
             yield OTHERWISE.get(key, key)
 
-    def _body(self, function: tuple[PythonModule, ast.stmt] | None, spot: Spot) -> tuple[str, Spot] | None:
+    def _body(self, function: tuple[PythonModule, ast.stmt] | None, spot: CodeSpan) -> tuple[str, CodeSpan] | None:
         """The function as ``module:name`` and the place of its name; None for SQL and sources."""
         reported = self._reported["function"]
         if reported is None:
@@ -190,7 +190,7 @@ class _Declaration:
 
     def _expression(self) -> ast.expr | None:
         """What declares the asset: the decorator, or its call."""
-        module = self._modules.module(self._module.name)
+        module = self._modules.find_module(self._module.name)
         first, last, column, end = self._reported["positions"] or (None, None, None, None)
         for node in ast.walk(module.tree) if module is not None else ():
             if isinstance(node, ast.Call | ast.Name | ast.Attribute):
@@ -199,15 +199,15 @@ class _Declaration:
                     return node
         return None
 
-    def _line(self) -> Spot:
+    def _line(self) -> CodeSpan:
         line = (self._reported["positions"] or [1])[0] or 1
-        return Spot(line - 1, 0, line - 1, 1)
+        return CodeSpan(line - 1, 0, line - 1, 1)
 
     def _function(self) -> tuple[PythonModule, ast.FunctionDef | ast.AsyncFunctionDef] | None:
         """The function's module and definition, whose code begins in the line that the import reported."""
         reported = self._reported["function"]
         file = self._files.get(os.path.realpath(reported["file"])) if reported and reported["file"] else None
-        module = self._modules.module(file.name) if file is not None else None
+        module = self._modules.find_module(file.name) if file is not None else None
         if file is None or module is None:
             return None
         for node in ast.walk(module.tree):
@@ -217,12 +217,12 @@ class _Declaration:
                     return module, node
         return None
 
-    def _add(self, spot: Spot, message: str) -> None:
+    def _add(self, spot: CodeSpan, message: str) -> None:
         width = spot.end_column - spot.column if spot.end_line == spot.line else 1
         self._problems.append(self._module.file.problem(spot.line + 1, spot.column + 1, message, width=width))
 
 
-def _used(variables: Mapping[str, str], *values: object) -> Iterator[tuple[str, str]]:
+def _find_used_variables(variables: Mapping[str, str], *values: object) -> Iterator[tuple[str, str]]:
     """Those variables of the environment whose values stand in what is declared."""
     texts = list(_texts(values))
     yield from ((name, value) for name, value in variables.items() if any(value in text for text in texts))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Final
 
-from sparkassets.core.spec.document import SourceFile
+from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.frozen import frozen
 from sparkassets.project.functions import parse
 from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, absolute
@@ -42,18 +42,18 @@ class PythonModule:
         self.names = ModuleNames(file.name, tree, is_package=file.is_package)
 
     @cached_property
-    def declares(self) -> bool:
+    def declares_assets(self) -> bool:
         """Whether it has a decorator that declares assets under any name."""
         return bool(self._aliases or self._decorators_used(self.tree))
 
     @cached_property
-    def lends(self) -> bool:
+    def lends_decorator(self) -> bool:
         """Whether its importers may declare assets by it: it has a decorator and does not use it, or does in a body."""
         scopes = (node for node in ast.walk(self.tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef)))
         inside = (part for scope in scopes for statement in scope.body for part in self._decorators_used(statement))
-        return self.declares and (any(True for _ in inside) or not self._decorators_used(self.tree))
+        return self.declares_assets and (any(True for _ in inside) or not self._decorators_used(self.tree))
 
-    def imported(self) -> Iterator[str]:
+    def imported_modules(self) -> Iterator[str]:
         """The modules that it imports, anywhere."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -107,7 +107,7 @@ class PythonModules:
         self.files = files
         self._modules: dict[str, PythonModule | None] = {}
 
-    def module(self, name: str) -> PythonModule | None:
+    def find_module(self, name: str) -> PythonModule | None:
         """A module, parsed; None where there is none, or where it is no Python."""
         if name not in self._modules:
             file = self.files.get(name)
@@ -115,18 +115,20 @@ class PythonModules:
             self._modules[name] = PythonModule(file, tree) if file and tree else None
         return self._modules[name]
 
-    def broken(self) -> Iterator[PythonFile]:
+    def find_broken(self) -> Iterator[PythonFile]:
         """Modules that mention sparkassets and are no Python."""
-        yield from (each for each in self._mentioning() if self.module(each.name) is None)
+        yield from (each for each in self._mentioning() if self.find_module(each.name) is None)
 
-    def declaring(self) -> list[PythonFile]:
+    def find_declaring(self) -> list[PythonFile]:
         """Modules that can declare assets: they use a decorator, or import a module that lends them one."""
-        modules = [module for each in self._mentioning() if (module := self.module(each.name)) is not None]
-        found = {each.of.name for each in modules if _answer(each, "declares")}
-        lending = {each.of.name for each in modules if _answer(each, "lends")}
+        modules = [module for each in self._mentioning() if (module := self.find_module(each.name)) is not None]
+        found = {each.of.name for each in modules if _answer(each, "declares_assets")}
+        lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
         while lending:
-            others = (self.module(name) for name in self.files if name not in found)
-            lending = {each.of.name for each in others if each is not None and not lending.isdisjoint(each.imported())}
+            others = (self.find_module(name) for name in self.files if name not in found)
+            lending = {
+                each.of.name for each in others if each is not None and not lending.isdisjoint(each.imported_modules())
+            }
             found |= lending
         return [each for name, each in self.files.items() if name in found]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from sparkassets.delta.log import Commit, FileAction
-from sparkassets.spark.catalogs.told import NamedTable, parameter
-from sparkassets.spark.markers import said_of
+from sparkassets.delta.log import FileAction, LogCommit
+from sparkassets.spark.catalogs.named_table import NamedTable, parameter
+from sparkassets.spark.markers import read_marker
 
 _SAME_ROWS: Final = frozenset(
     {
@@ -35,7 +35,7 @@ _SAME_ROWS: Final = frozenset(
 """Operations that change no row. What is not known is taken for one that does."""
 _ADDED: Final = ("numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputRows")
 _REMOVED: Final = ("numRemovedFiles", "numTargetFilesRemoved", "numDeletedRows", "numDeletionVectorsAdded")
-_SOME: Final = FileAction(added=True, path="", key="", vector=False, partition=None, stats={})
+_SOME: Final = FileAction(added=True, path="", key="", has_deletion_vector=False, partition=None, stats={})
 """In place of the files, which a history does not tell."""
 
 
@@ -59,10 +59,10 @@ def only_appends(commit: Mapping[str, Any]) -> bool:
     return appends and all(metrics.get(name, "0") == "0" for name in _REMOVED)
 
 
-def since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None:
+def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None:
     """The commits after a version, oldest first; None where the history does not tell each of them."""
     found: list[Mapping[str, Any]] = []
-    for commit in table.back():
+    for commit in table.iterate_commits():
         if commit["version"] <= version:
             break
         found.append(commit)
@@ -70,19 +70,19 @@ def since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None
     return found[::-1] if complete else None
 
 
-def as_commit(row: Mapping[str, Any]) -> Commit:
+def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
     """One as it is judged: with some file where it may have changed rows, and whose it is."""
-    said = said_of(row)
+    said = read_marker(row)
     at = row["timestamp"]
-    return Commit(
+    return LogCommit(
         version=row["version"],
         operation=str(row["operation"] or ""),
         files=(_SOME,) if changes_rows(row) else (),
-        moved=False,
-        protocol=False,
+        moves_rows=False,
+        changes_protocol=False,
         metadata=None,
-        apps={said["app"]: int(said["version"])} if said is not None and said["kind"] != "layout" else {},
-        told=str(row.get("userMetadata") or ""),
+        transactions={said["app"]: int(said["version"])} if said is not None and said["kind"] != "layout" else {},
+        user_metadata=str(row.get("userMetadata") or ""),
         parameters={"version": parameter(row, "version")},
         timestamp=None if at is None else int(at.timestamp() * 1000),
     )

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.table_sets import TableSet
-from sparkassets.core.table_names import quoted
+from sparkassets.core.table_names import quote_table_name
 from sparkassets.errors import SourceError
-from sparkassets.files import Skipped
-from sparkassets.files.tables import matches
+from sparkassets.files import SkippedFiles
+from sparkassets.files.table_folders import matches
 from sparkassets.ports import Observation
-from sparkassets.spark.catalogs.looking import unseen
-from sparkassets.spark.catalogs.told import NO_SCHEMA
-from sparkassets.spark.failures import condition, first_line
-from sparkassets.spark.workplace import Workplace
+from sparkassets.spark.catalogs.named_observers import unseen
+from sparkassets.spark.catalogs.named_table import NO_SCHEMA
+from sparkassets.spark.failures import error_condition, first_line
+from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -32,10 +32,12 @@ class ListedTables:
 
     nouns = ("table", "of another format than Delta")
 
-    def __init__(self, workplace: Callable[[], Workplace | None]) -> None:
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
 
-    def listed(self, asset: AssetSpec, tables: TableSet, skipped: Skipped, *, seen: bool) -> list[str] | Observation:
+    def listed(
+        self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
+    ) -> list[str] | Observation:
         """Schemas and tables by their names, in lower case as a catalog compares them; no temporary views.
 
         Raises:
@@ -45,7 +47,7 @@ class ListedTables:
         workplace = self._workplace()
         if workplace is None:
             return unseen(asset, IN_A_CATALOG)
-        with workplace.entered(asset) as session:
+        with workplace.enter_session(asset) as session:
             try:
                 return sorted(matches(tables.pattern, lambda way: _names(session, tables, way)))
             except Exception as error:
@@ -55,13 +57,13 @@ class ListedTables:
 def _names(session: SparkSession, tables: TableSet, way: str) -> list[str]:
     """What is directly in a schema, or a catalog; nothing where one that was listed is gone by now."""
     place = (*(tables.within or ()), *(way.split("/") if way else ()))
-    inside = f" IN {quoted(place)}" if place else ""
+    inside = f" IN {quote_table_name(place)}" if place else ""
     try:
         if len(place) < tables.depth - 1:
             return [_name(row) for row in session.sql(f"SHOW SCHEMAS{inside}").collect()]
         found = session.sql(f"SHOW TABLES{inside}").collect()
     except Exception as error:
-        if way and condition(error) in NO_SCHEMA:
+        if way and error_condition(error) in NO_SCHEMA:
             return []
         raise
     return [row["tableName"].lower() for row in found if not row["isTemporary"]]
@@ -80,5 +82,5 @@ def _refusal(asset: AssetSpec, tables: TableSet, error: Exception) -> SourceErro
         return error
     within = ".".join(tables.within or ())
     message = f"the tables of the source '{asset.name}' cannot be listed: {first_line(error)}"
-    missing = condition(error) in NO_SCHEMA
+    missing = error_condition(error) in NO_SCHEMA
     return SourceError(message, hint=f"CREATE SCHEMA {within}, or correct the name" if missing and within else None)

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import taking
+from sparkassets.core.validations import row_removing_rules
 from sparkassets.ports import CommitMarker, RunOrder
 from sparkassets.spark import sqltext
-from sparkassets.spark.blocks import blocks_of
+from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.opened import opened
-from sparkassets.spark.relation import Relation, relation_of
-from sparkassets.spark.targets.by_spark import stamps
-from sparkassets.spark.validating import TAKEN, Asked, BlockKeys
+from sparkassets.spark.partition_guard import guard_for
+from sparkassets.spark.relation import TableRelation, relation_of
+from sparkassets.spark.targets.spark_commit import stamps
+from sparkassets.spark.validation import TAKEN, PartitionGrouping, RowRules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,21 +27,25 @@ RULE, RUN, BLOCK = "_rule", "_run", "_block"
 _BESIDE: Final = "_quarantine"
 
 
-def quarantine_of(asset: AssetSpec) -> Relation:
+def quarantine_of(asset: AssetSpec) -> TableRelation:
     """The table of the rows that are taken out of the asset's."""
-    return Relation(relation_of(asset).storage.beside(_BESIDE))
+    return TableRelation(relation_of(asset).storage.with_suffix(_BESIDE))
 
 
-def keep(rows: DataFrame, asked: Asked, order: RunOrder, keys: BlockKeys, *, marker: CommitMarker) -> None:
+def keep_quarantined(
+    rows: DataFrame, asked: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
+) -> None:
     """Commits those of the rows that rules put into quarantine, but for those of withheld blocks.
 
     Raises:
         RunError: They cannot be kept; the table's own commit must not come then.
     """
-    numbers = {n: rule.name for n, rule in enumerate(taking(asked.rules), 1) if rule.severity == "quarantine"}
+    numbers = {
+        n: rule.name for n, rule in enumerate(row_removing_rules(asked.rules), 1) if rule.severity == "quarantine"
+    }
     out = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
-    published = order.publishing(order.blocks - marker.withheld)
-    if marker.withheld and (blocks := blocks_of(published, rows.schema)) is not None:
+    published = order.restrict_to(order.blocks - marker.withheld)
+    if marker.withheld and (blocks := guard_for(published, rows.schema)) is not None:
         out = out.filter(blocks.predicate)
     names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
     told = out.selectExpr(
@@ -52,17 +56,17 @@ def keep(rows: DataFrame, asked: Asked, order: RunOrder, keys: BlockKeys, *, mar
     )
     try:
         relation = quarantine_of(order.asset)
-        there = not relation.storage.table or opened(rows.sparkSession, relation) is not None
-        relation.save(told, {**stamps(marker), "mergeSchema": "true"}, there=there)
+        there = not relation.storage.table or open_relation(rows.sparkSession, relation) is not None
+        relation.save_rows(told, {**stamps(marker), "mergeSchema": "true"}, there=there)
     except Exception as error:
         raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
 
 
-def _label(keys: BlockKeys, order: RunOrder) -> str:
+def _label(keys: PartitionGrouping, order: RunOrder) -> str:
     """The key of a row's block, as SQL."""
     partitioning = order.asset.partitioning
     if not keys.keys:
-        labels = partitioning.told(order.blocks, most=1)
+        labels = partitioning.display_labels(order.blocks, most=1)
         return sqltext.text(labels[0]) if labels else "CAST(NULL AS STRING)"
     return keys.label(partitioning)
 

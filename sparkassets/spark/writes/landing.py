@@ -10,10 +10,10 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
-from sparkassets.spark.blocks import Blocks, blocks_of
-from sparkassets.spark.table import TargetTable
-from sparkassets.spark.upserts.merging import Merge
-from sparkassets.spark.upserts.staged import Kept
+from sparkassets.spark.partition_guard import PartitionGuard, guard_for
+from sparkassets.spark.target_table import TargetTable
+from sparkassets.spark.upserts.key_merge import KeyMerge
+from sparkassets.spark.upserts.staged_rows import KeptRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +25,7 @@ Columns = Literal["kept", "widened", "replaced"]
 
 
 @frozen
-class Landing:
+class RowLanding:
     """What the commit of a run's rows is made of, whoever commits.
 
     Attributes:
@@ -39,13 +39,13 @@ class Landing:
     rows: DataFrame
     replaces: Literal["nothing", "blocks", "all"] = "nothing"
     columns: Columns = "kept"
-    before: Sequence[str] = ()
-    after: Sequence[str] = ()
-    merge: Merge | None = None
+    statements_before: Sequence[str] = ()
+    statements_after: Sequence[str] = ()
+    merge: KeyMerge | None = None
 
 
 @frozen
-class Chosen:
+class ChosenRows:
     """Of a run's rows those that are to land, and may be judged before.
 
     Attributes:
@@ -57,12 +57,12 @@ class Chosen:
 
     rows: DataFrame
     columns: Sequence[str]
-    deletes: str | None = None
-    refused: Callable[[Exception], RunError | None] = lambda _: None
+    delete_condition: str | None = None
+    explain_error: Callable[[Exception], RunError | None] = lambda _: None
 
 
 @frozen
-class Ready:
+class ReadyRows:
     """A run's rows, ready to land.
 
     Attributes:
@@ -74,11 +74,11 @@ class Ready:
 
     frame: DataFrame
     marker: CommitMarker
-    landing: Landing | None = None
-    refused: Callable[[Exception], RunError | None] = lambda _: None
+    landing: RowLanding | None = None
+    explain_error: Callable[[Exception], RunError | None] = lambda _: None
 
 
-class Mode(Protocol):
+class LandingMode(Protocol):
     """One way for rows to land; a file each.
 
     Attributes:
@@ -87,25 +87,25 @@ class Mode(Protocol):
 
     by_spark: bool
 
-    def stored(self, asset: AssetSpec, schema: StructType) -> StructType:
+    def table_schema(self, asset: AssetSpec, schema: StructType) -> StructType:
         """The columns that the table has of a result's.
 
         Raises:
             RunError: They cannot be told.
         """
 
-    def chosen(self, order: RunOrder, frame: DataFrame) -> Chosen:
+    def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
         """The rows that are judged, and that `ready` is given in place of all."""
 
-    def ready(
+    def prepare_rows(
         self,
         order: RunOrder,
         frame: DataFrame,
         table: TargetTable | None,
         *,
         marker: CommitMarker,
-        kept: Kept | None = None,
-    ) -> AbstractContextManager[Ready]:
+        kept: KeptRows | None = None,
+    ) -> AbstractContextManager[ReadyRows]:
         """Does what comes before the commit, and undoes it when that is over.
 
         ``table`` is the one whose columns bind; None where there is none. The rows are those of ``kept``, where they
@@ -122,34 +122,36 @@ class Mode(Protocol):
             RunError: With every difference.
         """
 
-    def landing(self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: Blocks | None) -> Landing:
+    def plan_landing(
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+    ) -> RowLanding:
         """How the run's rows get into the table; one outside the blocks must fail the commit."""
 
 
-class OfAllColumns:
+class AllColumnsMode:
     """What modes share that store each column, and need nothing before the commit."""
 
     by_spark = False
 
-    def stored(self, asset: AssetSpec, schema: StructType) -> StructType:
+    def table_schema(self, asset: AssetSpec, schema: StructType) -> StructType:
         """All."""
         del asset
         return schema
 
-    def chosen(self, order: RunOrder, frame: DataFrame) -> Chosen:
+    def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
         """All."""
-        blocks = blocks_of(order, frame.schema)
-        return Chosen(frame if blocks is None else blocks.guarded(frame), frame.columns)
+        blocks = guard_for(order, frame.schema)
+        return ChosenRows(frame if blocks is None else blocks.guard_rows(frame), frame.columns)
 
-    def ready(
+    def prepare_rows(
         self,
         order: RunOrder,
         frame: DataFrame,
         table: TargetTable | None,
         *,
         marker: CommitMarker,
-        kept: Kept | None = None,
-    ) -> AbstractContextManager[Ready]:
+        kept: KeptRows | None = None,
+    ) -> AbstractContextManager[ReadyRows]:
         """The rows as they are."""
         del order, table, kept
-        return nullcontext(Ready(frame, marker))
+        return nullcontext(ReadyRows(frame, marker))

@@ -6,72 +6,77 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.branches.difference import keys_of
-from sparkassets.core.branches.forking import Fork, base_uri, forked
-from sparkassets.core.branches.mirror import BASE, mirrored
-from sparkassets.core.branches.places import checked_name, state_of
-from sparkassets.core.definitions import Definition
+from sparkassets.core.branches.base_mirror import BASE, mirror_updates
+from sparkassets.core.branches.branch_locations import branch_state_location, check_branch_name
+from sparkassets.core.branches.branch_project import BranchProject, base_uri, build_branch_project
+from sparkassets.core.branches.difference import comparison_keys
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.spec.model import InletSpec, ProjectSpec
-from sparkassets.core.validations import Rule, Unique
-from sparkassets.core.writes import Upsert
+from sparkassets.core.validations import UniqueCheck, ValidationRule
+from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, days, multi, project, source, timed
 
 
 def coded(name: str, *inlets: str, code: int = 0, **more):
-    return asset(name, *inlets, definition=Definition(f"{name}{code}"), **more)
+    return asset(name, *inlets, definition=AssetDefinition(f"{name}{code}"), **more)
 
 
 BASE_PROJECT = project(source("s"), coded("a", "s"), coded("b", "a"), coded("c", "a", by=None), coded("d", "s"))
 
 
-def fork(now: ProjectSpec, base: Story | None = None, branch: State | None = None) -> Fork:
-    return forked(now, "dev", (base or Story(BASE_PROJECT)).state, branch or State())
+def fork(now: ProjectSpec, base: Story | None = None, branch: State | None = None) -> BranchProject:
+    return build_branch_project(now, "dev", (base or Story(BASE_PROJECT)).state, branch or State())
 
 
 def test_nothing_is_computed_where_nothing_differs():
     found = fork(BASE_PROJECT)
-    assert (found.own, found.reused) == ({}, ())
+    assert (found.computed_assets, found.reused_assets) == ({}, ())
 
 
 def test_what_differs_is_computed_and_all_that_reads_it():
     found = fork(
         project(source("s"), coded("a", "s"), coded("b", "a", code=1), coded("c", "b", by=None), coded("d", "s"))
     )
-    assert found.own == {"b": "its code is not the base's", "c": "its partitions, inlets or place are not the base's"}
-    assert found.reused == ("a",)
+    assert found.computed_assets == {
+        "b": "its code is not the base's",
+        "c": "its partitions, inlets or place are not the base's",
+    }
+    assert found.reused_assets == ("a",)
     found = fork(
         project(source("s"), coded("a", "s", code=1), coded("b", "a"), coded("c", "a", by=None), coded("d", "s"))
     )
-    assert found.own == {"a": "its code is not the base's", "b": "it reads a", "c": "it reads a"}
-    assert found.reused == ("s",)
+    assert found.computed_assets == {"a": "its code is not the base's", "b": "it reads a", "c": "it reads a"}
+    assert found.reused_assets == ("s",)
     assert "d" not in found.project.assets
 
 
 def test_what_the_base_does_not_have_is_computed():
     found = fork(project(source("s"), coded("a", "s"), source("t"), coded("n", "a", "t")))
-    assert found.own == {"n": "the base does not have it"}
-    assert found.fresh == {"t": "the base does not have it"}
-    assert found.reused == ("a",)
+    assert found.computed_assets == {"n": "the base does not have it"}
+    assert found.changed_sources == {"t": "the base does not have it"}
+    assert found.reused_assets == ("a",)
 
 
 def test_outlets_go_with_their_maker():
     made = multi(coded("m", "s"), "x", "y")
     base = Story(project(source("s"), *made, coded("z", "x")))
     maker, *outlets = made
-    found = fork(project(source("s"), replace(maker, definition=Definition("m1")), *outlets, coded("z", "x")), base)
-    assert set(found.own) == {"m", "x", "y", "z"}
+    found = fork(
+        project(source("s"), replace(maker, definition=AssetDefinition("m1")), *outlets, coded("z", "x")), base
+    )
+    assert set(found.computed_assets) == {"m", "x", "y", "z"}
     found = fork(project(source("s"), *made, coded("z", "x", code=1)), base)
-    assert (set(found.own), found.reused) == ({"z"}, ("x",))
+    assert (set(found.computed_assets), found.reused_assets) == ({"z"}, ("x",))
     assert found.project.assets["x"].source is not None
 
 
 def test_what_was_computed_in_a_branch_stays_its_own():
     branch = Story(BASE_PROJECT)
     branch.event(base_uri("b"))
-    assert fork(BASE_PROJECT, branch=branch.state).own == {"b": "the branch has computed it before"}
+    assert fork(BASE_PROJECT, branch=branch.state).computed_assets == {"b": "the branch has computed it before"}
 
 
 def test_a_branch_has_places_of_its_own_and_goes_by_what_it_reads():
@@ -86,14 +91,14 @@ def test_a_branch_has_places_of_its_own_and_goes_by_what_it_reads():
 
 
 def test_names():
-    assert checked_name("a-1") == "a-1"
+    assert check_branch_name("a-1") == "a-1"
     for name in ("", "A", "a_b", "a/b", "-a", "a-", "..", "a" * 61):
         with pytest.raises(InputError, match="a branch cannot be named"):
-            checked_name(name)
+            check_branch_name(name)
     with pytest.raises(InputError, match="is a branch's, which has no branches"):
-        state_of(replace(BASE_PROJECT, state="/s/branches/dev"), "x")
+        branch_state_location(replace(BASE_PROJECT, state="/s/branches/dev"), "x")
     with pytest.raises(InputError, match="is kept by a Spark session, and has no branches"):
-        state_of(replace(BASE_PROJECT, state="table://main.ops", state_by_spark=True), "x")
+        branch_state_location(replace(BASE_PROJECT, state="table://main.ops", state_by_spark=True), "x")
 
 
 def test_an_aligned_inlet_cannot_be_reused():
@@ -113,7 +118,7 @@ class Seen:
     def look(self):
         spec = BASE_PROJECT.assets["s"]
         read = self.cursor.get(BASE, ("", 0))[1]  # type: ignore[index]
-        found = mirrored(
+        found = mirror_updates(
             spec,
             self.base.state,
             [each for each in self.base.entries if each.seq > read],
@@ -144,11 +149,11 @@ def test_a_branch_sees_what_its_base_recorded_and_then_what_came_since():
 
 
 def test_rows_are_told_apart_by_declared_keys():
-    unique = Rule("unique(k)", Unique(("k",)))
+    unique = ValidationRule("unique(k)", UniqueCheck(("k",)))
     for made, keys in (
         (asset("a"), ()),
         (asset("a", rules=(unique,)), ("k",)),
         (asset("a", rules=(replace(unique, severity="warn"),)), ()),
-        (asset("a", write=Upsert(("x", "y"))), ("x", "y")),
+        (asset("a", write=UpsertWrite(("x", "y"))), ("x", "y")),
     ):
-        assert keys_of(project(made), made) == keys
+        assert comparison_keys(project(made), made) == keys

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.conditions import AllOf, AnyOf, Leaf, Time, evaluate, join_all, join_any
-from sparkassets.core.conditions.parse import UnreadableConditionError
-from sparkassets.core.conditions.parse import parse_condition as parse
+from sparkassets.core.conditions import AllOf, AnyOf, TimeLeaf, UpdateLeaf, evaluate_condition, join_all, join_any
+from sparkassets.core.conditions.parsing import UnreadableConditionError
+from sparkassets.core.conditions.parsing import parse_condition as parse
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from tests.builders import clock
 
-A, B, C, D = (Leaf(name) for name in "abcd")
-DAILY = Time("@daily", clock("@daily"))
-SIX = Time("'0 6 * * *'", clock("0 6 * * *"))
-DATED = Time('{"cron": "0 6 * * *", "timezone": "Europe/Berlin"}', clock("0 6 * * *"))
+A, B, C, D = (UpdateLeaf(name) for name in "abcd")
+DAILY = TimeLeaf("@daily", clock("@daily"))
+SIX = TimeLeaf("'0 6 * * *'", clock("0 6 * * *"))
+DATED = TimeLeaf('{"cron": "0 6 * * *", "timezone": "Europe/Berlin"}', clock("0 6 * * *"))
 
 
 AS_A_MAP = (
@@ -39,11 +39,11 @@ def parse_condition(value):
         (["a | b", "c"], AllOf((AnyOf((A, B)), C))),
         ({"any": ["a", "b & c"]}, AnyOf((A, AllOf((B, C))))),
         ({"all": [{"any": ["a", "b"]}, ["c", "d"]]}, AllOf((AnyOf((A, B)), C, D))),
-        ({"uri": "example_dataset"}, Leaf("example_dataset", is_uri=True)),
-        ("a | (b & x-drop://inbox)", AnyOf((A, AllOf((B, Leaf("x-drop://inbox", is_uri=True)))))),
-        ("S3://Bucket/x", Leaf("s3://Bucket/x", is_uri=True)),
-        ("a & {uri: //host/x}", AllOf((A, Leaf("//host/x", is_uri=True)))),
-        ({"uri": "s3://b/p?x=1&y=(2)"}, Leaf("s3://b/p?x=1&y=(2)", is_uri=True)),
+        ({"uri": "example_dataset"}, UpdateLeaf("example_dataset", is_uri=True)),
+        ("a | (b & x-drop://inbox)", AnyOf((A, AllOf((B, UpdateLeaf("x-drop://inbox", is_uri=True)))))),
+        ("S3://Bucket/x", UpdateLeaf("s3://Bucket/x", is_uri=True)),
+        ("a & {uri: //host/x}", AllOf((A, UpdateLeaf("//host/x", is_uri=True)))),
+        ({"uri": "s3://b/p?x=1&y=(2)"}, UpdateLeaf("s3://b/p?x=1&y=(2)", is_uri=True)),
         ({"any": ["0 6 * * *", "a & b"]}, AnyOf((SIX, AllOf((A, B))))),
         ({"all": ["@daily", "a"]}, AllOf((DAILY, A))),
         (["@daily", {"cron": "0 6 * * *", "timezone": "Europe/Berlin"}], AllOf((DAILY, DATED))),
@@ -55,9 +55,9 @@ def test_parsing(value, expected):
 
 
 def leaves():
-    names = st.sampled_from("abcd").map(Leaf)
+    names = st.sampled_from("abcd").map(UpdateLeaf)
     uris = st.sampled_from(["s3://b/x", "x-drop://inbox", "plain", "s3://b/(x)?y=1&z=2", "//host/a"])
-    return names | uris.map(lambda uri: Leaf(uri, is_uri=True)) | st.sampled_from([DAILY, SIX, DATED])
+    return names | uris.map(lambda uri: UpdateLeaf(uri, is_uri=True)) | st.sampled_from([DAILY, SIX, DATED])
 
 
 conditions = st.recursive(
@@ -78,13 +78,13 @@ def test_text_reads_back(condition):
 @given(conditions, st.sets(st.sampled_from("abcd")))
 def test_sets_of_partitions_agree_with_truth(condition, true):
     span = PartitionSet.span(0, 10)
-    by_bool = evaluate(condition, lambda leaf: leaf.text() in true)
-    by_sets = evaluate(condition, lambda leaf: span if leaf.text() in true else NOTHING)
+    by_bool = evaluate_condition(condition, lambda leaf: leaf.text() in true)
+    by_sets = evaluate_condition(condition, lambda leaf: span if leaf.text() in true else NOTHING)
     assert bool(by_sets.value) == by_bool.value
 
 
 def test_a_verdict_keeps_its_reasons():
-    verdict = evaluate(
+    verdict = evaluate_condition(
         parse_condition("a & (b | c)"), {A: PartitionSet.span(0, 9), B: PartitionSet.span(5, 20), C: NOTHING}.get
     )
     assert verdict.value == PartitionSet.span(5, 9)
@@ -96,17 +96,23 @@ def test_a_verdict_keeps_its_reasons():
 
 
 def test_only_what_made_it_true_is_used():
-    verdict = evaluate(parse_condition("a | (b & @daily) | (c & d)"), lambda leaf: leaf.text() in ("a", "c", "b"))
-    assert list(verdict.used()) == [A]
-    verdict = evaluate(parse_condition("a | (b & @daily)"), lambda leaf: leaf.text() in ("@daily", "b"))
-    assert list(verdict.used()) == [B, DAILY]
+    verdict = evaluate_condition(
+        parse_condition("a | (b & @daily) | (c & d)"), lambda leaf: leaf.text() in ("a", "c", "b")
+    )
+    assert list(verdict.used_leaves()) == [A]
+    verdict = evaluate_condition(parse_condition("a | (b & @daily)"), lambda leaf: leaf.text() in ("@daily", "b"))
+    assert list(verdict.used_leaves()) == [B, DAILY]
 
 
 def test_what_a_leaf_is_void_for_is_used_by_whatever_holds_there():
     truth = {A: PartitionSet.span(0, 9), B: PartitionSet.span(5, 20), C: NOTHING}
     void = {A: NOTHING, B: PartitionSet.span(0, 3), C: PartitionSet.span(2, 12)}
-    used = evaluate(parse_condition("a | (b & c)"), truth.get, void.get).used()
-    assert used == {A: PartitionSet.span(0, 9), B: PartitionSet.of_time([(0, 3), (5, 12)]), C: PartitionSet.span(2, 12)}
+    used = evaluate_condition(parse_condition("a | (b & c)"), truth.get, void.get).used_leaves()
+    assert used == {
+        A: PartitionSet.span(0, 9),
+        B: PartitionSet.from_time_pairs([(0, 3), (5, 12)]),
+        C: PartitionSet.span(2, 12),
+    }
 
 
 def test_leaves_in_order():

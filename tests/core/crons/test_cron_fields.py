@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.crons.expand import CronError, expand
-from sparkassets.core.instants import local_datetime, local_seconds, unix
+from sparkassets.core.instants import local_datetime, local_seconds, to_unix
 from sparkassets.core.timetables.parse import parse_timetable
 
 SYNTAX = "minute hour day-of-month month day-of-week"
@@ -223,4 +223,4 @@ def test_leap_day_across_a_century():
     timetable = parse_timetable("0 0 29 2 *", timezone="UTC")
     slot = timetable.first_after(datetime.fromisoformat("2097-01-01T00:00Z"))
     assert (slot.start.year, slot.end.year) == (2096, 2104)
-    assert unix(slot.end) > 0
+    assert to_unix(slot.end) > 0

@@ -8,33 +8,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.definitions.columns import Effect, effect, reads
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.definitions.column_effects import ColumnEffect, find_column_effect, find_columns_read
 
 BASE = "SELECT day, origin, avg(delay) AS mean FROM {{ inlets.f }} WHERE delay > 0 GROUP BY day, origin"
 PLAIN = "SELECT day, upper(origin) AS origin_code, delay FROM {{ inlets.f }} WHERE delay > 0"
 
 
-def told(old: str, new: str, **params: object) -> Effect:
-    return effect(Definition.of(sql=old), Definition.of(sql=new, params=params))
+def told(old: str, new: str, **params: object) -> ColumnEffect:
+    return find_column_effect(AssetDefinition.build(sql=old), AssetDefinition.build(sql=new, params=params))
 
 
 class TestEffect:
     @pytest.mark.parametrize(
         ("old", "new", "found"),
         [
-            (BASE, BASE.replace("AS mean", "AS mean, max(delay) AS top"), Effect(added=("top",))),
-            (BASE, BASE.replace("avg(delay)", "median(delay)"), Effect(changed=("mean",))),
-            (PLAIN, PLAIN.replace(", delay FROM", " FROM"), Effect()),
-            (PLAIN, PLAIN.replace("upper", "lower"), Effect(changed=("origin_code",))),
-            (PLAIN, PLAIN.replace("upper(origin) AS origin_code, ", ""), Effect(removed=("origin_code",))),
-            (PLAIN, PLAIN.replace("delay FROM", "delay, {{ inlets.f.tail }} FROM"), Effect(added=("tail",))),
-            (BASE.replace("day, origin\n", "ALL"), BASE + " -- why", Effect()),
+            (BASE, BASE.replace("AS mean", "AS mean, max(delay) AS top"), ColumnEffect(added=("top",))),
+            (BASE, BASE.replace("avg(delay)", "median(delay)"), ColumnEffect(changed=("mean",))),
+            (PLAIN, PLAIN.replace(", delay FROM", " FROM"), ColumnEffect()),
+            (PLAIN, PLAIN.replace("upper", "lower"), ColumnEffect(changed=("origin_code",))),
+            (PLAIN, PLAIN.replace("upper(origin) AS origin_code, ", ""), ColumnEffect(removed=("origin_code",))),
+            (PLAIN, PLAIN.replace("delay FROM", "delay, {{ inlets.f.tail }} FROM"), ColumnEffect(added=("tail",))),
+            (BASE.replace("day, origin\n", "ALL"), BASE + " -- why", ColumnEffect()),
         ],
     )
     def test_of_a_list_alone(self, old, new, found):
-        if found == Effect():
-            assert told(old, new).whole or told(old, new).touched == frozenset()
+        if found == ColumnEffect():
+            assert told(old, new).affects_everything or told(old, new).affected_columns == frozenset()
         else:
             assert told(old, new) == found
 
@@ -71,20 +71,20 @@ class TestEffect:
         ],
     )
     def test_of_more_than_the_list_it_is_all(self, old, new):
-        assert told(old, new).whole
+        assert told(old, new).affects_everything
 
     def test_under_group_by_all_what_is_summed_groups_nothing(self):
         old = "SELECT day, max(a) AS a FROM x GROUP BY ALL"
-        assert told(old, "SELECT day, max(a) AS a, sum(b) AS b FROM x GROUP BY ALL") == Effect(added=("b",))
+        assert told(old, "SELECT day, max(a) AS a, sum(b) AS b FROM x GROUP BY ALL") == ColumnEffect(added=("b",))
 
     def test_params_may_change_everything(self):
-        assert told(PLAIN, PLAIN, low=1).whole
+        assert told(PLAIN, PLAIN, low=1).affects_everything
 
     @given(st.sampled_from([BASE, PLAIN]), st.randoms(use_true_random=False))
     def test_of_words_that_go_outside_the_list_it_is_all(self, sql, random: Random):
         words = sql.split(" ")
         place = random.randrange(words.index("FROM"), len(words))
-        assert told(sql, " ".join([*words[:place], *words[place + 1 :]])).whole
+        assert told(sql, " ".join([*words[:place], *words[place + 1 :]])).affects_everything
 
 
 class TestReads:
@@ -106,7 +106,7 @@ class TestReads:
         ],
     )
     def test_all_where_it_is_not_sure(self, sql):
-        assert reads(sql, "f") is None
+        assert find_columns_read(sql, "f") is None
 
     @pytest.mark.parametrize(
         ("sql", "some", "others"),
@@ -122,7 +122,7 @@ class TestReads:
         ],
     )
     def test_every_name_that_stands_there(self, sql, some, others):
-        found = reads(sql, "f")
+        found = find_columns_read(sql, "f")
         assert found is not None
         assert some <= found
         assert not others & found

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.definitions.differences import MOST_LINES, difference, lines
-from sparkassets.core.definitions.normal import normal_form, words
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.definitions.differences import MOST_LINES, describe_difference, layout_query
+from sparkassets.core.definitions.normal_form import normal_form, words
 from tests.core.definitions.test_normal import QUERIES
 
 
 def test_a_query_is_laid_out_by_clauses_and_items():
-    assert lines(normal_form(QUERIES[1])) == [
+    assert layout_query(normal_form(QUERIES[1])) == [
         "WITH late AS (",
         "  SELECT",
         "   f.day,",
@@ -37,13 +37,13 @@ def test_a_query_is_laid_out_by_clauses_and_items():
 
 @given(st.sampled_from(QUERIES))
 def test_no_word_is_lost(sql):
-    assert words(" ".join(lines(normal_form(sql)))) == words(normal_form(sql))
+    assert words(" ".join(layout_query(normal_form(sql)))) == words(normal_form(sql))
 
 
 def test_the_lines_of_a_change_are_few():
-    old = Definition.of(sql=QUERIES[1])
-    new = Definition.of(sql=QUERIES[1].replace("1.50", "1.75").replace("> 3", "> 4"))
-    assert difference(old, new) == (
+    old = AssetDefinition.build(sql=QUERIES[1])
+    new = AssetDefinition.build(sql=QUERIES[1].replace("1.50", "1.75").replace("> 3", "> 4"))
+    assert describe_difference(old, new) == (
         "    f.`flight no`,",
         "-   f.dep_delay + 1.50 AS delay",
         "+   f.dep_delay + 1.75 AS delay",
@@ -53,15 +53,15 @@ def test_the_lines_of_a_change_are_few():
         "+HAVING COUNT(*) > 4",
         " ORDER BY n DESC NULLS LAST",
     )
-    other = Definition.of(sql="SELECT " + ", ".join(f"a{n}" for n in range(50)))
-    assert len(difference(old, other)) == MOST_LINES
-    assert difference(old, other)[-1].startswith("… and ")
+    other = AssetDefinition.build(sql="SELECT " + ", ".join(f"a{n}" for n in range(50)))
+    assert len(describe_difference(old, other)) == MOST_LINES
+    assert describe_difference(old, other)[-1].startswith("… and ")
 
 
 def test_functions_and_params_are_told_by_name():
-    old = Definition.of(code={"jobs:f": "1", "jobs:g": "1"}, params={"low": 1, "high": 2})
-    new = Definition.of(code={"jobs:f": "2", "jobs:h": "1"}, params={"low": 3})
-    assert difference(old, new) == (
+    old = AssetDefinition.build(code={"jobs:f": "1", "jobs:g": "1"}, params={"low": 1, "high": 2})
+    new = AssetDefinition.build(code={"jobs:f": "2", "jobs:h": "1"}, params={"low": 3})
+    assert describe_difference(old, new) == (
         "~ jobs:f",
         "- jobs:g",
         "+ jobs:h",
@@ -72,4 +72,6 @@ def test_functions_and_params_are_told_by_name():
 
 
 def test_what_is_forgotten_is_not_told():
-    assert difference(Definition("0123"), Definition.of(sql="SELECT 1 AS a", params={"p": 1})) == ()
+    assert (
+        describe_difference(AssetDefinition("0123"), AssetDefinition.build(sql="SELECT 1 AS a", params={"p": 1})) == ()
+    )

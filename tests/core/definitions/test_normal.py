@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import MOST_TEXT
-from sparkassets.core.definitions.normal import normal_form
+from sparkassets.core.definitions.normal_form import normal_form
 
 QUERIES = (
     "SELECT day, origin, avg(dep_delay) AS mean_delay FROM {{ inlets.flights }} GROUP BY ALL",
@@ -154,7 +154,7 @@ def test_what_sounds_alike_is_not(one, other):
 class TestDefinition:
     def test_no_value_of_the_environment_is_in_it(self):
         made = [
-            Definition.of(sql=f"SELECT '{secret}' AS k", params={"k": secret}, variables={"KEY": secret})
+            AssetDefinition.build(sql=f"SELECT '{secret}' AS k", params={"k": secret}, variables={"KEY": secret})
             for secret in ("hunter2-abc", "another-secret")
         ]
         assert made[0] == made[1]
@@ -162,11 +162,12 @@ class TestDefinition:
         assert made[0].parts == {"params.k": '"${KEY}"'}
 
     def test_no_credential_is_kept(self):
-        assert "hunter2" not in repr(Definition.of(sql="SELECT 'jdbc:postgresql://u:hunter2@h/db' AS k"))
+        assert "hunter2" not in repr(AssetDefinition.build(sql="SELECT 'jdbc:postgresql://u:hunter2@h/db' AS k"))
 
     def test_of_a_long_one_is_kept_what_tells_it_from_others(self):
         long = [
-            Definition.of(sql=f"SELECT '{'x' * MOST_TEXT}{n}' AS a", params={"p": "y" * 999 + str(n)}) for n in "12"
+            AssetDefinition.build(sql=f"SELECT '{'x' * MOST_TEXT}{n}' AS a", params={"p": "y" * 999 + str(n)})
+            for n in "12"
         ]
         assert [len(each.text) for each in long] == [0, 0]
         assert all(len(each.parts["params.p"]) < 250 for each in long)

@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.derivation.assets import Derivations, derive
-from sparkassets.core.derivation.tracing import column_lineage
-from sparkassets.core.spec.model import Fan, InletSpec, ReadChanges, SqlBody
-from sparkassets.core.writes import Upsert
-from sparkassets.core.writes.upsert import History
+from sparkassets.core.derivation.asset_columns import AssetDerivations, derive_asset
+from sparkassets.core.derivation.column_lineage import trace_column
+from sparkassets.core.spec.model import InletSpec, ReadChanges, SegmentParams, SqlBody
+from sparkassets.core.writes import UpsertWrite
+from sparkassets.core.writes.upsert import HistoryColumns
 from tests.builders import HERE, asset, project, source
 
-UPSERT = Upsert(("id",), newest_by=("_at",))
+UPSERT = UpsertWrite(("id",), newest_by=("_at",))
 
 
 def made(text, *, columns=("id", "n", "_at"), **more):
     """By column what it is made of; ``?`` where that is not sure."""
     item = asset("a", "s", body=SqlBody(text, HERE), **more)
-    found = derive(item, lambda name: columns if name == "s" else None)
+    found = derive_asset(item, lambda name: columns if name == "s" else None)
     if found is None:
         return None
     shown = {
@@ -72,24 +72,24 @@ def test_where_runs_may_have_other_queries_nothing_is_told(text):
 
 def test_params_by_segment_tell_what_all_of_them_tell():
     text = "SELECT {{ params.column | identifier }} AS x FROM {{ inlets.s }}"
-    alike = Fan((0,), {("a",): {"column": "n"}, ("b",): {"column": "n"}})
-    apart = Fan((0,), {("a",): {"column": "n"}, ("b",): {"column": "id"}})
-    assert made(text, fan=alike) == {"x": "s.n"}
-    assert made(text, fan=apart) is None
+    alike = SegmentParams((0,), {("a",): {"column": "n"}, ("b",): {"column": "n"}})
+    apart = SegmentParams((0,), {("a",): {"column": "n"}, ("b",): {"column": "id"}})
+    assert made(text, segment_params=alike) == {"x": "s.n"}
+    assert made(text, segment_params=apart) is None
 
 
 def test_an_upsert_stores_no_hidden_columns_and_a_history_brings_its_own():
     text = "SELECT id, n, _at FROM {{ inlets.s }}"
     assert made(text, write=UPSERT) == {"id": "s.id", "n": "s.n"}
-    told = made(text, write=replace(UPSERT, history=History("_at", "until", "is_current")))
+    told = made(text, write=replace(UPSERT, history=HistoryColumns("_at", "until", "is_current")))
     assert told == {"id": "s.id", "n": "s.n", "_at": "?", "until": "?", "is_current": "?"}
 
 
 def test_the_columns_of_a_change_feed_are_not_the_inlets():
     changes = InletSpec("s", "x-s", None, read=ReadChanges())
     item = asset("a", changes, body=SqlBody("SELECT id, _change_type AS op FROM {{ inlets.s }}", HERE))
-    found = derive(item, lambda _: ("id",))
-    assert (found.of("op"), len(found.of("id"))) == (None, 1)
+    found = derive_asset(item, lambda _: ("id",))
+    assert (found.uses_of_column("op"), len(found.uses_of_column("id"))) == (None, 1)
 
 
 def test_columns_come_from_declarations_queries_and_tables_in_this_order():
@@ -98,13 +98,13 @@ def test_columns_come_from_declarations_queries_and_tables_in_this_order():
     last = asset(
         "b", "a", "k", body=SqlBody("SELECT a.*, k.z FROM {{ inlets.a }} a JOIN {{ inlets.k }} k ON a.id = k.id", HERE)
     )
-    found = Derivations(
+    found = AssetDerivations(
         project(declared, source("k"), first, last), lambda each: ["id", "z"] if each.name == "k" else None
     )
-    assert found.columns(found.project.assets["b"]) == ("id", "n", "day", "m", "z")
-    lineage = column_lineage(found, found.project.assets["s"], "n")
+    assert found.columns_of(found.project.assets["b"]) == ("id", "n", "day", "m", "z")
+    lineage = trace_column(found, found.project.assets["s"], "n")
     assert [(each.asset, each.column) for each in lineage.used_by] == [("a", "n"), ("a", "m")]
-    assert [[(more.asset, more.column) for more in each.further] for each in lineage.used_by] == [
+    assert [[(more.asset, more.column) for more in each.next_steps] for each in lineage.used_by] == [
         [("b", "n")],
         [("b", "m")],
     ]
@@ -119,8 +119,8 @@ def test_a_column_that_comes_by_two_ways_is_followed_once():
     c = asset(
         "c", "a", "b", by=None, body=SqlBody("SELECT a.id + b.id AS id FROM {{ inlets.a }} a, {{ inlets.b }} b", HERE)
     )
-    found = Derivations(project(s, a, b, c))
-    up = column_lineage(found, found.project.assets["c"], "ID")
-    assert [(each.asset, each.again) for each in up.made_of] == [("a", False), ("b", False)]
-    (through_a, _) = up.made_of[1].further
-    assert (through_a.asset, through_a.again, through_a.further) == ("a", True, ())
+    found = AssetDerivations(project(s, a, b, c))
+    up = trace_column(found, found.project.assets["c"], "ID")
+    assert [(each.asset, each.is_repeated) for each in up.made_of] == [("a", False), ("b", False)]
+    (through_a, _) = up.made_of[1].next_steps
+    assert (through_a.asset, through_a.is_repeated, through_a.next_steps) == ("a", True, ())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.derivation.checks import check_queries, regex_error, syntax_error
+from sparkassets.core.derivation.query_checks import check_queries, find_syntax_error, regex_error
 from tests.core.spec.in_memory import compiled
 
 COLUMNS = "columns: {id: bigint, amount: double, item: 'struct<sku: string>'}\n"
@@ -104,7 +104,7 @@ def test_regular_expressions_that_only_java_knows(regex):
 
 
 def test_a_query_that_ends_too_early():
-    assert syntax_error("SELECT a FROM (SELECT b FROM t").message
+    assert find_syntax_error("SELECT a FROM (SELECT b FROM t").message
 
 
 def test_a_template_that_no_run_can_render():

@@ -2,15 +2,15 @@
 
 import pytest
 
-from sparkassets.core.derivation.filters import filters
-from sparkassets.core.derivation.query import Relation
-from sparkassets.core.derivation.uses import Filter
+from sparkassets.core.derivation.column_uses import RowFilter
+from sparkassets.core.derivation.query_derivation import QueryRelation
+from sparkassets.core.derivation.row_filters import find_row_filters
 
-RELATIONS = {"people": Relation("p"), "orders": Relation("o", ("id", "person", "amount"))}
+RELATIONS = {"people": QueryRelation("p"), "orders": QueryRelation("o", ("id", "person", "amount"))}
 
 
 def text(term):
-    if isinstance(term, Filter):
+    if isinstance(term, RowFilter):
         return "(" + f" {term.operator} ".join(map(text, term.terms)) + ")"
     return f"{term.column} {term.sign} {term.value}"
 
@@ -60,4 +60,4 @@ def text(term):
     ],
 )
 def test_told(sql, told):
-    assert {name: text(each) for name, each in filters(sql, RELATIONS, unknown=("@run",)).items()} == told
+    assert {name: text(each) for name, each in find_row_filters(sql, RELATIONS, unknown=("@run",)).items()} == told

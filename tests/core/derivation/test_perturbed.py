@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sparkassets.core.derivation.query import Relation, derived
+from sparkassets.core.derivation.query_derivation import QueryRelation, derive_query
 from tests.depth import examples
 
 TABLES = {"t": ("a", "b", "c"), "u": ("a", "d", "e"), "v": ("b", "d", "f")}
@@ -133,7 +133,7 @@ def test_what_is_told_not_to_matter_does_not(seed):
     random = Random(seed)  # noqa: S311
     query, columns = Queries(random).query()
     known = random.random() < 0.7
-    told = derived(query, {name: Relation(name, own if known else None) for name, own in TABLES.items()})
+    told = derive_query(query, {name: QueryRelation(name, own if known else None) for name, own in TABLES.items()})
     assert told is not None, query
     assert [*told.columns] == columns
     content = rows(random)
@@ -152,7 +152,7 @@ def test_what_is_told_not_to_matter_does_not(seed):
 
 def test_nearly_all_of_them_are_told():
     told = [
-        derived(Queries(Random(seed)).query()[0], {n: Relation(n, own) for n, own in TABLES.items()})  # noqa: S311
+        derive_query(Queries(Random(seed)).query()[0], {n: QueryRelation(n, own) for n, own in TABLES.items()})  # noqa: S311
         for seed in range(300)
     ]
     sure = [uses is not None for each in told for uses in (*each.columns.values(), each.rows)]

@@ -2,24 +2,24 @@
 
 import pytest
 
-from sparkassets.core.derivation.query import Relation, derived
+from sparkassets.core.derivation.query_derivation import QueryRelation, derive_query
 
 RELATIONS = {
-    "t": Relation("x"),
-    "u": Relation("y", ("id", "n", "day")),
-    "v": Relation("z", ("id", "k")),
-    "p": Relation("", ("day", "start", "end")),
+    "t": QueryRelation("x"),
+    "u": QueryRelation("y", ("id", "n", "day")),
+    "v": QueryRelation("z", ("id", "k")),
+    "p": QueryRelation("", ("day", "start", "end")),
 }
 
 
 def told(query):
     """By column, what it is made of as text; ``?`` where that is not sure."""
-    found = derived(query, RELATIONS)
+    found = derive_query(query, RELATIONS)
     return None if found is None else {name: shown(uses) for name, uses in found.columns.items()}
 
 
 def rows(query):
-    return shown(derived(query, RELATIONS).rows)
+    return shown(derive_query(query, RELATIONS).rows)
 
 
 def shown(uses):

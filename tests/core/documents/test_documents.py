@@ -6,22 +6,22 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.documents.events import event_document
-from sparkassets.core.documents.explain import node_document
-from sparkassets.core.documents.graph import graph_document, graph_of
+from sparkassets.core.documents.explanation import node_document
+from sparkassets.core.documents.graph import build_graph, graph_document
 from sparkassets.core.documents.impact import downstream_document
 from sparkassets.core.documents.plan import plan_document
 from sparkassets.core.documents.problems import problems_document
 from sparkassets.core.documents.runs import run_document
-from sparkassets.core.documents.status import standing, status_document
+from sparkassets.core.documents.status import status_document, summarize_status
 from sparkassets.core.documents.summary import summary_document
-from sparkassets.core.journal.runs import of_entries
+from sparkassets.core.journal.run_records import run_records
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.planner.explain import Node
+from sparkassets.core.planner.explain.explanation import ExplanationNode
+from sparkassets.core.planner.explain.status import AssetStatus, asset_status
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.status import AssetStatus, asset_status
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
-from sparkassets.errors import Location, Problem
+from sparkassets.errors import FileLocation, SpecProblem
 from tests.builders import Story, asset, at, days, project, source
 
 
@@ -147,7 +147,7 @@ def test_a_summary(story):
 
 def test_a_run_of_the_journal(story):
     story.succeed("delays", story.claim(story.plan().runs[0]), version=7, seconds=2.5, extra={"rows": 12})
-    (run,) = of_entries(story.entries)
+    (run,) = run_records(story.entries)
     assert run_document(run, story.project) == {
         "run": "delays-5",
         "asset": "delays",
@@ -209,7 +209,7 @@ def test_a_range_of_a_product_is_one_of_time_beside_a_segment():
 
 
 def test_an_explanation():
-    node = Node("a", holds=True, children=(Node("b"),))
+    node = ExplanationNode("a", holds=True, children=(ExplanationNode("b"),))
     assert node_document(node) == {
         "text": "a",
         "holds": True,
@@ -237,7 +237,7 @@ STATUS = AssetStatus("delays", "date_range", "")
     ],
 )
 def test_what_is_said_first_of_an_asset(known, text, state):
-    assert standing(replace(STATUS, **known)) == (text, state)
+    assert summarize_status(replace(STATUS, **known)) == (text, state)
 
 
 def test_what_becomes_due_after_a_backfill(story):
@@ -251,7 +251,7 @@ def test_what_becomes_due_after_a_backfill(story):
 
 
 def test_problems():
-    found = Problem(Location("a.yml", 3, 7), "unknown key 'shedule'", hint="did you mean 'schedule'?")
+    found = SpecProblem(FileLocation("a.yml", 3, 7), "unknown key 'shedule'", hint="did you mean 'schedule'?")
     assert problems_document([found]) == [
         {
             "file": "a.yml",
@@ -266,11 +266,11 @@ def test_problems():
 def test_every_document_is_made_of_what_json_has(story):
     story.run("delays")
     context = story.context()
-    runs = of_entries(story.entries)
+    runs = run_records(story.entries)
     documents = [
         plan_document(story.plan(), story.project),
         [run_document(run, story.project) for run in runs],
         [status_document(asset_status(context, item), story.project) for item in story.project.assets.values()],
-        graph_document(graph_of(story.project)),
+        graph_document(build_graph(story.project)),
     ]
     assert json.loads(json.dumps(documents, allow_nan=False)) == documents

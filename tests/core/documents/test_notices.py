@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.documents.messages import Message, messages
-from sparkassets.core.documents.notices import Following, Notice
+from sparkassets.core.documents.messages import NotificationMessage, build_messages
+from sparkassets.core.documents.notices import AssetNotice, NoticeCollector
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, LateEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.spec.model import NotifyRule
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import RuleVerdict
 from tests.builders import Story, asset, project, source
 
 ALL = ("failure", "withheld", "late", "recovery")
@@ -28,7 +28,7 @@ class Told(Story):
         before = self.state
         start = len(self.entries)
         seq = self.add(*entries)
-        follower = self.drivers.setdefault(driver, Following())
+        follower = self.drivers.setdefault(driver, NoticeCollector())
         follower.commit(self.entries[start:], before=before.assets, after=self.state.assets)
         return seq
 
@@ -39,13 +39,13 @@ class Told(Story):
         if error:
             return self.by(driver, FailureEntry(name, run, token, blocks, cause, error, driver, hint="look"))
         withheld = self.project.assets[name].partitioning.parse(held) if held else NOTHING
-        verdict = Verdict("unique", "fail", "withheld", withheld, 9, 3)
+        verdict = RuleVerdict("unique", "fail", "withheld", withheld, 9, 3)
         judged = {"withheld": withheld, "verdicts": (verdict,)} if held else {}
         return self.by(driver, SuccessEntry(name, name, run, token, token, blocks, **judged))
 
     def ends(self, driver):
         """What the driver tells at the end of its invocation."""
-        found = self.drivers.pop(driver, Following()).notices(self.project)
+        found = self.drivers.pop(driver, NoticeCollector()).notices(self.project)
         return [(each.kind, each.asset, each.partitions, each.text) for each in found]
 
 
@@ -124,7 +124,7 @@ def test_failures_and_recoveries_of_a_partition_take_turns_and_the_last_is_how_i
     for number, steps in enumerate(invocations):
         for name, day, more, error in steps:
             told.tried(f"d{number}", name, f"2025-01-{day:02}..2025-01-{day + more:02}", error=error)
-        following = told.drivers.pop(f"d{number}", Following())
+        following = told.drivers.pop(f"d{number}", NoticeCollector())
         for notice in following.notices(told.project):
             parse = told.project.assets[notice.asset].partitioning
             for span in notice.partitions.split(", "):
@@ -145,19 +145,19 @@ def test_failures_and_recoveries_of_a_partition_take_turns_and_the_last_is_how_i
 
 # --------------------------------------------------------------------------- messages
 
-FAILED = Notice("failure", "a", "2025-01-01", "boom", "look", "a-1")
-LATE = Notice("late", "b", "2025-01-02", "expected by 2025-01-03T08:00Z", owner="ann")
+FAILED = AssetNotice("failure", "a", "2025-01-01", "boom", "look", "a-1")
+LATE = AssetNotice("late", "b", "2025-01-02", "expected by 2025-01-03T08:00Z", owner="ann")
 
 
 def of(notices, *rules, **more):
     spec = project(source("s"), asset("a", "s", notify=rules, **more), asset("b", "a", notify=rules))
-    return [(rule.to, message) for rule, message in messages(notices, spec)]
+    return [(rule.to, message) for rule, message in build_messages(notices, spec)]
 
 
 def test_one_message_for_all_with_the_worst_first():
     ((to, message),) = of([LATE, FAILED], RULE)
     assert to == ("ALERTS_URL",)
-    assert message == Message(
+    assert message == NotificationMessage(
         "test",
         "test: 1 asset failed and 1 asset late",
         "failed: a 2025-01-01: boom\n  hint: look\n  run: a-1\nlate: b 2025-01-02: expected by 2025-01-03T08:00Z",
@@ -195,7 +195,7 @@ def test_a_template_that_fails_is_told_and_people_are_told_all_the_same():
 
 
 def test_of_many_there_is_the_number():
-    many = [Notice("late", "a", f"k{number}", "x") for number in range(30)]
+    many = [AssetNotice("late", "a", f"k{number}", "x") for number in range(30)]
     ((_, message),) = of(many, RULE)
     assert message.text.splitlines()[-2:] == ["late: a k19: x", "and 10 more late"]
 

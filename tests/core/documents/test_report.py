@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.documents.report import Past, report_of
-from sparkassets.core.documents.report.causes import Piece
-from sparkassets.core.documents.report.cells import cells_document
-from sparkassets.core.documents.report.links import Links
-from sparkassets.core.documents.report.masking import Masks
-from sparkassets.core.journal.lineage import lineage
+from sparkassets.core.documents.report import ReportHistory, build_report
+from sparkassets.core.documents.report.credential_mask import CredentialMask
+from sparkassets.core.documents.report.grid_cells import cells_document
+from sparkassets.core.documents.report.partition_links import PartitionLinks
+from sparkassets.core.documents.report.status_causes import StatusPiece
+from sparkassets.core.journal.lineage import trace_lineage
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.planner.explain.status import asset_status, partition_grid
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import InletSpec, ReadAfter
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, days, partitioned, project, source
 from tests.depth import examples
 from tests.report.demo import MARKUP, SECRET, past, story
@@ -47,7 +47,7 @@ def told():
 @pytest.fixture(scope="module")
 def report(told):
     context = told.context()
-    return report_of(context, plan(context), past(told))
+    return build_report(context, make_plan(context), past(told))
 
 
 @pytest.fixture(scope="module")
@@ -57,11 +57,11 @@ def pages(report):
 
 def test_every_slice_has_the_status_that_partitions_shows(told, pages):
     context = told.context()
-    plan(context)
+    make_plan(context)
     for spec in context.project.assets.values():
         if spec.partitioning.is_partitioned:
             shown = {key: status for key, (status, _, _) in decoded(pages[spec.name]["slices"]).items()}
-            assert shown == dict(grid(context, spec)), spec.name
+            assert shown == dict(partition_grid(context, spec)), spec.name
         else:
             assert pages[spec.name]["slices"] is None
 
@@ -72,7 +72,9 @@ def test_every_slice_came_from_the_run_that_lineage_tells(told, pages):
         spec = told.project.assets[name]
         there = told.state.dataset(spec.uri).coverage
         truth = {}
-        for origin in lineage(told.project, told.state, known.told, asset=spec, blocks=there, depth=1).origins:
+        for origin in trace_lineage(
+            told.project, told.state, known.dataset_entries, asset=spec, blocks=there, depth=1
+        ).origins:
             truth |= dict.fromkeys(spec.partitioning.keys(origin.blocks), (origin.kind, origin.run))
         shown = {
             key: (each["kind"], each.get("run")) for key, (_, _, each) in decoded(pages[name]["slices"]).items() if each
@@ -116,15 +118,15 @@ def test_no_credential_is_told(report):
 
 
 def test_the_values_of_variables_are_not_told():
-    masks = Masks({"DB_HOST": "internal-db-7"})
-    assert masks.of({"a": ["x internal-db-7", 3, None, {"b": "internal-db-7"}]}) == {
+    masks = CredentialMask({"DB_HOST": "internal-db-7"})
+    assert masks.mask({"a": ["x internal-db-7", 3, None, {"b": "internal-db-7"}]}) == {
         "a": ["x ${DB_HOST}", 3, None, {"b": "${DB_HOST}"}]
     }
 
 
 @pytest.mark.parametrize("text", ["token=abcdef123456", "password: hunter2", "AKIAIOSFODNN7EXAMPLE", "u:pw@host"])
 def test_short_texts_with_credentials_are_looked_at(text):
-    assert Masks({}).of([text]) != [text]
+    assert CredentialMask({}).mask([text]) != [text]
 
 
 def test_runs_and_events_know_each_other(report):
@@ -147,8 +149,12 @@ def test_what_slices_need_is_what_the_dependency_says(told, pages):
     assert pages["monthly_delays"]["up"][0]["of"]["2025-02"] == ["2025-02-01..2025-02-28", "2025-02-01"]
     assert pages["model_scores"]["up"] == [{"asset": "all_sales", "kind": "all"}]
     spec = context.asset("all_sales")
-    for key, (text, first) in Links(context).up(spec, context.state.dataset(spec.uri).coverage)[0]["of"].items():
-        needed = context.dependency(spec, spec.inlets["regional_sales"]).up(spec.partitioning.parse(key))
+    for key, (text, first) in (
+        PartitionLinks(context).upstream_links(spec, context.state.dataset(spec.uri).coverage)[0]["of"].items()
+    ):
+        needed = context.dependency(spec, spec.inlets["regional_sales"]).required_partitions(
+            spec.partitioning.parse(key)
+        )
         labels = context.asset("regional_sales").partitioning.labels(needed)
         assert (text, first) == (f"{key},*", labels[0])
 
@@ -173,7 +179,7 @@ def test_the_index_has_what_asks_for_somebody(report):
 def test_a_project_without_a_journal_has_a_report():
     empty = Story(project(source("a"), asset("b", "a")))
     context = empty.context()
-    found = report_of(context, plan(context), Past.of([], whole=True))
+    found = build_report(context, make_plan(context), ReportHistory.from_entries([], whole=True))
     assert found.past == {"runs": [], "events": []}
     assert found.assets[0]["slices"]["groups"] == []
     assert found.index["assets"][1]["state"] == "never"
@@ -182,7 +188,7 @@ def test_a_project_without_a_journal_has_a_report():
 def test_of_very_many_slices_the_newest_are_shown():
     both = partitioned("hour", segments={"k": ("a", "b")})
     parts = both.parse("2020-01-01T00..2024-12-31T23")
-    cells = cells_document(both, [Piece(parts, "current", "")], [], most=1000)
+    cells = cells_document(both, [StatusPiece(parts, "current", "")], [], most=1000)
     assert len(cells["times"]) == 500
     assert cells["times"][-1] == "2024-12-31T23"
     assert cells["earlier"] == both.count(parts) // 2 - 500
@@ -190,7 +196,7 @@ def test_of_very_many_slices_the_newest_are_shown():
 
 def test_of_very_many_segments_the_first_are_shown():
     many = partitioned("day", segments={"k": [f"{n:05}" for n in range(5000)]})
-    cells = cells_document(many, [Piece(many.parse("2025-01-01..2025-12-31"), "current", "")], [], most=1000)
+    cells = cells_document(many, [StatusPiece(many.parse("2025-01-01..2025-12-31"), "current", "")], [], most=1000)
     assert sum(len(group["segments"]) for group in cells["groups"]) == 2000
     assert (cells["others"], len(cells["times"]), cells["earlier"]) == (3000, 60, 305)
     assert len(json.dumps(cells)) < 40_000
@@ -213,13 +219,13 @@ def test_the_grid_is_what_was_told_of_each_slice(told):
         named = both.parse(f"{Partitioning(both.time).labels(span)[0]},{key}") - done
         done = done | named
         known |= dict.fromkeys(both.keys(named), (status, f"because {key}", None))
-        pieces.append(Piece(named, status, f"because {key}"))
+        pieces.append(StatusPiece(named, status, f"because {key}"))
     assert decoded(cells_document(both, pieces, [], most=10_000)) == known
 
 
 def test_an_asset_that_has_gone_wrong_is_told_as_status_tells_it(told, report):
     context = told.context()
-    plan(context)
+    make_plan(context)
     rows = {row["name"]: row for row in report.index["assets"]}
     for spec in context.project.assets.values():
         status = asset_status(context, spec)
@@ -261,12 +267,12 @@ def test_what_is_expected_and_not_there_is_late(report):
 def test_no_value_of_a_private_column_is_told():
     people = source("people", by=None, private=frozenset({"Mail"}))
     read = InletSpec("people", "", None, read=ReadAfter("mail"))
-    told = Story(project(people, asset("letters", read, by=None, write=Append())))
+    told = Story(project(people, asset("letters", read, by=None, write=AppendWrite())))
     told.observed("people", version=1)
     (run,) = told.plan().runs
     told.succeed("letters", told.claim(run), watermarks={"people": "zoe@example.com"})
     context = told.context()
-    report = report_of(context, plan(context), past(told))
+    report = build_report(context, make_plan(context), past(told))
     page = next(page for page in report.assets if page["name"] == "letters")
     assert page["watermarks"] == [["people", "read up to mail •••"]]
     assert "zoe@example.com" not in json.dumps([report.index, report.past, list(report.assets)])

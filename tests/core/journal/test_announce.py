@@ -5,11 +5,16 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from sparkassets.core.conditions.parse import parse_condition
-from sparkassets.core.journal.announce import announced, announced_lines, dataset_of, partition_of
+from sparkassets.core.conditions.parsing import parse_condition
+from sparkassets.core.journal.announcements import (
+    dataset_uri_of,
+    event_partitioning,
+    parse_announcement,
+    parse_announcement_lines,
+)
 from sparkassets.core.journal.codec import from_row, to_row
-from sparkassets.core.journal.entries import EventEntry, Numbered
-from sparkassets.core.journal.events import of_entry
+from sparkassets.core.journal.entries import EventEntry, NumberedEntry
+from sparkassets.core.journal.event_documents import recorded_event_values
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import InletSpec, Schedule
@@ -46,27 +51,29 @@ def said(call, *args, **more):
 
 def test_by_name_and_by_the_uri_of_one_asset_are_the_same():
     expected = EventEntry("s3://lake/flights", "flights", days("2025-01-01..2025-01-02"))
-    assert announced(PROJECT, "flights", partition="2025-01-01..2025-01-02") == expected
-    assert announced(PROJECT, "S3://lake/flights", partition="2025-01-01..2025-01-02") == expected
+    assert parse_announcement(PROJECT, "flights", partition="2025-01-01..2025-01-02") == expected
+    assert parse_announcement(PROJECT, "S3://lake/flights", partition="2025-01-01..2025-01-02") == expected
 
 
 def test_a_uri_of_several_assets_alike_may_name_partitions_and_is_of_none_of_them():
-    entry = announced(PROJECT, SHARED, partition="2025-01-01")
+    entry = parse_announcement(PROJECT, SHARED, partition="2025-01-01")
     assert entry == EventEntry(SHARED, None, days("2025-01-01"))
-    assert partition_of(PROJECT, asset=None, uri=SHARED) == PROJECT.assets["orders"].partitioning
-    assert announced(PROJECT, "orders_again", partition="2025-01-01").asset == "orders_again"
+    assert event_partitioning(PROJECT, asset=None, uri=SHARED) == PROJECT.assets["orders"].partitioning
+    assert parse_announcement(PROJECT, "orders_again", partition="2025-01-01").asset == "orders_again"
 
 
 @pytest.mark.parametrize("uri", ["some/relative", "//example/dataset", "x-by:Day"])
 def test_an_identity_that_a_condition_names_needs_no_slashes(uri):
-    assert announced(PROJECT, uri) == EventEntry(uri)
-    assert dataset_of(PROJECT, uri) == uri
-    assert announced(PROJECT, "X-by:Day") == EventEntry("x-by:Day")
+    assert parse_announcement(PROJECT, uri) == EventEntry(uri)
+    assert dataset_uri_of(PROJECT, uri) == uri
+    assert parse_announcement(PROJECT, "X-by:Day") == EventEntry("x-by:Day")
 
 
 def test_names_and_uris_mean_datasets():
-    assert dataset_of(PROJECT, "orders_again") == dataset_of(PROJECT, "S3://lake/orders") == SHARED
-    assert said(dataset_of, PROJECT, "order") == "no asset 'order' in project 'test'\n  hint: did you mean 'orders'?"
+    assert dataset_uri_of(PROJECT, "orders_again") == dataset_uri_of(PROJECT, "S3://lake/orders") == SHARED
+    assert (
+        said(dataset_uri_of, PROJECT, "order") == "no asset 'order' in project 'test'\n  hint: did you mean 'orders'?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +92,10 @@ def test_names_and_uris_mean_datasets():
     ],
 )
 def test_what_has_another_type(more, message):
-    assert said(lambda target="plain", **rest: announced(PROJECT, target, **rest), **more).split("\n")[0] == message
+    assert (
+        said(lambda target="plain", **rest: parse_announcement(PROJECT, target, **rest), **more).split("\n")[0]
+        == message
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,48 +103,48 @@ def test_what_has_another_type(more, message):
 )
 def test_lines_are_a_list(lines, found):
     message = f"lines: expected a list of objects or of their JSON, found {found}"
-    assert said(announced_lines, PROJECT, lines, name="lines") == message
+    assert said(parse_announcement_lines, PROJECT, lines, name="lines") == message
 
 
 def test_what_cannot_be_announced():
-    assert said(announced, PROJECT, "flihgts") == (
+    assert said(parse_announcement, PROJECT, "flihgts") == (
         "no asset 'flihgts' in project 'test'\n  hint: did you mean 'flights'?"
     )
-    assert said(announced, PROJECT, "other/relative") == (
+    assert said(parse_announcement, PROJECT, "other/relative") == (
         "no asset 'other/relative' in project 'test'\n  hint: "
         'a dataset that no asset has and no schedule names is announced as {"uri": …} in a line of a file'
     )
     assert (
-        said(announced, PROJECT, "//me:hunter2@host/x")
+        said(parse_announcement, PROJECT, "//me:hunter2@host/x")
         == "what is updated is named by a password; events are clear text"
     )
-    assert said(announced, PROJECT, "plain", partition="2025") == (
+    assert said(parse_announcement, PROJECT, "plain", partition="2025") == (
         "'plain' has no partitions, so an event cannot name '2025'"
     )
-    assert said(announced, PROJECT, "s3://other", partition="2025") == (
+    assert said(parse_announcement, PROJECT, "s3://other", partition="2025") == (
         "'s3://other' has no partitions, so an event cannot name '2025'"
     )
-    assert said(announced, PROJECT, "s3://lake/mixed", partition="2025-01-01") == (
+    assert said(parse_announcement, PROJECT, "s3://lake/mixed", partition="2025-01-01") == (
         "the assets of 's3://lake/mixed' ('mixed_days', 'mixed_hours') have different partitions, "
         "so an event of it cannot name '2025-01-01'\n  hint: announce it for one of them, by its name"
     )
-    assert said(announced, PROJECT, "plain", id="") == "the id has 0 characters; expected 1 to 512"
-    assert said(announced, PROJECT, "plain", id="x" * 600) == "the id has 600 characters; expected 1 to 512"
+    assert said(parse_announcement, PROJECT, "plain", id="") == "the id has 0 characters; expected 1 to 512"
+    assert said(parse_announcement, PROJECT, "plain", id="x" * 600) == "the id has 600 characters; expected 1 to 512"
 
 
 def test_when_it_happened():
-    assert announced(PROJECT, "plain", at="2025-03-21T06:00").at == at("2025-03-21T05:00")
-    assert announced(PROJECT, "plain", at="2025-03-21T06:00Z").at == at("2025-03-21T06:00")
-    assert announced(PROJECT, "plain", at=datetime(2025, 3, 21, 6)).at == at("2025-03-21T05:00")  # noqa: DTZ001
-    assert announced(PROJECT, "plain", at=datetime(2025, 3, 21, 6, tzinfo=UTC)).at == at("2025-03-21T06:00")
-    assert announced(PROJECT, "plain").at is None
+    assert parse_announcement(PROJECT, "plain", at="2025-03-21T06:00").at == at("2025-03-21T05:00")
+    assert parse_announcement(PROJECT, "plain", at="2025-03-21T06:00Z").at == at("2025-03-21T06:00")
+    assert parse_announcement(PROJECT, "plain", at=datetime(2025, 3, 21, 6)).at == at("2025-03-21T05:00")  # noqa: DTZ001
+    assert parse_announcement(PROJECT, "plain", at=datetime(2025, 3, 21, 6, tzinfo=UTC)).at == at("2025-03-21T06:00")
+    assert parse_announcement(PROJECT, "plain").at is None
 
 
 def test_a_row_keeps_all_of_it():
     entry = EventEntry("x-a", "a", days("2025-01-01"), {"n": 1}, "id-1", 1_700_000_000, "run-1", (1, 2))
-    numbered = Numbered(entry, 5, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    numbered = NumberedEntry(entry, 5, datetime(2025, 1, 1, tzinfo=UTC), "d")
     assert from_row(to_row(numbered)) == numbered
-    assert of_entry(numbered, EventRef.of(numbered), UNPARTITIONED) == {
+    assert recorded_event_values(numbered, EventRef.from_entry(numbered), UNPARTITIONED) == {
         "seq": 5,
         "asset": "a",
         "uri": "x-a",
@@ -152,7 +162,7 @@ def test_lines():
         "  ",
         {"uri": "x-other://y", "partition": None},
     ]
-    assert announced_lines(PROJECT, lines, name="f") == [
+    assert parse_announcement_lines(PROJECT, lines, name="f") == [
         EventEntry("s3://lake/flights", "flights", days("2025-01-01"), {"rows": 5}, "a", at("2025-01-02")),
         EventEntry("x-other://y"),
     ]
@@ -177,7 +187,7 @@ def test_every_bad_line_is_told():
         b"{}",
         '{"asset": "plain", "extra": {"x": ' + "[" * 5000 + "]" * 5000 + "}}",
     ]
-    first, *rest = said(announced_lines, PROJECT, lines, name="new.jsonl").split("\n")
+    first, *rest = said(parse_announcement_lines, PROJECT, lines, name="new.jsonl").split("\n")
     assert first == "15 of 16 lines cannot be taken, so nothing was recorded"
     assert [line.split(": ")[0] for line in rest] == [f"new.jsonl:{number}" for number in range(2, 17)]
     assert rest[0].startswith("new.jsonl:2: not JSON: Expecting property name")
@@ -213,7 +223,7 @@ def test_an_event_has_no_star_in_place_of_time():
     both = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("region", ("de", "nl")),))
     shop = project(replace(source("orders"), partitioning=both))
     with pytest.raises(InputError, match="'\\*,nl' is all time of 'orders', and no event brings that"):
-        announced(shop, "orders", partition="*,nl")
-    assert announced(shop, "orders", partition="2025-01-01").parts == both.parse("2025-01-01,de") | both.parse(
+        parse_announcement(shop, "orders", partition="*,nl")
+    assert parse_announcement(shop, "orders", partition="2025-01-01").parts == both.parse("2025-01-01,de") | both.parse(
         "2025-01-01,nl"
     )

@@ -18,13 +18,13 @@ from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ClaimEntry, PauseEntry, SuccessEntry
 from sparkassets.core.partitions import WindowMapping
-from sparkassets.core.planner.explain import explained
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Require, StorageLocation
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.news import changed_specs
+from sparkassets.runtime.source_observation import changed_spec_entries
 from tests.builders import Segments, Story, asset, at, partitioned, project, source, timed
 from tests.depth import histories
 
@@ -54,7 +54,9 @@ def days_of(random: Random, name: str, *inlets: str) -> AssetSpec:
             "settle_seconds": random.choice([0, 0, 0, HOUR]),
             "tolerance": random.choice([None, None, Duration.parse("6h")]),
             "fresh_within": random.choice([None, None, None, Duration.parse("2d")]),
-            "require": random.choice([Require("all"), Require("all"), Require("any")]),
+            "require": random.choice(
+                [PartitionRequirement("all"), PartitionRequirement("all"), PartitionRequirement("any")]
+            ),
             "on_update": random.choice(["rerun", "rerun", "rerun", "ignore"]),
         }
         window = random.choice([None, None, WindowMapping.trailing(Duration.parse("2d"))])
@@ -101,12 +103,12 @@ class History:
 
     def runs(self) -> list[PlannedRun]:
         """What can be claimed: the first run of each asset; checks all that must hold at any time."""
-        context = self.story.context(invocation=self.invocation, gone=frozenset(self.gone))
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
+        context = self.story.context(invocation=self.invocation, gone_claims=frozenset(self.gone))
+        found = make_plan(context)
+        assert self.planner.plan(replace(context, decisions={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         for each in self.story.project.assets.values():
-            explained(context, found, each)
+            explain_planned_asset(context, found, each)
         return list({run.asset: run for run in reversed(found.runs)}.values())
 
     def open(self) -> list[tuple[str, int]]:
@@ -168,7 +170,7 @@ class History:
             )
         left_out = {"whole"} if how == "absent" else set()
         self.story.project = project(*(each for each in self.made.values() if each.name not in left_out))
-        entries = changed_specs(self.story.project, self.story.state)
+        entries = changed_spec_entries(self.story.project, self.story.state)
         if entries:
             self.story.add(*entries)
         self.planner = IncrementalPlanner(self.story.project)

@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
     FailureEntry,
-    Numbered,
+    NumberedEntry,
     ObservedEntry,
     OutletEntry,
     PauseEntry,
@@ -20,12 +21,11 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
 )
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
-from sparkassets.core.journal.requests import BackfillEntry
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, RangeSet
-from sparkassets.core.runs import Consumption, Pin, RunRequest
+from sparkassets.core.runs import InletPin, RunConsumption, RunRequest
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, multi, project, source
@@ -38,13 +38,13 @@ PROJECT = project(
     source("d", by=None),
     source("p", segments=STORES),
     source("k", by=None, segments=STORES),
-    asset("a", "s", definition=Definition.of(sql="SELECT 'ü'", params={"low": [1, None]})),
+    asset("a", "s", definition=AssetDefinition.build(sql="SELECT 'ü'", params={"low": [1, None]})),
     asset("b", InletSpec("p", "", None, on_removed="keep", settle_seconds=3600), segments=STORES),
     asset("c", "b", "a", by="week", schedule="b & k", strategy=DateRange(max_partitions_per_run=2), segments=STORES),
     asset("e", "k", by=None, segments=STORES),
     asset("w", InletSpec("a", "", None, on_removed="keep"), by="week"),
     asset("r", "w", "d", by=None, schedule="w & d"),
-    *multi(asset("m", "s", "a", definition=Definition.of(sql="SELECT 2")), "train", "test"),
+    *multi(asset("m", "s", "a", definition=AssetDefinition.build(sql="SELECT 2")), "train", "test"),
     asset("n", "train", "test", by="week", schedule="train & test"),
 )
 
@@ -62,12 +62,14 @@ json_values = st.recursive(
 extras = st.dictionaries(texts, json_values, max_size=3)
 pins = st.dictionaries(
     texts,
-    st.builds(Pin, texts, numbers, maybe(st.none(), texts), maybe(st.none(), numbers), blocks, maybe(st.none(), texts)),
+    st.builds(
+        InletPin, texts, numbers, maybe(st.none(), texts), maybe(st.none(), numbers), blocks, maybe(st.none(), texts)
+    ),
     max_size=2,
 )
 tuples = st.lists(numbers, max_size=3).map(tuple)
 consumptions = st.builds(
-    Consumption,
+    RunConsumption,
     st.dictionaries(texts, numbers, max_size=2),
     st.dictionaries(texts, numbers, max_size=2),
     tuples,
@@ -91,7 +93,7 @@ requests = st.builds(
     definition=texts,
 )
 found = st.builds(
-    Found,
+    TableFinding,
     st.sampled_from(["moved", "changed", "restored", "replaced", "gone", "back"]),
     texts,
     blocks,
@@ -103,7 +105,7 @@ found = st.builds(
 )
 seconds = st.integers(0, 10_000).map(lambda thousandths: thousandths / 1000)
 ENTRIES = maybe(
-    st.sampled_from([SpecEntry(item.name, fold_spec(item, PROJECT)) for item in PROJECT.assets.values()]),
+    st.sampled_from([SpecEntry(item.name, build_fold_spec(item, PROJECT)) for item in PROJECT.assets.values()]),
     st.builds(
         EventEntry,
         uri=texts,
@@ -204,7 +206,7 @@ ENTRIES = maybe(
 
 @given(ENTRIES, numbers)
 def test_an_entry_of_any_kind_is_read_as_it_was_written(entry, seq):
-    numbered = Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d")
+    numbered = NumberedEntry(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d")
     assert from_row(to_row(numbered)) == numbered
 
 
@@ -234,7 +236,7 @@ def told(steps) -> Story:
             case "lost":
                 name = ("a", "b", "train", "test")[number % 4]
                 lost = days(day) if name == "train" else EVERYTHING
-                loss = Found("gone", f"its table is gone {number}", lost)
+                loss = TableFinding("gone", f"its table is gone {number}", lost)
                 story.add(TargetEntry(name, name, loss))
             case "renew":
                 held = [(each.name, each.chain[-1].token) for each in story.state.assets.values() if each.chain]
@@ -279,8 +281,10 @@ def test_folding_entries_is_folding_their_rows(steps):
 
 @given(ENTRIES, numbers)
 def test_what_people_ask_of_segments_is_in_the_columns(entry, seq):
-    row = to_row(Numbered(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
-    parts = getattr(entry, "parts", getattr(entry, "blocks", getattr(entry, "changed", NOTHING)))
+    row = to_row(NumberedEntry(entry, seq, datetime(2025, 1, 1, tzinfo=UTC), "d"))
+    parts = getattr(
+        entry, "parts", getattr(entry, "blocks", getattr(entry, "changed", getattr(entry, "event_partitions", NOTHING)))
+    )
     any_time = RangeSet.union([parts.time, *(time for _, time in parts.apart)])
     assert RangeSet(row.starts, row.ends) == (any_time if any_time != RangeSet.always() else RangeSet())
     assert (row.segment is not None) == (not parts.time and len(parts.apart) == 1)

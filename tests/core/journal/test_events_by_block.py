@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.conditions.parse import parse_condition
+from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
-from sparkassets.core.journal.events import of_entry
+from sparkassets.core.journal.event_documents import recorded_event_values
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.runs import Consumption
+from sparkassets.core.runs import RunConsumption
 from sparkassets.core.spec.model import AssetSpec, InletSpec, Schedule, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
 from tests.builders import Story, asset, clock, days, project, source, timed
@@ -31,7 +31,7 @@ def ran(story: Story) -> list[tuple[list[str], list[int]]]:
 
 def by_hand(run: PlannedRun) -> PlannedRun:
     """The same run as a backfill, which uses nothing up."""
-    request = replace(run.request, kind="backfill", events=(), consumption=Consumption())
+    request = replace(run.request, kind="backfill", events=(), consumption=RunConsumption())
     return replace(run, request=request, events=())
 
 
@@ -241,7 +241,7 @@ def test_what_a_recovery_took_over_is_used_also_if_the_condition_is_changed_and_
     event = story.observed("a")
     dead = story.claim(story.plan().runs[0])
     story.change(*listening("b"))
-    (run,) = story.plan(gone={dead}).runs
+    (run,) = story.plan(gone_claims={dead}).runs
     assert told(story, run) == ([], [event]), "it stands for the run that it takes over"
     claim = story.claim(run)
     story.change(*listening("a"))
@@ -337,8 +337,8 @@ def test_a_deletion_is_an_update_of_what_is_gone():
     changed = story.observed("s", "2025-01-01")
     assert [ref.parts for ref in story.state.dataset("x-s").recent if ref.seq == deleted] == [gone]
     (entry,) = [each for each in story.entries if each.seq == deleted]
-    ref = EventRef.of(entry)
-    assert of_entry(entry, ref, story.project.assets["s"].partitioning)["partitions"] == ["2025-01-03"]
+    ref = EventRef.from_entry(entry)
+    assert recorded_event_values(entry, ref, story.project.assets["s"].partitioning)["partitions"] == ["2025-01-03"]
     assert due(story) == [(["2025-01-01"], [changed])]
 
 
@@ -434,7 +434,7 @@ def test_a_recovery_without_blocks_uses_nothing():
     lost = story.claim(story.plan().runs[0])
     story.observed("h", removed=days("2025-01-01T05", by="hour"))
     second = story.event(GO)
-    (run,) = story.plan(gone={lost}).runs
+    (run,) = story.plan(gone_claims={lost}).runs
     assert (told(story, run), run.request.consumption.consumes) == (([], []), {})
     story.succeed("d", story.claim(run))
     story.observed("h", "2025-01-01T05")

@@ -18,15 +18,15 @@ from sparkassets.core.instants import Duration, parse_instant
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.recent import Recent
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
+from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import State
-from sparkassets.core.journal.verifying import differing
+from sparkassets.core.journal.verification import find_differences
 from sparkassets.core.partitions import PartitionSet, StampedPartitions, WindowMapping
-from sparkassets.core.partitions.plain import marks_to, parts_to
+from sparkassets.core.partitions.json_form import encode_partitions, encode_stamped
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, project, source, timed
 from tests.core.journal.test_codec import PROJECT as SEGMENTS
 
@@ -47,14 +47,14 @@ PROJECT = project(
     asset("trailing", InletSpec("s", "", WindowMapping.trailing(Duration.parse("2d"))), schedule="@daily & s"),
     asset("guided", "s", schedule="s"),
     asset("report", "weeks", "d", by=None, schedule="weeks & d"),
-    asset("each", by=None, schedule="d | x-drop://inbox", strategy=EveryInstance(), write=Append()),
+    asset("each", by=None, schedule="d | x-drop://inbox", strategy=EveryInstance(), write=AppendWrite()),
     asset(
         "late",
         InletSpec("d", "", None, read=ReadAfter("n")),
         by=None,
         schedule="d",
         strategy=LatestOnly(),
-        write=Append(),
+        write=AppendWrite(),
     ),
     asset("dump", by=None, schedule=timed({"cron": "0 6 * * *", "catchup": "all", "start": "2025-01-06T06:00"})),
     asset(
@@ -105,10 +105,10 @@ def plain(value: Any) -> Any:
     """The value as JSON; specs are compared on their own."""
     match value:
         case PartitionSet() | StampedPartitions():
-            return parts_to(value) if isinstance(value, PartitionSet) else marks_to(value)
+            return encode_partitions(value) if isinstance(value, PartitionSet) else encode_stamped(value)
         case Mapping():
             return {str(key): plain(each) for key, each in value.items()}
-        case list() | tuple() | Recent():
+        case list() | tuple() | RecentEvents():
             return [plain(each) for each in value]
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value) if each.name != "spec"}
@@ -205,12 +205,12 @@ class TestFormat1:
 
     def test_its_specs_are_those_of_the_project(self, read):
         known = {name: asset.spec for name, asset in read().assets.items()}
-        assert known == {item.name: fold_spec(item, PROJECT) for item in PROJECT.assets.values()}
+        assert known == {item.name: build_fold_spec(item, PROJECT) for item in PROJECT.assets.values()}
 
     def test_what_was_due_is_due(self, read):
         story = going_on(read())
         gone = [claim.token for name in ("dump", "shop") for claim in story.state.assets[name].chain]
-        plan = story.plan(invocation="five", gone=gone)
+        plan = story.plan(invocation="five", gone_claims=gone)
         runs = [[run.asset, story.keys(run.asset, run.blocks), run.reason] for run in plan.runs]
         assert runs == STORED["plan"]["runs"]
         assert [[item.asset, item.reason] for item in plan.waiting] == STORED["plan"]["waiting"]
@@ -218,7 +218,7 @@ class TestFormat1:
     def test_it_goes_on_and_comes_to_rest(self, read):
         story = going_on(read())
         gone = [claim.token for known in story.state.assets.values() for claim in known.chain]
-        while runs := story.plan(invocation="five", gone=gone).runs:
+        while runs := story.plan(invocation="five", gone_claims=gone).runs:
             assert len(story.rows) < 200, "never idle"
             story.succeed(runs[0].asset, story.claim(runs[0]))
         written = decode(encode(story.state), journal_id=STORED["journal_id"])
@@ -239,12 +239,20 @@ def told_by(value: Any) -> Any:
     return without_empty(json.loads(json.dumps(plain_with_specs(value))))
 
 
+RENAMED = {"available": "there"}
+"""Fields that have another name in the vectors."""
+
+
 def plain_with_specs(value: Any) -> Any:
     if is_dataclass(value):
-        return {each.name: plain_with_specs(getattr(value, each.name)) for each in fields(value)}
+        return {
+            RENAMED.get(each.name, each.name): plain_with_specs(getattr(value, each.name)) for each in fields(value)
+        }
     if isinstance(value, Mapping):
         return {str(key): plain_with_specs(each) for key, each in value.items()}
-    return [plain_with_specs(each) for each in value] if isinstance(value, list | tuple | Recent) else plain(value)
+    return (
+        [plain_with_specs(each) for each in value] if isinstance(value, list | tuple | RecentEvents) else plain(value)
+    )
 
 
 def entries_of_3() -> State:
@@ -266,7 +274,7 @@ class TestFormat3:
         assert told == STORED_3["state"]
 
     def test_it_is_what_a_replay_comes_to(self, read):
-        assert differing(entries_of_3(), read()) == []
+        assert find_differences(entries_of_3(), read()) == []
 
     def test_it_is_planned_as_it_was_goes_on_and_comes_to_rest(self, read):
         story = Story(SEGMENTS)
@@ -274,7 +282,7 @@ class TestFormat3:
         runs = story.plan(invocation="five").runs
         assert [[run.asset, story.keys(run.asset, run.blocks), run.reason] for run in runs] == STORED_3["plan"]["runs"]
         gone = [claim.token for known in story.state.assets.values() for claim in known.chain]
-        while runs := story.plan(invocation="five", gone=gone).runs:
+        while runs := story.plan(invocation="five", gone_claims=gone).runs:
             assert len(story.rows) < 200, "never idle"
             story.succeed(runs[0].asset, story.claim(runs[0]))
         written = decode(encode(story.state), journal_id=STORED_3["journal_id"])

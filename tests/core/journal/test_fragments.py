@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.entries import Numbered, ObservedEntry
+from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions.growing_ranges import GrowingRanges, GrowingStamps
 from tests.builders import Story, asset, at, project, source
 from tests.work import calls_of
 
@@ -19,7 +19,7 @@ spans = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 5)), max_size=3)
 
 
 def hours(pairs):
-    return PartitionSet.of_time((START + low * HOUR, START + (low + count) * HOUR) for low, count in pairs)
+    return PartitionSet.from_time_pairs((START + low * HOUR, START + (low + count) * HOUR) for low, count in pairs)
 
 
 def story() -> Story:
@@ -29,7 +29,7 @@ def story() -> Story:
 
 def numbered(entries, after):
     when = datetime(2025, 1, 1, tzinfo=UTC)
-    return [Numbered(entry, seq, when, "d") for seq, entry in enumerate(entries, start=after + 1)]
+    return [NumberedEntry(entry, seq, when, "d") for seq, entry in enumerate(entries, start=after + 1)]
 
 
 @given(st.lists(st.tuples(spans, spans, st.booleans()), max_size=6))

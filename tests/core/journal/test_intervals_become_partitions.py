@@ -6,13 +6,13 @@ import pytest
 
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, days, multi, project, timed
 
 DAILY = {
     "schedule": timed({"cron": "0 0 * * *", "start": "2025-01-28"}),
     "strategy": EveryInstance(),
-    "write": Append(),
+    "write": AppendWrite(),
 }
 """The newest of its intervals is the last of January, as a story is told on the first of February."""
 

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
-from sparkassets.core.journal.entries import ClaimEntry, Numbered, SuccessEntry
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SuccessEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.iterations import seen
-from sparkassets.core.journal.lineage import lineage
-from sparkassets.core.journal.retiring import retire
+from sparkassets.core.journal.iterations import visible_iterations
+from sparkassets.core.journal.lineage import trace_lineage
+from sparkassets.core.journal.retirement import retire_iterations
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.runs import Pin, Position, RunRequest
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.runs import InletPin, RunRequest, TablePosition
 from sparkassets.core.strategies import EveryInstance, FullRefresh
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import PublishWrite
 from tests.builders import Story, asset, project, source
 
 KEYS = ("2025-01-01", "2025-01-02", "2025-01-03")
@@ -51,17 +51,17 @@ class World:
 
     def __init__(self, *, partitioned: bool, keep: int) -> None:
         by, strategy = ("day", EveryInstance()) if partitioned else (None, FullRefresh())
-        self.asset = asset("x", "s", by=by, write=Publish(keep), strategy=strategy)
+        self.asset = asset("x", "s", by=by, write=PublishWrite(keep), strategy=strategy)
         self.reader = asset("r", "x", by=None)
         self.story = Story(project(source("s", by=by), self.asset, self.reader))
         self.state: State = self.story.state
         self.model, self.keep, self.partitioned = Model(), keep, partitioned
         self.version = 0
-        self.entries: list[Numbered] = []
+        self.entries: list[NumberedEntry] = []
 
     def commit(self, *entries) -> int:
         for entry in entries:
-            numbered = Numbered(entry, self.state.seq + 1, instant(1_735_700_000 + self.state.seq), "d")
+            numbered = NumberedEntry(entry, self.state.seq + 1, from_unix(1_735_700_000 + self.state.seq), "d")
             assert from_row(to_row(numbered)) == numbered
             self.entries.append(numbered)
             self.state = fold(self.state, [from_row(to_row(numbered))], commit=self.state.commit + 1)
@@ -105,19 +105,19 @@ class World:
         if self.model.now:
             pin = self.pin(self.state)
             known = self.state.assets["x"].iterations
-            named = [each for each in known if each.name == pin.iteration] or seen(known, pin.version)
+            named = [each for each in known if each.name == pin.iteration] or visible_iterations(known, pin.version)
             assert {each.run for each in named} == set(self.model.now.values())
             assert bool(pin.iteration) is (not self.partitioned and self.version in named[0].shown)
             self.model.readers[self.claim("r", pins={"x": pin})] = set(self.model.now.values())
 
-    def pin(self, state: State) -> Pin:
+    def pin(self, state: State) -> InletPin:
         """What a run of the reader would read."""
         planning = PlanningContext(self.story.project, state, 0, 0)
         return planning.pin(self.story.project.assets["r"].inlets["x"], EVERYTHING)
 
     def origin(self) -> str | None:
         """The run that lineage says the asset came from."""
-        told = lineage(
+        told = trace_lineage(
             self.story.project, self.state, lambda _: self.entries[::-1], asset=self.asset, blocks=EVERYTHING, depth=1
         )
         (origin,) = told.origins
@@ -132,7 +132,7 @@ class World:
             self.state = replace(self.state, assets=known)
 
     def remove(self) -> None:
-        entry = retire(self.state, "x", keep=self.keep)
+        entry = retire_iterations(self.state, "x", keep=self.keep)
         if entry is not None:
             self.model.removed |= {*entry.runs}
             self.commit(entry)
@@ -161,7 +161,7 @@ def test_nobody_reads_what_is_removed_and_the_newest_stay(partitioned, keep, ste
         assert there >= set(model.now.values())
         assert there >= set(model.order[-keep:])
         assert all(there >= runs for runs in model.readers.values())
-        assert {each.run for each in seen(known)} == set(model.now.values())
+        assert {each.run for each in visible_iterations(known)} == set(model.now.values())
         if not model.readers:
             world.remove()
             left = {each.run for each in world.state.assets["x"].iterations}
@@ -178,7 +178,7 @@ def test_a_reader_is_pinned_to_the_version_where_something_was_published_beside_
     shown = world.state.assets["x"].iterations[0]
     assert (first.iteration, first.version) == (shown.name, 1)
     assert (second.iteration, second.version) == ("", 2)
-    assert seen(world.state.assets["x"].iterations, second.version) == (shown,)
+    assert visible_iterations(world.state.assets["x"].iterations, second.version) == (shown,)
 
 
 def test_what_is_published_beside_the_newest_is_no_event():
@@ -188,7 +188,7 @@ def test_what_is_published_beside_the_newest_is_no_event():
     world.publish("all", beside=True)
     assert world.state.dataset(world.asset.uri).seq == before
     first, second = world.state.assets["x"].iterations
-    assert (seen([first, second]), second.shown) == ((first,), ())
+    assert (visible_iterations([first, second]), second.shown) == ((first,), ())
 
 
 def test_a_rollback_is_an_event_and_settles_its_claim():
@@ -208,8 +208,8 @@ def test_a_version_that_others_made_is_not_an_iteration():
     known = {**world.state.assets, "x": replace(world.state.assets["x"], version=7)}
     state = replace(world.state, assets=known)
     pin = world.pin(state)
-    assert pin == Pin(world.asset.uri, pin.seq, "t", 7)
-    assert retire(state, "x", keep=1) is None
+    assert pin == InletPin(world.asset.uri, pin.seq, "t", 7)
+    assert retire_iterations(state, "x", keep=1) is None
 
 
 def test_what_was_rolled_back_to_came_from_the_run_that_published_it():
@@ -228,7 +228,7 @@ def test_what_tells_the_changes_that_a_claim_reads_stays():
     world = World(partitioned=False, keep=9)
     for _ in range(4):
         world.publish("all", beside=False)
-    pin = replace(world.pin(world.state), low=str(Position("t", 2)))
+    pin = replace(world.pin(world.state), low=str(TablePosition("t", 2)))
     world.claim("r", pins={"x": pin})
     world.keep = 1
     world.remove()

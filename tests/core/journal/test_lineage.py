@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.journal.entries import ClaimEntry, ObservedEntry, SuccessEntry
-from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
-from sparkassets.core.journal.lineage import Origin, lineage
+from sparkassets.core.journal.lineage import PartitionOrigin, trace_lineage
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
-from sparkassets.core.spec.model import InletSpec, Require
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from tests.builders import Story, asset, days, project, source
 from tests.core.planner.test_products import History, blocks_of, inside, made
 from tests.depth import histories
@@ -29,7 +29,7 @@ def past(story, *, read=None):
 
 def traced(story, name, blocks, **more):
     spec = story.project.assets[name]
-    return lineage(story.project, story.state, past(story), asset=spec, blocks=blocks, **more)
+    return trace_lineage(story.project, story.state, past(story), asset=spec, blocks=blocks, **more)
 
 
 def told(story, origins):
@@ -67,7 +67,7 @@ def test_a_run_read_what_was_there_before_its_claim():
     story.run("a")
     claim = story.claim(story.plan().runs[0])
     story.observed("s", "2025-01-07", version=2, table_id="t")
-    run = next(each for each in story.plan(gone={claim}).runs if each.asset == "a")
+    run = next(each for each in story.plan(gone_claims={claim}).runs if each.asset == "a")
     story.succeed("a", story.claim(run), version=2)
     story.succeed("w", claim)
     (origin,) = traced(story, "w", days("2025-W02", by="week")).origins
@@ -114,7 +114,7 @@ def test_marks_losses_and_foreign_changes_are_told():
     story = week()
     story.run("a")
     commit = ForeignCommit(2, "WRITE", None, days("2025-01-06"))
-    story.add(TargetEntry("a", "a", Found("changed", table_id="t", version=2, mark="m", commits=(commit,))))
+    story.add(TargetEntry("a", "a", TableFinding("changed", table_id="t", version=2, mark="m", commits=(commit,))))
     story.add(MarkEntry("a", "a", "done", days("2025-01-13"), "by hand", "ann", days("2025-01-13")))
     by_hand, rest = traced(story, "a", days("2025-01-06..2025-01-13")).origins
     assert (by_hand.kind, by_hand.note, by_hand.blocks) == (
@@ -123,7 +123,9 @@ def test_marks_losses_and_foreign_changes_are_told():
         days("2025-01-13"),
     )
     assert rest.changed == ("WRITE in version 2",)
-    story.add(TargetEntry("a", "a", Found("restored", "its table was restored", days("2025-01-07"), "t", 3, "m")))
+    story.add(
+        TargetEntry("a", "a", TableFinding("restored", "its table was restored", days("2025-01-07"), "t", 3, "m"))
+    )
     assert [each.kind for each in traced(story, "a", days("2025-01-07")).origins] == ["missing"]
 
 
@@ -142,7 +144,7 @@ def test_no_more_is_read_than_is_asked():
         story.observed("s", "2025-01-08", version=2 + number, table_id="t")
         story.run("a")
     read, spec = [], story.project.assets["a"]
-    lineage(story.project, story.state, past(story, read=read), asset=spec, blocks=days("2025-01-08"), depth=1)
+    trace_lineage(story.project, story.state, past(story, read=read), asset=spec, blocks=days("2025-01-08"), depth=1)
     assert len(read) == 1
 
 
@@ -170,7 +172,7 @@ def told_of(story, name):
     ]
 
 
-def check(history: History, origin: Origin, parts) -> None:
+def check(history: History, origin: PartitionOrigin, parts) -> None:
     """That it is the newest of all that brought these, and that it read what was the newest at its claim."""
     story, name = history.story, origin.asset
     brought = told_of(story, name)
@@ -203,7 +205,7 @@ def _parts(entry):
 
 def test_what_a_run_read_and_never_was_there_is_missing_and_not_unknown():
     story = Story(
-        project(source("s"), asset("weekly", InletSpec("s", "", None, require=Require("any")), by="week")),
+        project(source("s"), asset("weekly", InletSpec("s", "", None, require=PartitionRequirement("any")), by="week")),
         now="2025-02-01",
     )
     story.observed("s", "2025-01-08")

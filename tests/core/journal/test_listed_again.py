@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.planner.backfill import plan_backfill
+from sparkassets.core.planner.batch.backfill import plan_backfill
 from sparkassets.core.spec.model import AssetSpec, InletSpec, OnRemoved, OnUpdate
 from tests.builders import Story, asset, project, source
 
@@ -89,7 +89,7 @@ def test_what_keeps_its_rows_keeps_them():
     story.observed("up", removed=removed)
     story.change(*by_day(["de", "nl"], on_removed="keep"))
     assert story.due() == {"out": ["2025-01-02,de"]}
-    kept = story.state.assets["out"].kept["up"].parts()
+    kept = story.state.assets["out"].kept["up"].stamped_partitions()
     assert story.keys("out", kept) == ["2025-01-01,de", "2025-01-01,nl"]
 
 

@@ -9,34 +9,34 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
-from sparkassets.core.journal.losses import entry_of
 from sparkassets.core.journal.state import State
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
+from sparkassets.core.journal.table_losses import build_target_entry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.status import asset_status
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import EveryInstance, LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, days, project, source, timed
 from tests.depth import examples
 
-GONE = Found("gone", "its table at /data/a is gone", EVERYTHING)
-ANOTHER = Found("replaced", "another table stands at /data/a now", EVERYTHING, "u", 3, "content:x")
+GONE = TableFinding("gone", "its table at /data/a is gone", EVERYTHING)
+ANOTHER = TableFinding("replaced", "another table stands at /data/a now", EVERYTHING, "u", 3, "content:x")
 
 
 def restored(*keys, **more):
-    return Found("restored", "its table was restored", days(*keys), "t", 9, "content:r", **more)
+    return TableFinding("restored", "its table was restored", days(*keys), "t", 9, "content:r", **more)
 
 
 def changed(*keys, version=2):
     commit = ForeignCommit(version, "DELETE", at("2025-01-09"), days(*keys))
-    return Found("changed", "", table_id="t", version=version, mark="content:c", commits=(commit,))
+    return TableFinding("changed", "", table_id="t", version=version, mark="content:c", commits=(commit,))
 
 
 def found(story, name, what):
-    entry = entry_of(story.project.assets[name], story.state.assets[name], what)
+    entry = build_target_entry(story.project.assets[name], story.state.assets[name], what)
     if entry is not None:
         story.add(entry)
     return entry
@@ -66,7 +66,7 @@ def test_a_partitioned_asset_is_computed_again_from_its_first_block_on_and_says_
     assert story.plan().runs[0].reason == f"3 partitions missing; {what.reason}"
     assert story.state.dataset("a").coverage == days()
     assert asset_status(story.context(), story.project.assets["a"]).notes == (f"2025-01-01..2025-01-03: {what.reason}",)
-    assert any(what.reason in node.text for node in explain(story.context(), story.project.assets["a"]).children)
+    assert any(what.reason in node.text for node in explain_asset(story.context(), story.project.assets["a"]).children)
     story.run_all()
     assert story.state.assets["a"].loss is None
     assert asset_status(story.context(), story.project.assets["a"]).notes == ()
@@ -192,7 +192,7 @@ def test_a_full_refresh_by_the_clock_runs_for_its_newest_tick_again(schedule):
 
 
 READ = InletSpec("s", "", None, read=ReadAfter("id"))
-LATEST = {"by": None, "strategy": LatestOnly(), "write": Append()}
+LATEST = {"by": None, "strategy": LatestOnly(), "write": AppendWrite()}
 
 
 def latest():
@@ -235,7 +235,7 @@ def test_another_table_or_one_of_which_no_watermark_is_known_waits_for_a_person(
 
 
 def every():
-    return ran(asset("a", "s", by=None, strategy=EveryInstance(), write=Append()), asset("b", "a", by=None))
+    return ran(asset("a", "s", by=None, strategy=EveryInstance(), write=AppendWrite()), asset("b", "a", by=None))
 
 
 @pytest.mark.parametrize("what", [GONE, ANOTHER])
@@ -309,7 +309,7 @@ def test_what_others_changed_outside_what_was_computed_is_told_and_no_event():
 
 def test_commits_that_change_no_row_only_move_the_position():
     story = ran(asset("a", "s"), asset("b", "a"))
-    found(story, "a", Found("moved", "", table_id="t", version=7, mark="content:m"))
+    found(story, "a", TableFinding("moved", "", table_id="t", version=7, mark="content:m"))
     assert story.due() == {}
     state = story.state.assets["a"]
     assert (state.version, state.seen, state.mark) == (7, 7, "content:m")
@@ -375,7 +375,7 @@ def test_a_claim_of_a_driver_that_is_gone_is_settled_first_and_then_the_rest_is_
     story.observed("s", "2025-01-04")
     token = story.claim(story.plan().runs[0])
     found(story, "a", GONE)
-    assert story.due(gone={token}) == {"a": ["2025-01-01..2025-01-04"]}
+    assert story.due(gone_claims={token}) == {"a": ["2025-01-01..2025-01-04"]}
 
 
 # --------------------------------------------------------------------------- any order
@@ -400,11 +400,15 @@ def test_nothing_is_ever_computed_from_what_is_lost_and_all_of_it_comes_back(ste
                 found(story, name, restored(key))
             case "change" if state.version is not None:
                 commit = ForeignCommit(9, "DELETE", None, days(key) & state.coverage)
-                found(story, name, Found("changed", "", table_id="t", version=9, mark="content:c", commits=(commit,)))
+                found(
+                    story,
+                    name,
+                    TableFinding("changed", "", table_id="t", version=9, mark="content:c", commits=(commit,)),
+                )
             case "gone" if state.version is not None:
                 found(story, name, replace(GONE, reason=f"the table of {name} is gone"))
             case "move" if state.version is not None:
-                found(story, name, Found("moved", "", table_id="t", version=9, mark="content:m"))
+                found(story, name, TableFinding("moved", "", table_id="t", version=9, mark="content:m"))
         assert decode(encode(story.state), journal_id=story.state.journal_id) == story.state
     while runs := story.plan().runs:
         check(story, runs[0])
@@ -431,7 +435,7 @@ def test_a_table_that_was_lost_before_its_asset_had_partitions_asks_for_no_more_
 
 
 def appended():
-    return ran(asset("a", "s", strategy=EveryInstance(), write=Append()))
+    return ran(asset("a", "s", strategy=EveryInstance(), write=AppendWrite()))
 
 
 def test_partitions_that_were_appended_and_are_gone_for_certain_are_appended_again():

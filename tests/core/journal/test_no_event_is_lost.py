@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from sparkassets.core.conditions.parse import parse_condition
+from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, PauseEntry, SpecEntry, SuccessEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, WindowMapping
 from sparkassets.core.planner.plan import PlannedRun
@@ -178,7 +178,7 @@ ZERO = at("2025-01-01")
 
 
 def ranges(blocks: set[int] | frozenset[int]) -> PartitionSet:
-    return PartitionSet.of_time((ZERO + day * 86400, ZERO + (day + 1) * 86400) for day in blocks)
+    return PartitionSet.from_time_pairs((ZERO + day * 86400, ZERO + (day + 1) * 86400) for day in blocks)
 
 
 def of_ranges(blocks: PartitionSet) -> set[int]:
@@ -401,7 +401,7 @@ class Histories(RuleBasedStateMachine):
         assert isinstance(each, Whole)
         spec = replace(self.story.project.assets[name], schedule=Schedule(None, parse_condition(text, clock), text))
         self.story.project = replace(self.story.project, assets={**self.story.project.assets, name: spec})
-        seq = self.story.add(SpecEntry(name, fold_spec(spec, self.story.project)))
+        seq = self.story.add(SpecEntry(name, build_fold_spec(spec, self.story.project)))
         before, after = leaves(each.tree), leaves(CONDITIONS[text])
         each.until |= dict.fromkeys(before - after, seq)
         for uri in after - before:  # what it had not used comes back; of what it never listened to the newest counts
@@ -427,7 +427,7 @@ class Histories(RuleBasedStateMachine):
     @invariant()
     def what_is_due_is_what_the_model_says(self) -> None:
         runs: dict[str, list[PlannedRun]] = {}
-        for run in self.story.plan(gone=self.gone).runs:
+        for run in self.story.plan(gone_claims=self.gone).runs:
             runs.setdefault(run.asset, []).append(run)
         self.due = runs
         for each in self.model.values():

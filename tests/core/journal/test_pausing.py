@@ -21,7 +21,7 @@ def test_a_paused_asset_waits_with_its_backlog():
 
 def test_a_pause_outlives_another_place_of_the_asset():
     from sparkassets.core.journal.entries import SpecEntry
-    from sparkassets.core.journal.specs import FoldSpec
+    from sparkassets.core.journal.fold_specs import FoldSpec
 
     story = Story(PROJECT)
     story.add(PauseEntry("a", paused=True), SpecEntry("a", FoldSpec("elsewhere")))

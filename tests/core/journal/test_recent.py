@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.journal import recent
+from sparkassets.core.journal import recent_events
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.recent import Pack, Recent
+from sparkassets.core.journal.recent_events import EventPack, RecentEvents
 from sparkassets.core.journal.state import DatasetState, EventRef, State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.errors import StateError
 
-MANY = 5 * recent.PACK
+MANY = 5 * recent_events.PACK
 numbers = st.integers(0, 40)
 
 
@@ -31,18 +31,18 @@ def stored(state: State) -> State:
 
 
 def waiting(count: int) -> State:
-    dataset = DatasetState("x-s", seq=count, recent=Recent.of(map(ref, range(1, count + 1))))
+    dataset = DatasetState("x-s", seq=count, recent=RecentEvents.from_events(map(ref, range(1, count + 1))))
     return State("journal", count, 1, {}, {"x-s": dataset})
 
 
 @given(st.lists(st.sets(numbers), max_size=4), numbers, numbers, st.frozensets(numbers), st.integers(1, 3))
 def test_they_are_as_a_list_is(batches, after, up_to, some, pack):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recent, "PACK", pack)
-        found, plain = Recent[EventRef](), []
+        patched.setattr(recent_events, "PACK", pack)
+        found, plain = RecentEvents[EventRef](), []
         for batch in batches:
             more = [ref(100 * len(plain) + seq) for seq in sorted(batch)]
-            found, plain = found.plus(more), [*plain, *more]
+            found, plain = found.with_events(more), [*plain, *more]
         check(found, plain, after, up_to, some)
         known = stored(State("journal", 1, 1, {}, {"x-s": DatasetState("x-s", recent=found)})).dataset("x-s").recent
         assert known == found
@@ -54,29 +54,29 @@ def check(found, plain, after, up_to, some):
     assert (found.first, found.newest) == ((plain[0].seq, plain[-1]) if plain else (0, None))
     assert seqs(found.between(after)) == [seq for seq in seqs(plain) if seq > after]
     assert seqs(found.between(after, up_to)) == [seq for seq in seqs(plain) if after < seq <= up_to]
-    assert seqs(found.among(some)) == [seq for seq in seqs(plain) if seq in some]
+    assert seqs(found.with_numbers(some)) == [seq for seq in seqs(plain) if seq in some]
     left = found.without(up_to, but=some)
     assert list(left) == [each for each in plain[:-1] if each.seq > up_to or each.seq in some] + plain[-1:]
-    assert left == Recent.of(left)
-    assert hash(left) == hash(Recent.of(left))
+    assert left == RecentEvents.from_events(left)
+    assert hash(left) == hash(RecentEvents.from_events(left))
 
 
 def test_what_waits_is_not_read_while_nobody_asks(monkeypatch):
     read, told = [], stored(waiting(MANY))
-    monkeypatch.setattr(Pack, "items", property(lambda pack: read.append(pack.first)))
+    monkeypatch.setattr(EventPack, "items", property(lambda pack: read.append(pack.first)))
     waits = stored(told).dataset("x-s").recent
     assert (len(waits), waits.first, waits.newest) == (MANY, 1, ref(MANY))
     assert seqs(waits.between(MANY - 3)) == [MANY - 2, MANY - 1, MANY]
-    assert len(waits.plus([ref(MANY + 1)]).without(0, but=())) == MANY + 1
+    assert len(waits.with_events([ref(MANY + 1)]).without(0, but=())) == MANY + 1
     assert not read
 
 
 def test_only_those_that_are_asked_for_are_read(monkeypatch):
     waits = stored(waiting(MANY)).dataset("x-s").recent
-    read, own = [], Pack.items
-    monkeypatch.setattr(Pack, "items", property(lambda pack: read.append(pack.first) or own.fget(pack)))
-    assert seqs(waits.among({recent.PACK + 7})) == [recent.PACK + 7]
-    assert read == [recent.PACK + 1]
+    read, own = [], EventPack.items
+    monkeypatch.setattr(EventPack, "items", property(lambda pack: read.append(pack.first) or own.fget(pack)))
+    assert seqs(waits.with_numbers({recent_events.PACK + 7})) == [recent_events.PACK + 7]
+    assert read == [recent_events.PACK + 1]
 
 
 def test_a_pack_that_is_damaged_is_told_when_it_is_read():

@@ -1,7 +1,7 @@
 """Runs as people see them: claims joined with how they ended."""
 
 from sparkassets.core.journal.entries import FailureEntry, SuccessEntry
-from sparkassets.core.journal.runs import of_entries
+from sparkassets.core.journal.run_records import run_records
 from tests.builders import Story, asset, at, days, project, source
 
 
@@ -12,7 +12,7 @@ def told(*assets):
 
 
 def runs(story, gone=()):
-    return of_entries(story.entries, gone)
+    return run_records(story.entries, gone)
 
 
 def claim(story):
@@ -76,7 +76,7 @@ def test_a_cancelled_run_is_cancelled():
 def test_a_claim_that_a_later_run_settled_without_finding_it_is_lost():
     story = told()
     dead = claim(story)
-    story.succeed("delays", story.claim(story.plan(gone=[dead]).runs[0]))
+    story.succeed("delays", story.claim(story.plan(gone_claims=[dead]).runs[0]))
     assert [run.status for run in runs(story)] == ["lost", "success"]
 
 
@@ -91,4 +91,4 @@ def test_an_ending_without_its_claim_is_left_to_a_longer_look():
     story = told()
     token = claim(story)
     story.succeed("delays", token)
-    assert of_entries([each for each in story.entries if isinstance(each.entry, SuccessEntry)]) == []
+    assert run_records([each for each in story.entries if isinstance(each.entry, SuccessEntry)]) == []

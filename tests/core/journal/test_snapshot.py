@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal import recent
+from sparkassets.core.journal import recent_events
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.found import ForeignCommit
-from sparkassets.core.journal.recent import Recent
-from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, Loss, State
-from sparkassets.core.journal.verifying import differing
+from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, State, TableLoss
+from sparkassets.core.journal.table_findings import ForeignCommit
+from sparkassets.core.journal.verification import find_differences
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.errors import StateError
@@ -64,10 +64,10 @@ def told(steps) -> Story:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(STEPS, st.integers(0, 200), st.sampled_from([1, 2, recent.PACK]))
+@given(STEPS, st.integers(0, 200), st.sampled_from([1, 2, recent_events.PACK]))
 def test_a_snapshot_anywhere_changes_nothing(steps, cut, pack):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recent, "PACK", pack)
+        patched.setattr(recent_events, "PACK", pack)
         check_a_snapshot(told(steps), cut)
 
 
@@ -78,7 +78,7 @@ def check_a_snapshot(story, cut):
     restored = decode(encode(first), journal_id="journal")
     again = fold(restored, tail, commit=story.state.commit)
     whole = fold(State("journal"), map(from_row, story.rows), commit=story.state.commit)
-    assert not differing(whole, again)
+    assert not find_differences(whole, again)
     if head:
         assert restored == first
     assert again.assets == whole.assets
@@ -108,14 +108,14 @@ STATES = {
         **dict.fromkeys(("stale", "kept"), some_marks),
         "partly": partly,
         "failed": st.lists(failures, max_size=2).map(tuple),
-        "loss": st.builds(Loss, parts, st.just("gone"), st.just(1)),
+        "loss": st.builds(TableLoss, parts, st.just("gone"), st.just(1)),
         "foreign": st.builds(ForeignCommit, st.just(1), st.just("DELETE"), blocks=parts).map(lambda each: (each,)),
     },
     DatasetState: {
         "coverage": parts.filter(lambda each: not each.is_everything),
         "touched": marks,
         "gone": parts,
-        "recent": st.lists(refs, max_size=2).map(Recent.of),
+        "recent": st.lists(refs, max_size=2).map(RecentEvents.from_events),
     },
 }
 

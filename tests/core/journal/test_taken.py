@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry
+from sparkassets.core.journal.promoted_partitions import PromotedPartitions, promoted_after_run
 from sparkassets.core.journal.state import State
-from sparkassets.core.journal.taken import Taken, after_run
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.runs import Promotion
+from sparkassets.core.runs import BranchPromotion
 from tests.builders import Story, asset, days, project, source
 
-PROMOTION = Promotion("dev", "b1", 7, {"a": ("t", 3)})
+PROMOTION = BranchPromotion("dev", "b1", 7, {"a": ("t", 3)})
 
 
 def promoted(run: PlannedRun) -> PlannedRun:
@@ -28,31 +28,31 @@ def told() -> Story:
     return story
 
 
-def taken(story: Story) -> tuple[Taken, ...]:
+def taken(story: Story) -> tuple[PromotedPartitions, ...]:
     return story.state.assets["a"].taken
 
 
 def test_what_a_run_took_over_is_known_until_another_computes_it():
     story = told()
-    assert taken(story) == (Taken("b1", 7, days("2025-01-01..2025-01-03")),)
+    assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01..2025-01-03")),)
     story.observed("s", "2025-01-02")
     (run,) = story.plan().runs
     claim = story.claim(run)
-    assert taken(story) == (Taken("b1", 7, days("2025-01-01..2025-01-03")),)
+    assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01..2025-01-03")),)
     story.succeed("a", claim)
-    assert taken(story) == (Taken("b1", 7, days("2025-01-01") | days("2025-01-03")),)
+    assert taken(story) == (PromotedPartitions("b1", 7, days("2025-01-01") | days("2025-01-03")),)
 
 
 def test_the_newest_promotion_of_a_block_counts():
-    first = after_run((), days("2025-01-01..2025-01-03"), PROMOTION)
-    again = after_run(first, days("2025-01-02"), replace(PROMOTION, seq=9))
-    other = after_run(again, days("2025-01-03"), replace(PROMOTION, journal_id="b2"))
+    first = promoted_after_run((), days("2025-01-01..2025-01-03"), PROMOTION)
+    again = promoted_after_run(first, days("2025-01-02"), replace(PROMOTION, seq=9))
+    other = promoted_after_run(again, days("2025-01-03"), replace(PROMOTION, journal_id="b2"))
     assert other == (
-        Taken("b1", 7, days("2025-01-01")),
-        Taken("b1", 9, days("2025-01-02")),
-        Taken("b2", 7, days("2025-01-03")),
+        PromotedPartitions("b1", 7, days("2025-01-01")),
+        PromotedPartitions("b1", 9, days("2025-01-02")),
+        PromotedPartitions("b2", 7, days("2025-01-03")),
     )
-    assert after_run(after_run((), EVERYTHING, PROMOTION), EVERYTHING, None) == ()
+    assert promoted_after_run(promoted_after_run((), EVERYTHING, PROMOTION), EVERYTHING, None) == ()
 
 
 def test_it_survives_the_journal_and_its_snapshot():

@@ -16,17 +16,17 @@ from sparkassets.core.journal.entries import (
     Entry,
     EventEntry,
     FailureEntry,
-    Numbered,
+    NumberedEntry,
     ObservedEntry,
     SpecEntry,
     SuccessEntry,
 )
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, PartitionSet, RangeSet, WindowMapping
-from sparkassets.core.runs import Consumption, RunRequest
+from sparkassets.core.runs import RunConsumption, RunRequest
 from sparkassets.core.spec.model import InletSpec, ProjectSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Segments, asset, at, project, source
@@ -54,7 +54,7 @@ def chain_of(segments: Segments, *, keeps: bool) -> ProjectSpec:
 STORES = {"store": ("be", "de"), "tier": ("1", "2")}
 ALWAYS = RangeSet.always()
 times = st.lists(st.tuples(st.integers(0, SIZE), st.integers(1, 4)), max_size=3).map(
-    lambda pairs: RangeSet.of((START + low * DAY, START + (low + count) * DAY) for low, count in pairs)
+    lambda pairs: RangeSet.from_pairs((START + low * DAY, START + (low + count) * DAY) for low, count in pairs)
 )
 sets = st.builds(
     PartitionSet.by_segment, st.dictionaries(st.sampled_from(KEYS), times, max_size=3), st.just(RangeSet()) | times
@@ -104,11 +104,11 @@ def told_by(step: tuple[Any, ...], claims: dict[str, tuple[int, ClaimEntry]], nu
             yield EventEntry(GO)
         case "looked", name, lost, changed:
             commits = (ForeignCommit(number, "DELETE", blocks=changed),) if changed else ()
-            yield TargetEntry(name, name, Found("restored", "restored", lost, "t", 9, commits=commits))
+            yield TargetEntry(name, name, TableFinding("restored", "restored", lost, "t", 9, commits=commits))
         case "claim", name, blocks, some, others:
             left = EVERYTHING - blocks
             remaining = {"a": left | some, GO: left | others} if name == "c" else {}
-            uses = Consumption(dict.fromkeys(remaining, number), remaining=remaining)
+            uses = RunConsumption(dict.fromkeys(remaining, number), remaining=remaining)
             own = blocks.lift(lambda time: ALWAYS if time else time)
             request = RunRequest(
                 name, "scheduled", blocks, consumption=uses, owes=some & own - blocks, gaps=others & own
@@ -125,18 +125,18 @@ def told_by(step: tuple[Any, ...], claims: dict[str, tuple[int, ClaimEntry]], nu
 
 
 def specs(made: ProjectSpec) -> Iterator[Entry]:
-    return (SpecEntry(each.name, fold_spec(each, made)) for each in made.assets.values())
+    return (SpecEntry(each.name, build_fold_spec(each, made)) for each in made.assets.values())
 
 
 # --------------------------------------------------------------------------- one tuple of it
 
 
-def alone(numbered: Numbered, key: tuple[str, ...]) -> Iterator[Numbered]:
+def alone(numbered: NumberedEntry, key: tuple[str, ...]) -> Iterator[NumberedEntry]:
     """The entry, if it says something of that tuple, as of an asset by time alone."""
     entry = numbered.entry
 
     def of(parts: PartitionSet) -> PartitionSet:
-        return parts if parts.is_everything else PartitionSet(parts.at(key))
+        return parts if parts.is_everything else PartitionSet(parts.time_of(key))
 
     match entry:
         case SpecEntry():
@@ -177,7 +177,7 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
     """What the state says of one tuple, and with ``partly`` what it has to answer."""
 
     def of(parts: PartitionSet) -> RangeSet:
-        return parts.at(key)
+        return parts.time_of(key)
 
     told: dict[str, Any] = {}
     for name, each in state.assets.items():
@@ -185,9 +185,9 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
             "coverage": of(each.coverage),
             "owed": of(each.owed),
             "gaps": of(each.gaps),
-            "stale": {inlet: found for inlet, marks in each.stale.items() if (found := marks.at(key))},
-            "kept": {inlet: found for inlet, marks in each.kept.items() if (found := marks.at(key))},
-            "lost": of(each.loss.named if each.loss else NOTHING),
+            "stale": {inlet: found for inlet, marks in each.stale.items() if (found := marks.stamps_of(key))},
+            "kept": {inlet: found for inlet, marks in each.kept.items() if (found := marks.stamps_of(key))},
+            "lost": of(each.loss.lost_partitions if each.loss else NOTHING),
             "foreign": [(commit.version, of(commit.blocks)) for commit in each.foreign if of(commit.blocks)],
             "failed": [(failed.token, of(failed.blocks)) for failed in each.failed if of(failed.blocks)],
             "partly": {
@@ -200,8 +200,8 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
         told[f"dataset {uri}"] = {
             "coverage": of(dataset.coverage),
             "gone": of(dataset.gone),
-            "ever": of(dataset.ever),
-            "touched": dataset.touched.at(key),
+            "ever": of(dataset.ever_present),
+            "touched": dataset.touched.stamps_of(key),
         }
     return {name: each for name, each in told.items() if any(each.values())}
 
@@ -209,7 +209,7 @@ def known(state: State, key: tuple[str, ...], *, partly: bool) -> dict[str, Any]
 def both(told: list[tuple[Any, ...]], key: tuple[str, ...], *, partly: bool = False) -> list[dict[str, Any]]:
     """What is known of a tuple after the whole history, and after its own."""
     when = datetime(2025, 1, 10, tzinfo=UTC)
-    numbered = [Numbered(entry, seq, when, "d") for seq, entry in enumerate(entries(told), start=1)]
+    numbered = [NumberedEntry(entry, seq, when, "d") for seq, entry in enumerate(entries(told), start=1)]
     own = [each for entry in numbered for each in alone(entry, key)]
     return [known(fold(State("journal"), each, commit=1), key, partly=partly) for each in (numbered, own)]
 

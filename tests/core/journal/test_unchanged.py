@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.state import EventRef
-from sparkassets.core.journal.unchanged import no_news
+from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
+from sparkassets.core.journal.unchanged_partitions import known_unchanged
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, days, names, project, source
@@ -34,7 +34,7 @@ def test_consumers_are_told_only_of_what_changed():
     story = story_of(asset("b", "a"))
     again(story, days("2025-01-01"))
     assert story.due() == {"b": ["2025-01-02"]}
-    (ref,) = (each for each in map(EventRef.of, story.entries[-1:]) if each)
+    (ref,) = (each for each in map(EventRef.from_entry, story.entries[-1:]) if each)
     assert ref.parts == days("2025-01-02")
 
 
@@ -42,7 +42,7 @@ def test_where_nothing_changed_there_is_no_event_and_nothing_is_due():
     story = story_of(asset("b", "a"), asset("c", "b", by=None))
     before = story.state.dataset("a")
     again(story, BOTH)
-    assert EventRef.of(story.entries[-1]) is None
+    assert EventRef.from_entry(story.entries[-1]) is None
     assert (story.due(), story.state.assets["a"].stale, story.state.assets["a"].chain) == ({}, {}, ())
     after = story.state.dataset("a")
     assert replace(after, confirmed=0) == before
@@ -89,28 +89,28 @@ def test_what_was_found_unchanged_is_as_fresh_as_after_an_update():
     story.clock = "2025-01-20"
     again(story, BOTH)
     dataset = story.state.dataset("a")
-    assert (dataset.at, dataset.updated) == (at("2025-01-01"), at("2025-01-20"))
+    assert (dataset.at, dataset.last_fresh_at) == (at("2025-01-01"), at("2025-01-20"))
 
 
 @pytest.mark.parametrize("same", [BOTH, days("2025-01-01..2025-01-05"), NOTHING])
 def test_only_what_was_there_can_be_no_news(same):
     state = story_of().state.assets["a"]
-    assert no_news(state, same, table_id="t") == same & BOTH
-    assert no_news(state, same, table_id="another") == NOTHING
+    assert known_unchanged(state, same, table_id="t") == same & BOTH
+    assert known_unchanged(state, same, table_id="another") == NOTHING
 
 
 def test_what_was_lost_is_news():
     story = story_of()
-    found = Found("restored", "restored", days("2025-01-01"), "t", 3, "m")
+    found = TableFinding("restored", "restored", days("2025-01-01"), "t", 3, "m")
     story.add(TargetEntry("a", "a", found))
-    assert no_news(story.state.assets["a"], BOTH, table_id="t") == days("2025-01-02")
+    assert known_unchanged(story.state.assets["a"], BOTH, table_id="t") == days("2025-01-02")
 
 
 def test_the_first_run_of_an_asset_without_partitions_is_news():
     story = Story(project(source("s", by=None), asset("a", "s", by=None)))
-    assert no_news(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
+    assert known_unchanged(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
     story.observed("s")
     story.run_all()
-    assert no_news(story.state.assets["a"], EVERYTHING, table_id="t") == EVERYTHING
-    story.add(TargetEntry("a", "a", Found("gone", "gone", EVERYTHING)))
-    assert no_news(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING
+    assert known_unchanged(story.state.assets["a"], EVERYTHING, table_id="t") == EVERYTHING
+    story.add(TargetEntry("a", "a", TableFinding("gone", "gone", EVERYTHING)))
+    assert known_unchanged(story.state.assets["a"], EVERYTHING, table_id="t") == NOTHING

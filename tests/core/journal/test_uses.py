@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import EventEntry, SuccessEntry
-from sparkassets.core.journal.events import Uses
+from sparkassets.core.journal.event_documents import EventUsage
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, days, project, source
@@ -17,9 +17,9 @@ GUIDED = project(
 
 
 def uses(story):
-    refs = [ref for each in story.entries if (ref := EventRef.of(each)) is not None]
+    refs = [ref for each in story.entries if (ref := EventRef.from_entry(each)) is not None]
     later = [each for each in story.entries if each.seq > refs[0].seq]
-    return Uses(refs, later)
+    return EventUsage(refs, later)
 
 
 def test_a_run_was_triggered_by_what_it_was_claimed_for():
@@ -55,7 +55,7 @@ def test_an_event_of_partitions_that_were_not_read_is_not_included():
     story = Story(project(source("s"), plain))
     story.observed("s", "2025-01-01")
     other = story.add(EventEntry("x-s", "s", days("2025-01-05")))
-    from sparkassets.core.planner.backfill import plan_backfill
+    from sparkassets.core.planner.batch.backfill import plan_backfill
 
     (run,) = plan_backfill(story.context(), story.project.assets["a"], days("2025-01-01"), force=False).runs
     story.succeed("a", story.claim(run))
@@ -69,7 +69,7 @@ def test_a_run_that_only_recorded_another_was_triggered_by_nothing():
     one = story.observed("s", "2025-01-01")
     first = story.claim(story.plan().runs[0])
     two = story.observed("s", "2025-01-02")
-    recorder = story.claim(story.plan(gone=[first]).runs[0])
+    recorder = story.claim(story.plan(gone_claims=[first]).runs[0])
     found = story.state.assets["a"].chain[0].entry
     story.add(SuccessEntry("a", "a", found.run, first, recorder, found.blocks, pins=found.request.pins))
     third = story.claim(story.plan().runs[0])

@@ -17,7 +17,7 @@ SEGMENTS = [*NAMED, OTHER]
 INSTANTS = [-(1 << 61), *range(-1, SIZE + 2), 1 << 61]
 
 pairs = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)), max_size=4)
-bounded_times = pairs.map(RangeSet.of)
+bounded_times = pairs.map(RangeSet.from_pairs)
 times = bounded_times | bounded_times.map(lambda ranges: RangeSet.always() - ranges)
 
 
@@ -33,7 +33,7 @@ overlays = st.lists(st.tuples(sets, st.integers(1, 5)), max_size=4)
 
 def members(parts):
     """The set as Python's own."""
-    return {(segment, at) for segment in SEGMENTS for at in INSTANTS if at in parts.at(segment)}
+    return {(segment, at) for segment in SEGMENTS for at in INSTANTS if at in parts.time_of(segment)}
 
 
 ALL = members(EVERYTHING)
@@ -67,5 +67,5 @@ def stamp_at(marks: StampedRanges, at):
 
 def stamps(marked):
     """Tuple and instant to stamp."""
-    found = {(segment, at): stamp_at(marked.at(segment), at) for segment in SEGMENTS for at in INSTANTS}
+    found = {(segment, at): stamp_at(marked.stamps_of(segment), at) for segment in SEGMENTS for at in INSTANTS}
     return {key: stamp for key, stamp in found.items() if stamp is not None}

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning
-from sparkassets.core.partitions.across import across
+from sparkassets.core.partitions.partition_grid import build_partition_grid
 from tests.core.partitions.test_segments import DAYS, REGIONS, STORES, made, partitionings, slots
 
 
@@ -23,7 +23,7 @@ def test_each_partition_has_its_word(drawn):
     layers = {
         word: made(partitioning, [slot for slot, each in words.items() if each == word]) for word in words.values()
     }
-    grid = across(partitioning, [(parts, word) for word, parts in layers.items()])
+    grid = build_partition_grid(partitioning, [(parts, word) for word, parts in layers.items()])
     found = {}
     for row in grid.rows:
         for column, word in zip(grid.columns, row.words, strict=True):
@@ -42,21 +42,21 @@ def test_each_partition_has_its_word(drawn):
 def test_for_people_what_all_known_tuples_share_is_one_label():
     both = Partitioning(DAYS, (REGIONS, STORES), time_at=1)
     week = both.parse("*,1970-01-01..1970-01-07")
-    assert both.told(week) == ["*,1970-01-01..1970-01-07,*"]
-    assert both.parse(both.told(week)[0]) == week
-    assert both.told_count(week) == 1
+    assert both.display_labels(week) == ["*,1970-01-01..1970-01-07,*"]
+    assert both.parse(both.display_labels(week)[0]) == week
+    assert both.display_label_count(week) == 1
     some = week - both.parse("nl,1970-01-03,a")
-    assert both.told(some) == both.labels(some)
-    assert both.told_count(some) == both.label_count(some) == 7
+    assert both.display_labels(some) == both.labels(some)
+    assert both.display_label_count(some) == both.label_count(some) == 7
     apart = both.parse("*,1970-01-01") | both.parse("*,1970-01-03")
-    assert both.told(apart, most=1) == ["*,1970-01-01,*"]
-    assert both.told_count(apart) == 2
+    assert both.display_labels(apart, most=1) == ["*,1970-01-01,*"]
+    assert both.display_label_count(apart) == 2
 
 
 def test_without_time_segments_are_named():
     stores = Partitioning(None, (STORES,))
-    assert stores.told(stores.known) == ["a", "b"]
-    assert stores.can_list(stores.known)
+    assert stores.display_labels(stores.known_partitions) == ["a", "b"]
+    assert stores.can_list(stores.known_partitions)
     assert stores.as_range("a") == "a"
 
 

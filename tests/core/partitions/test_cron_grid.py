@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import Duration, instant
-from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.instants import Duration, from_unix
+from sparkassets.core.partitions import OverlapMapping, PartitionError, RangeSet, TimePartition, WindowMapping
 from sparkassets.core.timetables.cron import cron_ticks
 from tests.core.clocks import instants_near_changes, wall_clock, zones
 from tests.core.partitions.test_mappings import GRAINS, SLOT_SECONDS, mappings
@@ -78,7 +78,7 @@ def test_no_slot_is_longer_than_the_longest(drawn):
 def test_sets_keep_to_slots(drawn, most):
     partition, when = drawn
     length = CRONS[partition.by]
-    some = RangeSet.of([(when, when + 2 * length), (when + 5 * length, when + 9 * length)])
+    some = RangeSet.from_pairs([(when, when + 2 * length), (when + 5 * length, when + 9 * length)])
     covered, inside = partition.cover(some), partition.inside(some)
     assert covered.covers(some)
     assert some.covers(inside)
@@ -86,10 +86,10 @@ def test_sets_keep_to_slots(drawn, most):
     assert [end for _, end in slots[:-1] if end not in covered.ends] == [
         start for (start, _), (_, before) in zip(slots[1:], slots, strict=False) if start == before
     ]
-    assert RangeSet.of(slots) == covered == partition.cover(covered) == partition.inside(covered)
+    assert RangeSet.from_pairs(slots) == covered == partition.cover(covered) == partition.inside(covered)
     assert all(RangeSet.span(*slot).overlaps(some) for slot in slots)
     assert [slot for slot in slots if some.covers(RangeSet.span(*slot))] == list(partition.slots(inside))
-    chunks = partition.split(covered, most)
+    chunks = partition.split_into_chunks(covered, most)
     assert RangeSet.union(chunks) == covered
     assert {partition.count(chunk) for chunk in chunks[:-1]} <= {most}
 
@@ -205,7 +205,7 @@ def test_wrong_keys(cron, key, message):
 @given(placed())
 def test_a_local_time_tells_the_slot_that_holds_it(drawn):
     partition, when = drawn
-    low, high = partition.of_local(wall_clock(when, partition.timezone))
+    low, high = partition.slot_of_local_time(wall_clock(when, partition.timezone))
     assert low <= when < high
     assert (partition.floor(low), partition.ceil(high)) == (low, high)
 
@@ -216,17 +216,20 @@ def test_a_date_tells_the_slot_that_it_is_in(drawn):
     day = wall_clock(when, partition.timezone).date()
     if not partition.has_dates:
         return
-    start, end = partition.of_date(day)
+    start, end = partition.slot_of_date(day)
     assert wall_clock(start, partition.timezone).date() <= day
     assert day < wall_clock(end, partition.timezone).date()
 
 
 def test_a_date_that_the_clocks_skip_is_in_no_slot():
-    assert TimePartition("0 0 * * FRI", "Pacific/Apia").of_date(date(2011, 12, 30)) is None
+    assert TimePartition("0 0 * * FRI", "Pacific/Apia").slot_of_date(date(2011, 12, 30)) is None
 
 
 def test_a_local_time_that_the_clocks_skip_is_in_no_slot():
-    assert TimePartition("*/15 * * * *", "Europe/Berlin").of_local(datetime.fromisoformat("2025-03-30T02:15")) is None
+    assert (
+        TimePartition("*/15 * * * *", "Europe/Berlin").slot_of_local_time(datetime.fromisoformat("2025-03-30T02:15"))
+        is None
+    )
 
 
 # ------------------------------------------------------------------ mappings
@@ -249,7 +252,7 @@ def neighbours(draw):
             end = start + draw(st.integers(1, 3 * length))
             pairs.append((start, end))
             start = end + draw(st.integers(1, 2 * length))
-        return partition.cover(RangeSet.of(pairs))
+        return partition.cover(RangeSet.from_pairs(pairs))
 
     return mapping, down, up, some(down), some(up)
 
@@ -257,14 +260,16 @@ def neighbours(draw):
 @given(neighbours())
 def test_up_of_blocks_is_the_union_of_the_up_of_each(drawn):
     mapping, down, up, blocks, _ = drawn
-    each = RangeSet.union(mapping.up(RangeSet.span(*slot), down=down, up=up) for slot in down.slots(blocks))
-    assert mapping.up(blocks, down=down, up=up) == each
+    each = RangeSet.union(
+        mapping.required_ranges(RangeSet.span(*slot), down=down, up=up) for slot in down.slots(blocks)
+    )
+    assert mapping.required_ranges(blocks, down=down, up=up) == each
 
 
 @given(neighbours())
 def test_down_is_the_adjoint_of_up(drawn):
     mapping, down, up, _, changed = drawn
-    touched = mapping.down(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, down=down, up=up)
     assert touched == down.cover(touched)
     edges = {down.floor(at) for start, end in touched.pairs() for at in (start, end - 1)}
     edges |= {down.floor(at) for start, end in changed.pairs() for at in (start, end - 1)}
@@ -272,7 +277,7 @@ def test_down_is_the_adjoint_of_up(drawn):
         block = down.previous(edge)
         for _ in range(4):
             slot = RangeSet.span(block, down.next(block))
-            needs = mapping.up(slot, down=down, up=up)
+            needs = mapping.required_ranges(slot, down=down, up=up)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
             block = down.next(block)
 
@@ -289,15 +294,15 @@ def test_down_is_the_adjoint_of_up(drawn):
     ],
 )
 def test_examples(down, up, window, zone, block, needs):
-    mapping = WindowMapping.trailing(Duration.parse(window)) if window else Overlap()
+    mapping = WindowMapping.trailing(Duration.parse(window)) if window else OverlapMapping()
     down, up = TimePartition(down, zone), TimePartition(up, zone)
-    found = mapping.up(RangeSet.span(*down.parse_keys(block)), down=down, up=up)
+    found = mapping.required_ranges(RangeSet.span(*down.parse_keys(block)), down=down, up=up)
     assert up.labels(found) == [needs]
-    assert mapping.down(found, down=down, up=up).covers(RangeSet.span(*down.parse_keys(block)))
+    assert mapping.affected_ranges(found, down=down, up=up).covers(RangeSet.span(*down.parse_keys(block)))
 
 
 def test_what_is_far_apart_costs_nothing():
     quarters = TimePartition("*/15 * * * *", "Europe/Berlin")
     decade = RangeSet.span(quarters.floor(at("2016-01-01")), quarters.floor(at("2026-01-01")))
     assert quarters.count(decade) == sum(1 for _ in range(at("2016-01-01"), at("2026-01-01"), 900))
-    assert str(instant(quarters.oldest(decade, 1).last)) == "2016-01-01 00:15:00+00:00"
+    assert str(from_unix(quarters.oldest(decade, 1).last)) == "2016-01-01 00:15:00+00:00"

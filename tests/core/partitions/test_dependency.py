@@ -10,7 +10,7 @@ from sparkassets.core.partitions import (
     NOTHING,
     UNPARTITIONED,
     Dependency,
-    Overlap,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     RangeSet,
@@ -34,17 +34,21 @@ def test_time_alone_goes_by_the_mapping(drawn):
     mapping, down, up, blocks, changed = drawn
     both = dependency(mapping, down, up)
     assert both.is_mapped
-    assert both.up(PartitionSet(blocks)) == PartitionSet(mapping.up(blocks, down=down, up=up))
-    assert both.down(PartitionSet(changed)) == PartitionSet(mapping.down(changed, down=down, up=up))
+    assert both.required_partitions(PartitionSet(blocks)) == PartitionSet(
+        mapping.required_ranges(blocks, down=down, up=up)
+    )
+    assert both.affected_partitions(PartitionSet(changed)) == PartitionSet(
+        mapping.affected_ranges(changed, down=down, up=up)
+    )
 
 
 @given(neighbours())
 def test_down_is_the_adjoint_of_up(drawn):
     mapping, down, up, blocks, changed = drawn
     both, changed = dependency(mapping, down, up), PartitionSet(changed)
-    touched = both.down(changed)
-    for block in list(both.consumer.each(PartitionSet(blocks) | touched))[:12]:
-        assert touched.covers(block) == touched.overlaps(block) == both.up(block).overlaps(changed)
+    touched = both.affected_partitions(changed)
+    for block in list(both.consumer.each_partition(PartitionSet(blocks) | touched))[:12]:
+        assert touched.covers(block) == touched.overlaps(block) == both.required_partitions(block).overlaps(changed)
 
 
 @given(neighbours(), st.booleans(), st.booleans())
@@ -56,34 +60,36 @@ def test_down_is_the_adjoint_of_up_where_time_is_open(drawn, past, future):
         | RangeSet.span(PAST if past else changed.first, changed.ends[0])
         | RangeSet.span(changed.starts[-1], FUTURE if future else changed.last)
     )
-    touched = both.down(opened)
+    touched = both.affected_partitions(opened)
     assert (bool(touched) and touched.first == PAST, bool(touched) and touched.last == FUTURE) == (past, future)
     width = 3 * SLOT_SECONDS[down.by]
     edges = [at for pair in changed.pairs() for at in pair]
-    near = both.consumer.cover(PartitionSet.of_time((at - width, at + width) for at in edges) | PartitionSet(blocks))
-    for block in list(both.consumer.each(near))[:24]:
-        assert touched.covers(block) == touched.overlaps(block) == both.up(block).overlaps(opened)
+    near = both.consumer.cover(
+        PartitionSet.from_time_pairs((at - width, at + width) for at in edges) | PartitionSet(blocks)
+    )
+    for block in list(both.consumer.each_partition(near))[:24]:
+        assert touched.covers(block) == touched.overlaps(block) == both.required_partitions(block).overlaps(opened)
 
 
 @given(neighbours())
 def test_up_of_blocks_that_go_on_begins_as_that_of_the_first(drawn):
     mapping, down, up, blocks, _ = drawn
     both, blocks = dependency(mapping, down, up), PartitionSet(blocks)
-    needed = both.up(blocks.onward())
-    assert needed.first == both.up(blocks).first
+    needed = both.required_partitions(blocks.from_first_on())
+    assert needed.first == both.required_partitions(blocks).first
     assert needed.last == FUTURE
-    assert needed.covers(both.up(blocks))
+    assert needed.covers(both.required_partitions(blocks))
 
 
 @given(neighbours(), st.integers(1, 4))
 def test_enough_counts_what_each_block_needs(drawn, least):
     mapping, down, up, blocks, there = drawn
     both = dependency(mapping, down, up)
-    found = both.enough(PartitionSet(blocks), PartitionSet(there), least)
+    found = both.having_enough(PartitionSet(blocks), PartitionSet(there), least)
     expected = [
         block
-        for block in both.consumer.each(PartitionSet(blocks))
-        if both.inlet.count(both.up(block) & PartitionSet(there)) >= least
+        for block in both.consumer.each_partition(PartitionSet(blocks))
+        if both.inlet.count(both.required_partitions(block) & PartitionSet(there)) >= least
     ]
     assert found == PartitionSet.union(expected)
 
@@ -92,30 +98,35 @@ def test_enough_counts_what_each_block_needs(drawn, least):
     "both",
     [
         Dependency(None, DAYS, HOURS),
-        Dependency(Overlap(), DAYS, UNPARTITIONED),
-        Dependency(Overlap(), UNPARTITIONED, HOURS),
+        Dependency(OverlapMapping(), DAYS, UNPARTITIONED),
+        Dependency(OverlapMapping(), UNPARTITIONED, HOURS),
         Dependency(None, UNPARTITIONED, UNPARTITIONED),
     ],
 )
 def test_unmapped_all_blocks_need_all(both):
     some = PartitionSet.span(0, DAY)
     assert not both.is_mapped
-    assert both.up(some) is both.down(some) is both.up(EVERYTHING) is EVERYTHING
-    assert both.up(NOTHING) is both.down(NOTHING) is NOTHING
-    assert both.enough(some, PartitionSet.span(0, 1), 5) is some
-    assert both.enough(some, NOTHING, 1) is NOTHING
+    assert (
+        both.required_partitions(some)
+        is both.affected_partitions(some)
+        is both.required_partitions(EVERYTHING)
+        is EVERYTHING
+    )
+    assert both.required_partitions(NOTHING) is both.affected_partitions(NOTHING) is NOTHING
+    assert both.having_enough(some, PartitionSet.span(0, 1), 5) is some
+    assert both.having_enough(some, NOTHING, 1) is NOTHING
 
 
-@pytest.mark.parametrize("mapping", [Overlap(), WindowMapping.trailing(Duration(days=7))])
+@pytest.mark.parametrize("mapping", [OverlapMapping(), WindowMapping.trailing(Duration(days=7))])
 def test_nothing_and_everything(mapping):
     both = Dependency(mapping, DAYS, HOURS)
-    assert not both.up(NOTHING)
-    assert not both.down(NOTHING)
-    assert both.up(EVERYTHING) is both.down(EVERYTHING) is EVERYTHING
+    assert not both.required_partitions(NOTHING)
+    assert not both.affected_partitions(NOTHING)
+    assert both.required_partitions(EVERYTHING) is both.affected_partitions(EVERYTHING) is EVERYTHING
 
 
 def test_every_tuple_is_mapped_for_itself():
     changed = PartitionSet.by_segment({("nl",): RangeSet.span(0, 3600), ("de",): RangeSet.span(DAY, DAY + 3600)})
     blocks = PartitionSet.by_segment({("nl",): RangeSet.span(0, DAY), ("de",): RangeSet.span(DAY, 2 * DAY)})
-    assert Dependency(Overlap(), DAYS, HOURS).down(changed) == blocks
-    assert Dependency(Overlap(), HOURS, DAYS).up(changed) == blocks
+    assert Dependency(OverlapMapping(), DAYS, HOURS).affected_partitions(changed) == blocks
+    assert Dependency(OverlapMapping(), HOURS, DAYS).required_partitions(changed) == blocks

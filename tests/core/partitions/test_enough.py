@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import (
     Dependency,
-    Overlap,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     RangeSet,
@@ -20,7 +20,7 @@ from tests.work import calls_of
 
 def having(blocks, there, *, least, mapping, down, up):
     needed = Dependency(mapping, Partitioning(down), Partitioning(up))
-    return needed.enough(PartitionSet(blocks), PartitionSet(there), least).time
+    return needed.having_enough(PartitionSet(blocks), PartitionSet(there), least).time
 
 
 HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
@@ -29,10 +29,13 @@ HOURS, DAYS = TimePartition("hour", "UTC"), TimePartition("day", "UTC")
 def plain(blocks, there, *, least, mapping, down, up):
     """The blocks one by one, and of each its inlet partitions one by one."""
     slots = set(up.slots(there))
-    return RangeSet.of(
+    return RangeSet.from_pairs(
         block
         for block in down.slots(blocks)
-        if sum(slot in slots for slot in up.slots(mapping.up(RangeSet.of([block]), down=down, up=up))) >= least
+        if sum(
+            slot in slots for slot in up.slots(mapping.required_ranges(RangeSet.from_pairs([block]), down=down, up=up))
+        )
+        >= least
     )
 
 
@@ -40,11 +43,11 @@ def plain(blocks, there, *, least, mapping, down, up):
 def cases(draw):
     """Blocks near a clock change, some of their inlet partitions, and others that are there only in part."""
     mapping, down, up, blocks, elsewhere = draw(neighbours())
-    slots = list(up.slots(mapping.up(blocks, down=down, up=up)))
+    slots = list(up.slots(mapping.required_ranges(blocks, down=down, up=up)))
     kept = draw(st.lists(st.sampled_from(slots), max_size=2 * len(slots)))
     cut = draw(st.lists(st.sampled_from(slots), max_size=2))
-    part = RangeSet.of((start, (start + end) // 2) for start, end in cut)
-    there = (RangeSet.of(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.of(kept) | part
+    part = RangeSet.from_pairs((start, (start + end) // 2) for start, end in cut)
+    there = (RangeSet.from_pairs(kept) | elsewhere) - part if draw(st.booleans()) else RangeSet.from_pairs(kept) | part
     return mapping, down, up, blocks, there
 
 
@@ -70,6 +73,6 @@ def test_at_least_counts_where_something_is_there_only():
     def work(days: int) -> int:
         blocks = RangeSet.span(at("2015-01-01"), at("2015-01-01") + days * 86_400)
         there = RangeSet.span(at("2015-02-01"), at("2015-02-02"))
-        return calls_of(lambda: having(blocks, there, least=20, mapping=Overlap(), down=DAYS, up=HOURS))
+        return calls_of(lambda: having(blocks, there, least=20, mapping=OverlapMapping(), down=DAYS, up=HOURS))
 
     assert work(3_650) < 1.2 * work(365)

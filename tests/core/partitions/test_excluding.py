@@ -10,7 +10,7 @@ from sparkassets.core.crons.expand import expand
 from sparkassets.core.instants import DAY, Duration, day_number, local_date, local_seconds
 from sparkassets.core.partitions import (
     Dependency,
-    Overlap,
+    OverlapMapping,
     PartitionError,
     Partitioning,
     PartitionSet,
@@ -18,7 +18,7 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
 )
-from sparkassets.core.partitions.excluding import excluded_text
+from sparkassets.core.partitions.excluding_grid import excluded_text
 from tests.core.clocks import instants_near_changes, zones
 from tests.core.partitions.test_mappings import mappings
 from tests.core.partitions.test_time_partition import at
@@ -58,7 +58,7 @@ def is_left(partition, plain, slot):
     """Whether a slot of the grid is none of those that are excluded, by what its key shows."""
     shown = local_seconds(plain.local_start(slot[0]))
     if plain.by in ("day", "week"):
-        shown = day_number(plain.named(slot[0])) * DAY
+        shown = day_number(plain.key_date(slot[0])) * DAY
     for part in partition.exclude.split("; "):
         if part[:4].isdigit() and part[4] == "-":
             if local_date(shown // DAY).isoformat() in part.split():
@@ -82,11 +82,13 @@ def test_slots_are_those_that_are_left(drawn, length):
     left = slots_left(partition, plain, low, high)
     some = RangeSet.span(low, high)
     assert [(start, partition.stop(start)) for start, _ in partition.slots(some)] == left
-    assert RangeSet.of(partition.slots(some)) == some == partition.cover(some) == partition.inside(some)
+    assert RangeSet.from_pairs(partition.slots(some)) == some == partition.cover(some) == partition.inside(some)
     assert partition.count(some) == len(left)
-    assert partition.exact(some) == RangeSet.of(left)
+    assert partition.exact(some) == RangeSet.from_pairs(left)
     assert list(partition.keys(low, high)) == [plain.key(start) for start, _ in left]
-    assert [each for chunk in partition.split(some, 3) for each in partition.slots(chunk)] == [*partition.slots(some)]
+    assert [each for chunk in partition.split_into_chunks(some, 3) for each in partition.slots(chunk)] == [
+        *partition.slots(some)
+    ]
     for start, _ in left:
         key = partition.key(start)
         assert partition.parse_key(key) == (start, partition.next(start))
@@ -98,7 +100,7 @@ def test_sets_of_time_are_covered_by_the_slots_that_they_touch_and_hold_those_th
     partition, plain, when = drawn
     length = LENGTHS[partition.by]
     pairs = data.draw(st.lists(st.tuples(st.integers(-9 * length, 9 * length), st.integers(1, 9 * length)), max_size=3))
-    some = RangeSet.of((when + low, when + low + size) for low, size in pairs)
+    some = RangeSet.from_pairs((when + low, when + low + size) for low, size in pairs)
     low, high = partition.previous(when - 12 * length), partition.next(when + 20 * length)
     slots = [RangeSet.span(*slot) for slot in slots_left(partition, plain, low, high)]
     touched = RangeSet.union([slot for slot in slots if slot.overlaps(some)])
@@ -112,7 +114,7 @@ def test_sets_of_time_are_covered_by_the_slots_that_they_touch_and_hold_those_th
 def test_the_time_of_ranges_far_apart_is_that_of_each(drawn, steps):
     partition, _, when = drawn
     length = LENGTHS[partition.by]
-    some = RangeSet.of((when + step * 5 * length, when + (step * 5 + 3) * length) for step in steps)
+    some = RangeSet.from_pairs((when + step * 5 * length, when + (step * 5 + 3) * length) for step in steps)
     each = [RangeSet.span(*pair) for pair in some.pairs()]
     assert partition.exact(some) == RangeSet.union([partition.exact(one) for one in each])
     assert partition.cover(some) == RangeSet.union([partition.cover(one) for one in each])
@@ -122,14 +124,14 @@ def test_the_time_of_ranges_far_apart_is_that_of_each(drawn, steps):
 def test_a_slot_is_over_when_its_own_time_is(drawn, step):
     partition, plain, when = drawn
     now = when + step * LENGTHS[partition.by] // 7
-    over = Partitioning(partition).over(now).time
+    over = Partitioning(partition).finished_partitions(now).time
     low = partition.previous(partition.previous(now))
     for start, end in slots_left(partition, plain, low, partition.next(now) + 1):
         assert over.covers(RangeSet.span(start, end)) == (end <= now)
-    turn = Partitioning(partition).rollover(now)
+    turn = Partitioning(partition).next_rollover(now)
     assert turn > now
-    assert partition.finished(turn - 1) == partition.finished(now) < partition.finished(turn)
-    assert Partitioning(partition).last_over(now).time.last == partition.finished(now)
+    assert partition.last_finished_end(turn - 1) == partition.last_finished_end(now) < partition.last_finished_end(turn)
+    assert Partitioning(partition).newest_finished(now).time.last == partition.last_finished_end(now)
 
 
 @given(st.data(), excluding(), mappings)
@@ -145,12 +147,12 @@ def test_down_is_the_adjoint_of_up_and_both_go_by_the_time_that_is_left(data, dr
     size = LENGTHS[up.by]
     first = near + data.draw(st.integers(-3, 3)) * size
     changed = up.cover(RangeSet.span(first, first + data.draw(st.integers(1, 3 * size))))
-    touched = mapping.down(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, down=down, up=up)
     for edge in [down.floor(end) for some in (touched, changed) for pair in some.pairs() for end in pair][:4]:
         block = down.previous(edge)
         for _ in range(3):
             slot = RangeSet.span(block, down.next(block))
-            needs = mapping.up(slot, down=down, up=up)
+            needs = mapping.required_ranges(slot, down=down, up=up)
             assert needs == up.cover(needs) == up.inside(needs)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
             window = RangeSet.span(*mapping.window(block, down_plain.next(block), down=down_plain))
@@ -189,29 +191,35 @@ def test_ranges_skip_what_is_excluded():
     some = RangeSet.span(*WORKDAYS.parse_keys("2025-02-28..2025-03-07"))
     assert WORKDAYS.labels(some) == ["2025-02-28..2025-03-07"]
     assert WORKDAYS.count(some) == 5
-    assert WORKDAYS.of_date(date(2025, 3, 1)) is None
-    assert WORKDAYS.of_local(datetime.fromisoformat("2025-03-01T12:00")) is None
-    assert WORKDAYS.of_instant(at("2025-03-02T12:00Z")) is None
+    assert WORKDAYS.slot_of_date(date(2025, 3, 1)) is None
+    assert WORKDAYS.slot_of_local_time(datetime.fromisoformat("2025-03-01T12:00")) is None
+    assert WORKDAYS.slot_of_instant(at("2025-03-02T12:00Z")) is None
     assert WORKDAYS.local_last(at("2025-02-28T00:00Z")) == datetime.fromisoformat("2025-02-28T23:59:59")
 
 
 def test_a_month_needs_its_working_days_and_an_hour_of_a_weekend_none():
     months, hours = TimePartition("month", "UTC"), TimePartition("hour", "UTC")
     march = RangeSet.span(*months.parse_key("2025-03"))
-    assert WORKDAYS.labels(Overlap().up(march, down=months, up=WORKDAYS)) == ["2025-03-03..2025-03-31"]
-    friday = RangeSet.span(*WORKDAYS.parse_key("2025-02-28"))
-    assert months.labels(Overlap().down(friday, down=months, up=WORKDAYS)) == ["2025-02"]
-    assert hours.labels(Overlap().up(friday, down=WORKDAYS, up=hours)) == ["2025-02-28T00..2025-02-28T23"]
-    assert not Overlap().up(RangeSet.span(*hours.parse_key("2025-03-01T05")), down=hours, up=WORKDAYS)
-    week = WindowMapping.trailing(Duration(days=3))
-    assert WORKDAYS.labels(week.up(RangeSet.span(*WORKDAYS.parse_key("2025-03-03")), down=WORKDAYS, up=WORKDAYS)) == [
-        "2025-03-03"
+    assert WORKDAYS.labels(OverlapMapping().required_ranges(march, down=months, up=WORKDAYS)) == [
+        "2025-03-03..2025-03-31"
     ]
-    needs = Dependency(Overlap(), Partitioning(months), Partitioning(WORKDAYS))
-    assert needs.most(march, 1) == 20
+    friday = RangeSet.span(*WORKDAYS.parse_key("2025-02-28"))
+    assert months.labels(OverlapMapping().affected_ranges(friday, down=months, up=WORKDAYS)) == ["2025-02"]
+    assert hours.labels(OverlapMapping().required_ranges(friday, down=WORKDAYS, up=hours)) == [
+        "2025-02-28T00..2025-02-28T23"
+    ]
+    assert not OverlapMapping().required_ranges(
+        RangeSet.span(*hours.parse_key("2025-03-01T05")), down=hours, up=WORKDAYS
+    )
+    week = WindowMapping.trailing(Duration(days=3))
+    assert WORKDAYS.labels(
+        week.required_ranges(RangeSet.span(*WORKDAYS.parse_key("2025-03-03")), down=WORKDAYS, up=WORKDAYS)
+    ) == ["2025-03-03"]
+    needs = Dependency(OverlapMapping(), Partitioning(months), Partitioning(WORKDAYS))
+    assert needs.max_required(march, 1) == 20
     there = PartitionSet(RangeSet.span(*WORKDAYS.parse_keys("2025-02-28..2025-03-04")))
-    assert not needs.enough(PartitionSet(march), there, 3)
-    assert needs.enough(PartitionSet(march), there, 2) == PartitionSet(march)
+    assert not needs.having_enough(PartitionSet(march), there, 3)
+    assert needs.having_enough(PartitionSet(march), there, 2) == PartitionSet(march)
 
 
 def test_years_of_nothing_are_refused():

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import RangeSet, StampedRanges
-from sparkassets.core.partitions.growing import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions.growing_ranges import GrowingRanges, GrowingStamps
 
 pairs = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 30)), max_size=5)
-some = pairs.map(lambda found: RangeSet.of((start, start + length) for start, length in found))
-many = st.integers(0, 3).map(lambda first: RangeSet.of((first + 4 * k, first + 4 * k + 1) for k in range(100)))
+some = pairs.map(lambda found: RangeSet.from_pairs((start, start + length) for start, length in found))
+many = st.integers(0, 3).map(lambda first: RangeSet.from_pairs((first + 4 * k, first + 4 * k + 1) for k in range(100)))
 sets = some | many
 
 
@@ -35,7 +35,7 @@ def test_growing_stamps_are_overlays(steps):
 
 
 def test_what_grows_leaves_the_value_that_it_began_with():
-    before = RangeSet.of([(1, 2), (5, 6)])
+    before = RangeSet.from_pairs([(1, 2), (5, 6)])
     growing = GrowingRanges(before)
     growing.add(RangeSet.span(2, 5))
-    assert (before, growing.result()) == (RangeSet.of([(1, 2), (5, 6)]), RangeSet.span(1, 6))
+    assert (before, growing.result()) == (RangeSet.from_pairs([(1, 2), (5, 6)]), RangeSet.span(1, 6))

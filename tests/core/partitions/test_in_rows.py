@@ -24,7 +24,11 @@ def partitionings(draw):
 
 def slots(partitioning):
     """All partitions of three days."""
-    found = partitioning.known if partitioning.time is None else partitioning.known & PartitionSet.span(0, 3 * DAY)
+    found = (
+        partitioning.known_partitions
+        if partitioning.time is None
+        else partitioning.known_partitions & PartitionSet.span(0, 3 * DAY)
+    )
     return list(partitioning.slots(found)) if partitioning.is_partitioned else []
 
 
@@ -39,7 +43,7 @@ def told(partitioning, slot):
 def test_partitions_are_told_by_the_columns_that_rows_have(partitioning, data):
     every = slots(partitioning)
     chosen = data.draw(st.lists(st.sampled_from(every), unique=True)) if every else []
-    parts = PartitionSet.of_slots([(segment, (start, end)) for start, end, segment in chosen])
+    parts = PartitionSet.from_slots([(segment, (start, end)) for start, end, segment in chosen])
     less, found = partitioning.by_columns, partitioning.in_rows(parts)
     assert less.columns == less.names == partitioning.columns
     if not chosen:
@@ -55,8 +59,8 @@ def test_partitions_are_told_by_the_columns_that_rows_have(partitioning, data):
 
 @given(partitionings())
 def test_all_of_it_is_all_that_rows_tell(partitioning):
-    known = partitioning.in_rows(partitioning.known)
-    assert known == partitioning.by_columns.known
+    known = partitioning.in_rows(partitioning.known_partitions)
+    assert known == partitioning.by_columns.known_partitions
     assert partitioning.has_columns is (partitioning.by_columns is partitioning)
     assert len(partitioning.names) == len(partitioning.segments) + (partitioning.time is not None)
 

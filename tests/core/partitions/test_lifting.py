@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.partitions.lifting import Alone, combined, from_mapping, mapped, value_at
+from sparkassets.core.partitions.segment_functions import (
+    OneSidedRule,
+    combine_values,
+    from_mapping,
+    map_values,
+    value_at,
+)
 
 SEGMENTS = [(name,) for name in "abcdefgh"]
 values = st.integers(0, 3)
@@ -27,7 +33,7 @@ def test_from_mapping(usual, given_values):
 
 @given(functions)
 def test_mapped_is_of_every_value(a):
-    assert_is(mapped(lambda value: value // 2, a), lambda segment: value_at(a, segment) // 2)
+    assert_is(map_values(lambda value: value // 2, a), lambda segment: value_at(a, segment) // 2)
 
 
 @given(functions, functions)
@@ -35,22 +41,22 @@ def test_combined_is_of_both_values(a, b):
     def f(one, other):
         return (3 * one - other) % 4
 
-    assert_is(combined(f, a, b), lambda segment: f(value_at(a, segment), value_at(b, segment)))
+    assert_is(combine_values(f, a, b), lambda segment: f(value_at(a, segment), value_at(b, segment)))
 
 
 @given(functions, mappings, mappings)
 def test_what_is_said_of_values_alone_changes_nothing_but_the_time_that_it_takes(a, low, high):
     nothing, most = from_mapping(0, low), from_mapping(3, high)
-    assert combined(max, a, nothing, lefts=Alone.KEPT) == combined(max, a, nothing)
-    assert combined(max, a, most, lefts=Alone.LOST) == combined(max, a, most)
-    assert combined(min, nothing, a, rights=Alone.LOST) == combined(min, nothing, a)
-    assert combined(min, most, a, rights=Alone.KEPT) == combined(min, most, a)
+    assert combine_values(max, a, nothing, lefts=OneSidedRule.KEPT) == combine_values(max, a, nothing)
+    assert combine_values(max, a, most, lefts=OneSidedRule.LOST) == combine_values(max, a, most)
+    assert combine_values(min, nothing, a, rights=OneSidedRule.LOST) == combine_values(min, nothing, a)
+    assert combine_values(min, most, a, rights=OneSidedRule.KEPT) == combine_values(min, most, a)
 
 
-@pytest.mark.parametrize("fate", [Alone.KEPT, Alone.LOST])
+@pytest.mark.parametrize("fate", [OneSidedRule.KEPT, OneSidedRule.LOST])
 def test_what_is_said_of_values_alone_is_not_asked_one_by_one(fate):
     asked = []
     many = from_mapping(0, {(str(k),): 1 for k in range(1000)})
     few = from_mapping(0, {("500",): 2})
-    combined(lambda a, b: asked.append((a, b)), many, few, lefts=fate)
+    combine_values(lambda a, b: asked.append((a, b)), many, few, lefts=fate)
     assert asked == [(0, 0), (1, 2)]

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.partitions import OverlapMapping, PartitionError, RangeSet, TimePartition, WindowMapping
 from tests.core.clocks import instants_near_changes, zones
 
 GRAINS = ["hour", "day", "week", "month", "quarter", "year"]
@@ -47,7 +47,7 @@ around = st.sampled_from(
         "[-1y, -1y]",
     ]
 ).map(window)
-mappings = st.just(Overlap()) | trailing | around
+mappings = st.just(OverlapMapping()) | trailing | around
 
 
 @st.composite
@@ -64,7 +64,7 @@ def neighbours(draw):
             end = start + draw(st.integers(1, 3 * SLOT_SECONDS[partition.by]))
             pairs.append((start, end))
             start = end + draw(st.integers(1, 2 * SLOT_SECONDS[partition.by]))
-        return partition.cover(RangeSet.of(pairs))
+        return partition.cover(RangeSet.from_pairs(pairs))
 
     return mapping, down, up, some(down), some(up)
 
@@ -74,14 +74,14 @@ def test_up_of_blocks_is_the_union_of_the_up_of_each(drawn):
     mapping, down, up, blocks, _ = drawn
     each = RangeSet()
     for slot in down.slots(blocks):
-        each = each | mapping.up(RangeSet.span(*slot), down=down, up=up)
-    assert mapping.up(blocks, down=down, up=up) == each
+        each = each | mapping.required_ranges(RangeSet.span(*slot), down=down, up=up)
+    assert mapping.required_ranges(blocks, down=down, up=up) == each
 
 
 @given(neighbours())
 def test_up_is_whole_inlet_partitions_and_never_nothing(drawn):
     mapping, down, up, blocks, _ = drawn
-    needed = mapping.up(blocks, down=down, up=up)
+    needed = mapping.required_ranges(blocks, down=down, up=up)
     assert needed
     assert needed == up.cover(needed)
 
@@ -89,7 +89,7 @@ def test_up_is_whole_inlet_partitions_and_never_nothing(drawn):
 @given(neighbours())
 def test_down_is_the_adjoint_of_up(drawn):
     mapping, down, up, _, changed = drawn
-    touched = mapping.down(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, down=down, up=up)
     assert touched == down.cover(touched)
     width = 3 * SLOT_SECONDS[down.by]
     edges = {down.floor(at) for start, end in touched.pairs() for at in (start - width, end - 1)}
@@ -97,29 +97,29 @@ def test_down_is_the_adjoint_of_up(drawn):
     for edge in edges:
         for slot in list(down.slots(down.cover(RangeSet.span(edge, edge + 2 * width))))[:6]:
             block = RangeSet.span(*slot)
-            needs = mapping.up(block, down=down, up=up)
+            needs = mapping.required_ranges(block, down=down, up=up)
             assert touched.covers(block) == touched.overlaps(block) == needs.overlaps(changed)
 
 
 @given(neighbours())
 def test_down_of_what_blocks_need_holds_the_blocks(drawn):
     mapping, down, up, blocks, _ = drawn
-    assert mapping.down(mapping.up(blocks, down=down, up=up), down=down, up=up).covers(blocks)
+    assert mapping.affected_ranges(mapping.required_ranges(blocks, down=down, up=up), down=down, up=up).covers(blocks)
 
 
-@pytest.mark.parametrize("mapping", [Overlap(), window("[-6d, 0d]"), WindowMapping.trailing(Duration(days=7))])
+@pytest.mark.parametrize("mapping", [OverlapMapping(), window("[-6d, 0d]"), WindowMapping.trailing(Duration(days=7))])
 def test_nothing_maps_to_nothing(mapping):
     days = TimePartition("day", "UTC")
-    assert mapping.up(RangeSet(), down=days, up=days) == RangeSet()
-    assert mapping.down(RangeSet(), down=days, up=days) == RangeSet()
+    assert mapping.required_ranges(RangeSet(), down=days, up=days) == RangeSet()
+    assert mapping.affected_ranges(RangeSet(), down=days, up=days) == RangeSet()
 
 
 @pytest.mark.parametrize(
     ("mapping", "down", "up", "zone", "blocks", "needs"),
     [
-        (Overlap(), "day", "hour", "Europe/Berlin", "2025-03-30", ["2025-03-30T00..2025-03-30T23"]),
-        (Overlap(), "hour", "day", "UTC", "2025-03-21T05..2025-03-22T05", ["2025-03-21..2025-03-22"]),
-        (Overlap(), "week", "month", "UTC", "2025-W14", ["2025-03..2025-04"]),
+        (OverlapMapping(), "day", "hour", "Europe/Berlin", "2025-03-30", ["2025-03-30T00..2025-03-30T23"]),
+        (OverlapMapping(), "hour", "day", "UTC", "2025-03-21T05..2025-03-22T05", ["2025-03-21..2025-03-22"]),
+        (OverlapMapping(), "week", "month", "UTC", "2025-W14", ["2025-03..2025-04"]),
         (WindowMapping.trailing(Duration(days=7)), "day", "day", "UTC", "2025-03-21", ["2025-03-15..2025-03-21"]),
         (window("[-6d, 0d]"), "day", "day", "UTC", "2025-03-21", ["2025-03-15..2025-03-21"]),
         (window("[-6d, 0d]"), "day", "day", "UTC", "2025-03-21..2025-03-23", ["2025-03-15..2025-03-23"]),
@@ -148,7 +148,7 @@ def test_nothing_maps_to_nothing(mapping):
 )  # fmt: skip
 def test_examples(mapping, down, up, zone, blocks, needs):
     down, up = TimePartition(down, zone), TimePartition(up, zone)
-    assert up.labels(mapping.up(span(down, blocks), down=down, up=up)) == needs
+    assert up.labels(mapping.required_ranges(span(down, blocks), down=down, up=up)) == needs
 
 
 @pytest.mark.parametrize(
@@ -158,17 +158,19 @@ def test_examples(mapping, down, up, zone, blocks, needs):
         (window("[-6d, 0d]"), "2025-03-30", ["2025-03-30..2025-04-05"]),
         (window("[0d, 1d]"), "2025-03-30", ["2025-03-29..2025-03-30"]),
         (window("[-1mo, -1mo]"), "2025-02-28", ["2025-03-28..2025-03-31"]),
-        (Overlap(), "2025-03-30", ["2025-03-30"]),
+        (OverlapMapping(), "2025-03-30", ["2025-03-30"]),
     ],
 )
 def test_examples_of_down(mapping, changed, blocks):
     days = TimePartition("day", "Europe/Berlin")
-    assert days.labels(mapping.down(span(days, changed), down=days, up=days)) == blocks
+    assert days.labels(mapping.affected_ranges(span(days, changed), down=days, up=days)) == blocks
 
 
 def test_cut_block_counts_as_a_whole():
     days = TimePartition("day", "UTC")
-    assert days.labels(Overlap().up(RangeSet.span(3600, 7200), down=days, up=days)) == ["1970-01-01"]
+    assert days.labels(OverlapMapping().required_ranges(RangeSet.span(3600, 7200), down=days, up=days)) == [
+        "1970-01-01"
+    ]
 
 
 @pytest.mark.parametrize("text", ["[1d, -1d]", "[0s, -1s]", "[0s, -1mo]", "[-27d, -1mo]"])

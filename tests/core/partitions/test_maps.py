@@ -11,15 +11,15 @@ from sparkassets.core.partitions import (
     EVERYTHING,
     NOTHING,
     Dependency,
-    Match,
-    Newest,
-    Overlap,
+    NewestMapping,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     RangeSet,
+    SegmentMatch,
     SegmentPartition,
     TimePartition,
-    Whole,
+    WholeMapping,
 )
 
 DAY = 86_400
@@ -39,7 +39,7 @@ def maps(draw):
     """What leads from groups to the keys of another dimension, and some of it to nothing."""
     to = draw(st.sampled_from([COUNTRIES, PLACES]))
     found = draw(st.dictionaries(st.sampled_from(GROUPS.keys), st.sets(st.sampled_from(to.keys)), max_size=3))
-    return Match("group", to.column, tuple(sorted((key, tuple(sorted(some))) for key, some in found.items())))
+    return SegmentMatch("group", to.column, tuple(sorted((key, tuple(sorted(some))) for key, some in found.items())))
 
 
 @st.composite
@@ -54,9 +54,9 @@ def dependencies(draw):
         to = draw(maps())
         said += [to] if to.inlet in columns else []
     if STORES in consumer.segments and "store" in columns and draw(st.booleans()):
-        said.append(Match("store", "store"))
+        said.append(SegmentMatch("store", "store"))
     matches = draw(st.sampled_from([None, tuple(said)]))
-    mapping = draw(st.sampled_from([Overlap(), Whole(), *([Newest()] if inlet.time else [])]))
+    mapping = draw(st.sampled_from([OverlapMapping(), WholeMapping(), *([NewestMapping()] if inlet.time else [])]))
     both = Dependency(mapping, consumer, inlet, matches)
     return both, PartitionSet.union(draw(st.lists(st.sampled_from(blocks_of(inlet)), max_size=6)))
 
@@ -83,17 +83,17 @@ def needs(both, block, part, there):
                   ((down, block), (up, part)))  # fmt: skip
     matches = both.matches
     if matches is None:
-        matches = [Match(column, column) for column in own if column in other]
+        matches = [SegmentMatch(column, column) for column in own if column in other]
     for match in matches:
         keys = {key: [key] for key in own.values()} if match.keys is None else dict(match.keys)
         if other[match.inlet] not in keys.get(own[match.column], ()):
             return False
-    if isinstance(both.mapping, Newest):
+    if isinstance(both.mapping, NewestMapping):
         later = [each for each in blocks_of(up) if _key(each) == _key(part) and there.covers(each)]
         return bool(later) and later[-1] == part
-    if isinstance(both.mapping, Whole) or not down.time or not up.time:
+    if isinstance(both.mapping, WholeMapping) or not down.time or not up.time:
         return True
-    return block.together().overlaps(part.together())
+    return block.any_time().overlaps(part.any_time())
 
 
 def _key(part):
@@ -103,18 +103,18 @@ def _key(part):
 @given(dependencies())
 def test_both_ways_are_what_single_partitions_say(drawn):
     both, there = drawn
-    both = both.given(there)
+    both = both.with_available(there)
     if not both.is_mapped:
-        assert both.down(there) == (EVERYTHING if there else NOTHING)
+        assert both.affected_partitions(there) == (EVERYTHING if there else NOTHING)
         return
     blocks, parts = blocks_of(both.consumer), blocks_of(both.inlet)
     for block in blocks:
-        found = both.up(block)
+        found = both.required_partitions(block)
         assert {_name(each) for each in parts if found.covers(each)} == {
             _name(each) for each in parts if needs(both, block, each, there)
         }
     for part in parts:
-        touched = both.down(part)
+        touched = both.affected_partitions(part)
         assert {_name(each) for each in blocks if touched.overlaps(each)} == {
             _name(each) for each in blocks if needs(both, each, part, there)
         }
@@ -124,14 +124,14 @@ def test_both_ways_are_what_single_partitions_say(drawn):
 @given(dependencies(), st.integers(1, 3))
 def test_enough_of_what_is_there(drawn, least):
     both, there = drawn
-    both = both.given(there)
+    both = both.with_available(there)
     if not both.is_mapped:
         return
     blocks, parts = blocks_of(both.consumer), blocks_of(both.inlet)
     for block in blocks:
         some = [each for each in parts if there.covers(each) and needs(both, block, each, there)]
-        count = both.inlet.count(both.up(block) & there)
-        assert both.enough(block, there, least) == (block if count >= least else NOTHING)
+        count = both.inlet.count(both.required_partitions(block) & there)
+        assert both.having_enough(block, there, least) == (block if count >= least else NOTHING)
         assert len(some) == count
 
 
@@ -142,12 +142,12 @@ def test_what_asks_for_nothing_is_what_no_partition_is_for(drawn):
         blocks, parts = blocks_of(both.consumer), blocks_of(both.inlet)
         for block in blocks:
             asks = any(_fits(both, block, each) for each in parts)
-            assert both.asking(block) == (block if asks else NOTHING)
+            assert both.needing_inlet(block) == (block if asks else NOTHING)
 
 
 def _fits(both, block, part):
     """Whether their segments fit, at any time."""
-    timeless = Dependency(Overlap(), both.consumer.timeless, both.inlet.timeless, both.matches)
+    timeless = Dependency(OverlapMapping(), both.consumer.timeless, both.inlet.timeless, both.matches)
     return not timeless.is_mapped or needs(timeless, block.lift(_all), part.lift(_all), NOTHING)
 
 
@@ -158,32 +158,39 @@ def _all(time):
 @given(dependencies())
 def test_the_most_that_a_block_needs(drawn):
     both, _ = drawn
-    most = both.most(RangeSet.span(0, 1), 3)
+    most = both.max_required(RangeSet.span(0, 1), 3)
     if not both.is_mapped or both.is_open:
         assert most is None
     else:
         time = RangeSet.span(0, 3 * DAY)
-        every = [both.inlet.count(both.up(each)) for each in both.consumer.each(both.consumer.cover(_of(both, time)))]
+        every = [
+            both.inlet.count(both.required_partitions(each))
+            for each in both.consumer.each_partition(both.consumer.cover(_of(both, time)))
+        ]
         assert most == max(every)
 
 
 def _of(both, time):
-    return both.consumer.known.lift(lambda ranges: ranges & time) if both.consumer.time else both.consumer.known
+    return (
+        both.consumer.known_partitions.lift(lambda ranges: ranges & time)
+        if both.consumer.time
+        else both.consumer.known_partitions
+    )
 
 
 def _name(part):
-    return _key(part), part.together().starts
+    return _key(part), part.any_time().starts
 
 
 def test_the_newest_partition_is_told_for_each_tuple():
     consumer = Partitioning(None, (GROUPS,))
     inlet = Partitioning(DAYS, (COUNTRIES,))
-    match = (Match("group", "country", (("apac", ("jp",)), ("emea", ("de", "nl")))),)
-    both = Dependency(Newest(), consumer, inlet, match)
+    match = (SegmentMatch("group", "country", (("apac", ("jp",)), ("emea", ("de", "nl")))),)
+    both = Dependency(NewestMapping(), consumer, inlet, match)
     there = inlet.parse("1970-01-01..1970-01-03,de") | inlet.parse("1970-01-02,nl")
-    given_ = both.given(there)
-    assert inlet.labels(given_.up(consumer.parse("emea"))) == ["1970-01-02,nl", "1970-01-03,de"]
-    assert inlet.labels(given_.up(consumer.parse("apac"))) == []
-    assert consumer.labels(given_.down(inlet.parse("1970-01-03,de"))) == ["emea"]
-    assert consumer.labels(given_.down(inlet.parse("1970-01-02,de"))) == []
-    assert consumer.labels(both.down(inlet.parse("1970-01-02,de"))) == ["emea"]
+    given_ = both.with_available(there)
+    assert inlet.labels(given_.required_partitions(consumer.parse("emea"))) == ["1970-01-02,nl", "1970-01-03,de"]
+    assert inlet.labels(given_.required_partitions(consumer.parse("apac"))) == []
+    assert consumer.labels(given_.affected_partitions(inlet.parse("1970-01-03,de"))) == ["emea"]
+    assert consumer.labels(given_.affected_partitions(inlet.parse("1970-01-02,de"))) == []
+    assert consumer.labels(both.affected_partitions(inlet.parse("1970-01-02,de"))) == ["emea"]

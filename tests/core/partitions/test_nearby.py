@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import PartitionSet, RangeSet
-from sparkassets.core.partitions.lifting import Alone, combined, mapped
-from sparkassets.core.partitions.nearby import Distinct, Nearby, alike, differing
+from sparkassets.core.partitions.incremental_answers import (
+    DistinctValues,
+    IncrementalAnswers,
+    count_common_ends,
+    differing_span,
+)
+from sparkassets.core.partitions.segment_functions import OneSidedRule, combine_values, map_values
 
 KEYS = [(f"{number:03}",) for number in range(40)]
 VALUES = st.dictionaries(st.sampled_from(KEYS), st.integers(1, 3))
@@ -21,16 +26,16 @@ def apart(values):
 
 @given(VALUES, st.lists(VALUES, max_size=6))
 def test_answers_about_two_are_those_from_nothing(first, changes):
-    nearby, ours, theirs = Nearby(), apart(first), apart(first)
+    nearby, ours, theirs = IncrementalAnswers(), apart(first), apart(first)
     for change in changes:
         ours = changed(ours, change)
         theirs = changed(theirs, {key: value for key, value in change.items() if value > 1})
 
         def joined(one, other):
-            return combined(max, (0, one), (0, other), lefts=Alone.KEPT, rights=Alone.KEPT)[1]
+            return combine_values(max, (0, one), (0, other), lefts=OneSidedRule.KEPT, rights=OneSidedRule.KEPT)[1]
 
         assert nearby.ask("max", (ours, theirs), joined) == joined(ours, theirs)
-        less = nearby.ask("less", (theirs,), lambda some: mapped(str, (0, some))[1])
+        less = nearby.ask("less", (theirs,), lambda some: map_values(str, (0, some))[1])
         assert less == tuple((key, str(value)) for key, value in theirs)
 
 
@@ -43,12 +48,12 @@ def changed(before, change):
 @given(VALUES, VALUES)
 def test_both_differ_between_the_first_and_the_last_that_differ(one, other):
     keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
-    assert differing(apart(one), apart(other)) == ((keys[0], keys[-1]) if keys else None)
+    assert differing_span(apart(one), apart(other)) == ((keys[0], keys[-1]) if keys else None)
 
 
 @given(st.text("ab"), st.text("ab"))
 def test_what_both_have_in_common(one, other):
-    start, end = alike(tuple(one), tuple(other))
+    start, end = count_common_ends(tuple(one), tuple(other))
     assert one[:start] == other[:start]
     assert not end or one[-end:] == other[-end:]
     assert start + end <= min(len(one), len(other))
@@ -57,7 +62,7 @@ def test_what_both_have_in_common(one, other):
 
 @given(VALUES, st.lists(VALUES, max_size=6))
 def test_the_different_values_are_known(first, changes):
-    distinct, values = Distinct(), {number: RangeSet.span(0, number) for number in (1, 2, 3)}
+    distinct, values = DistinctValues(), {number: RangeSet.span(0, number) for number in (1, 2, 3)}
     now = tuple((key, values[number]) for key, number in apart(first))
     for change in changes:
         moved = {**dict(now), **{key: values[number] for key, number in change.items()}}
@@ -78,10 +83,10 @@ def test_very_large_sets_are_what_their_tuples_say(seed):
         for operator in (or_, and_, sub):
             found = operator(*sets)
             for key in {*one, *other}:
-                assert found.at(key) == operator(one.get(key, RangeSet()), other.get(key, RangeSet()))
+                assert found.time_of(key) == operator(one.get(key, RangeSet()), other.get(key, RangeSet()))
         assert sets[0].extent == (
             min(each.first for each in one.values() if each),
             max(each.last for each in one.values() if each),
         )
         hull = sets[0].hull()
-        assert all(hull.at(key) == time for key, time in one.items())
+        assert all(hull.time_of(key) == time for key, time in one.items())

@@ -41,7 +41,7 @@ def of_all(draw):
 @given(of_all(), customers)
 def test_what_comes_out_is_each_segment_with_the_time_of_all(case, keys):
     whole, parts = case
-    found = whole.came_out(parts, {"customer": keys})
+    found = whole.resolve_whole(parts, {"customer": keys})
     expected = {
         tuple(key if part == WHOLE else part for part in segment): time
         for segment, time in parts.apart
@@ -57,7 +57,7 @@ def test_what_comes_out_of_several_wholes_has_the_time_of_each(values, regions, 
         SegmentPartition("region", (WHOLE,), is_open=True),
         SegmentPartition("customer", (WHOLE,), is_open=True),
     )
-    found = Partitioning(DAY, dimensions).came_out(
+    found = Partitioning(DAY, dimensions).resolve_whole(
         PartitionSet.by_segment(values), {"region": regions, "customer": keys}
     )
     for segment in product(*([*dict.fromkeys([*some, "a", "b", WHOLE])] for some in (regions, keys))):
@@ -69,18 +69,18 @@ def test_what_comes_out_of_several_wholes_has_the_time_of_each(values, regions, 
                 for part, key, some in zip(parts, segment, (regions, keys), strict=True)
             )
         ]
-        assert found.at(segment) == RangeSet.union(expected)
+        assert found.time_of(segment) == RangeSet.union(expected)
 
 
 @given(of_all())
 def test_rows_are_told_by_what_is_left(case):
     whole, parts = case
-    less, rest = whole.told_apart(parts)
+    less, rest = whole.without_whole_dimensions(parts)
     assert [each.column for each in less.segments] == ["region"]
     assert (less.time, less.time_at <= 1) == (whole.time, True)
     for segment, time in parts.apart:
         region = next(part for part in segment if part != WHOLE)
-        assert rest.at((region,)) == time
+        assert rest.time_of((region,)) == time
     assert len(rest.apart) == len(parts.apart)
 
 
@@ -90,7 +90,7 @@ def test_what_is_admitted_is_listed_where_there_is_a_list(keys, by_time, values)
     named = {"d": "de", "n": "nl", "x": "xx"}
     parts = PartitionSet.by_segment({(named[region], key): time for (region, key), time in values.items()})
     expected = {segment: time for segment, time in parts.apart if segment[0] in REGIONS}
-    assert own.admits(parts) == PartitionSet.by_segment(expected)
+    assert own.admissible_partitions(parts) == PartitionSet.by_segment(expected)
 
 
 @given(customers, customers)
@@ -98,9 +98,9 @@ def test_keys_are_told_without_changing_the_grid(keys, more):
     own = partitioning(sorted(keys), by_time=True, listed_first=True)
     wider = own.with_keys({"customer": tuple(sorted({*keys, *more}))})
     assert wider.same_grid(own)
-    assert wider.declared == own.declared
+    assert wider.as_declared == own.as_declared
     assert (wider is own) == ({*keys, *more} == {*keys})
-    assert wider.known == PartitionSet.by_segment(
+    assert wider.known_partitions == PartitionSet.by_segment(
         dict.fromkeys(product(REGIONS, sorted({*keys, *more})), EVERYTHING.time)
     )
 
@@ -126,7 +126,9 @@ def test_what_may_be_in_both_and_what_is_of_known_ones(one, other, keys):
             if ranges.overlaps(RangeSet.span(day * 86_400, (day + 1) * 86_400))
         }
 
-    assert known.meet(one, other) == bool(slots(one) & slots(other)) == known.meet(other, one)
+    assert known.may_overlap(one, other) == bool(slots(one) & slots(other)) == known.may_overlap(other, one)
     times = [(segment, ranges) for segment, ranges in one.apart if segment[1] != WHOLE]
     wholes = [((region, key), ranges) for (region, own), ranges in one.apart if own == WHOLE for key in keys or [WHOLE]]
-    assert known.told_now(one) == PartitionSet.union(PartitionSet.by_segment(dict([each])) for each in times + wholes)
+    assert known.resolve_known_whole(one) == PartitionSet.union(
+        PartitionSet.by_segment(dict([each])) for each in times + wholes
+    )

@@ -38,7 +38,7 @@ def partitions_and_time(draw):
         end = start + draw(st.integers(1, 4 * length))
         pairs.append((start, end))
         start = end + draw(st.integers(1, 2 * length))
-    ranges = RangeSet.of(pairs)
+    ranges = RangeSet.from_pairs(pairs)
     return time, draw(st.sampled_from([ranges, time.cover(ranges), time.inside(ranges)]))
 
 
@@ -53,7 +53,7 @@ def test_sets_are_those_of_time(drawn):
     assert partitioning.cover(parts) == PartitionSet(time.cover(ranges))
     assert partitioning.inside(parts) == PartitionSet(time.inside(ranges))
     assert partitioning.count(parts) == time.count(ranges)
-    assert list(partitioning.each(parts)) == [PartitionSet.span(*slot) for slot in time.slots(ranges)]
+    assert list(partitioning.each_partition(parts)) == [PartitionSet.span(*slot) for slot in time.slots(ranges)]
     assert list(partitioning.stretches(parts)) == [PartitionSet.span(*pair) for pair in time.inside(ranges).pairs()]
 
 
@@ -61,7 +61,9 @@ def test_sets_are_those_of_time(drawn):
 def test_chunks_are_those_of_time(drawn, most):
     time, ranges = drawn
     partitioning, parts = Partitioning(time), PartitionSet(ranges)
-    assert partitioning.split(parts, most) == [PartitionSet(chunk) for chunk in time.split(ranges, most)]
+    assert partitioning.split_into_chunks(parts, most) == [
+        PartitionSet(chunk) for chunk in time.split_into_chunks(ranges, most)
+    ]
     assert partitioning.oldest(parts, most) == PartitionSet(time.oldest(ranges, most))
 
 
@@ -82,15 +84,22 @@ def test_what_is_over_follows_from_the_clock(data, drawn):
     time, ranges = drawn
     partitioning, parts = Partitioning(time), PartitionSet(ranges)
     now = data.draw(instants_near_changes(time.timezone))
-    assert partitioning.over(now) & parts == parts.clip(None, time.floor(now))
-    assert parts - partitioning.over(now) == parts.clip(time.floor(now), None)
-    turn = partitioning.rollover(now)
-    assert partitioning.over(now) == partitioning.over(turn - 1) != partitioning.over(turn)
-    assert list(partitioning.each(partitioning.last_over(now))) == [partitioning.last_over(now)]
-    assert partitioning.last_over(now).last == partitioning.over(now).last
+    assert partitioning.finished_partitions(now) & parts == parts.clip(None, time.floor(now))
+    assert parts - partitioning.finished_partitions(now) == parts.clip(time.floor(now), None)
+    turn = partitioning.next_rollover(now)
+    assert (
+        partitioning.finished_partitions(now)
+        == partitioning.finished_partitions(turn - 1)
+        != partitioning.finished_partitions(turn)
+    )
+    assert list(partitioning.each_partition(partitioning.newest_finished(now))) == [partitioning.newest_finished(now)]
+    assert partitioning.newest_finished(now).last == partitioning.finished_partitions(now).last
     if parts:
         slots = list(time.slots(time.cover(ranges)))
-        assert (partitioning.first_over(parts), partitioning.all_over(parts)) == (slots[0][1], slots[-1][1])
+        assert (partitioning.first_finish_time(parts), partitioning.last_finish_time(parts)) == (
+            slots[0][1],
+            slots[-1][1],
+        )
 
 
 @given(partitions_and_time(), st.booleans(), st.booleans())
@@ -103,8 +112,8 @@ def test_between_is_by_where_partitions_begin(drawn, since, until):
     begins = [
         slot for slot in time.slots(around) if (low is None or low <= slot[0]) and (high is None or slot[0] < high)
     ]
-    found = Partitioning(time).between(low, high)
-    assert found & PartitionSet(around) == PartitionSet.of_time(begins)
+    found = Partitioning(time).partitions_between(low, high)
+    assert found & PartitionSet(around) == PartitionSet.from_time_pairs(begins)
     if found:
         assert (found.first == PAST, found.last == FUTURE) == (not since, not until)
 
@@ -113,8 +122,8 @@ def test_between_is_by_where_partitions_begin(drawn, since, until):
 def test_before_is_the_partitions_that_overlap_the_time_before_each_stretch(drawn, text):
     time, ranges = drawn
     length = Duration.parse(text)
-    behind = RangeSet.of(((-length).add_to(start, time.timezone), start) for start, _ in ranges.pairs())
-    assert Partitioning(time).before(PartitionSet(ranges), length) == PartitionSet(time.cover(behind))
+    behind = RangeSet.from_pairs(((-length).add_to(start, time.timezone), start) for start, _ in ranges.pairs())
+    assert Partitioning(time).partitions_before(PartitionSet(ranges), length) == PartitionSet(time.cover(behind))
 
 
 @given(partitions_and_time(), st.booleans(), st.booleans())
@@ -161,7 +170,7 @@ def test_everything_stays_everything_and_needs_no_name():
     assert DAYS.labels(EVERYTHING) == []
     assert DAYS.label_count(EVERYTHING) == 0
     assert list(DAYS.stretches(EVERYTHING)) == [EVERYTHING]
-    assert DAYS.between(None, None) is EVERYTHING
+    assert DAYS.partitions_between(None, None) is EVERYTHING
 
 
 def test_what_is_covered_already_is_returned_as_it_is():
@@ -184,8 +193,8 @@ def test_the_whole_is_one_partition():
     assert not whole.is_partitioned
     assert whole.same_grid(Partitioning())
     assert whole.count(EVERYTHING) == 1
-    assert list(whole.each(EVERYTHING)) == list(whole.stretches(EVERYTHING)) == [EVERYTHING]
-    assert whole.split(EVERYTHING, 1) == [EVERYTHING]
+    assert list(whole.each_partition(EVERYTHING)) == list(whole.stretches(EVERYTHING)) == [EVERYTHING]
+    assert whole.split_into_chunks(EVERYTHING, 1) == [EVERYTHING]
     assert whole.oldest(EVERYTHING, 1) is EVERYTHING
 
 
@@ -195,7 +204,7 @@ def test_less_than_the_whole_is_no_partition(parts):
     assert whole.cover(parts) is (EVERYTHING if parts else NOTHING)
     assert whole.inside(parts) is NOTHING
     assert whole.count(parts) == 0
-    assert list(whole.each(parts)) == list(whole.stretches(parts)) == whole.split(parts, 1) == []
+    assert list(whole.each_partition(parts)) == list(whole.stretches(parts)) == whole.split_into_chunks(parts, 1) == []
     assert whole.oldest(parts, 1) is NOTHING
 
 
@@ -209,6 +218,6 @@ def test_the_whole_has_no_name():
 
 def test_the_whole_knows_no_time():
     whole = UNPARTITIONED
-    assert whole.over(0) is whole.last_over(0) is whole.between(0, DAY) is EVERYTHING
-    assert whole.rollover(0) is whole.first_over(EVERYTHING) is whole.all_over(EVERYTHING) is None
-    assert whole.before(EVERYTHING, Duration(days=1)) is NOTHING
+    assert whole.finished_partitions(0) is whole.newest_finished(0) is whole.partitions_between(0, DAY) is EVERYTHING
+    assert whole.next_rollover(0) is whole.first_finish_time(EVERYTHING) is whole.last_finish_time(EVERYTHING) is None
+    assert whole.partitions_before(EVERYTHING, Duration(days=1)) is NOTHING

@@ -6,7 +6,7 @@ from sparkassets.core.partitions import RangeSet
 
 SIZE = 40
 pairs = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)), max_size=12)
-range_sets = pairs.map(RangeSet.of)
+range_sets = pairs.map(RangeSet.from_pairs)
 
 
 def members(ranges):
@@ -22,7 +22,7 @@ def assert_is(ranges, expected):
 
 @given(pairs)
 def test_of_is_the_union_of_its_pairs(given_pairs):
-    assert_is(RangeSet.of(given_pairs), {unix for start, end in given_pairs for unix in range(start, end)})
+    assert_is(RangeSet.from_pairs(given_pairs), {unix for start, end in given_pairs for unix in range(start, end)})
 
 
 @given(range_sets, range_sets)
@@ -54,7 +54,7 @@ def test_clip(a, start, end):
 
 @given(range_sets, st.integers(-2, SIZE + 2))
 def test_after(a, unix):
-    assert a.after(unix) == min((each for each in members(a) if each >= unix), default=None)
+    assert a.first_instant_from(unix) == min((each for each in members(a) if each >= unix), default=None)
 
 
 @given(range_sets.filter(bool))
@@ -74,7 +74,7 @@ def test_span(start, end, expected):
 
 
 def test_equal_sets_hash_alike():
-    assert len({RangeSet.of([(1, 2), (2, 3)]), RangeSet.span(1, 3)}) == 1
+    assert len({RangeSet.from_pairs([(1, 2), (2, 3)]), RangeSet.span(1, 3)}) == 1
 
 
 def test_is_a_value():
@@ -83,10 +83,10 @@ def test_is_a_value():
 
 
 def test_what_one_range_holds_is_returned_as_it_is():
-    some, around = RangeSet.of([(1, 3), (5, 7)]), RangeSet.span(0, 9)
+    some, around = RangeSet.from_pairs([(1, 3), (5, 7)]), RangeSet.span(0, 9)
     assert some & around is some
     assert around & some is some
     assert some | around is around
     assert around | some is around
     assert not some - around
-    assert RangeSet.union([some, RangeSet(), RangeSet.of(some.pairs())]) is some
+    assert RangeSet.union([some, RangeSet(), RangeSet.from_pairs(some.pairs())]) is some

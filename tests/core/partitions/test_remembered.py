@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import (
     Dependency,
-    Overlap,
+    OverlapMapping,
     Partitioning,
     PartitionSet,
     RangeSet,
@@ -16,21 +16,21 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
     growing_sets,
-    remembered,
+    memoization,
 )
-from sparkassets.core.partitions import sets as sets_
+from sparkassets.core.partitions import partition_set as sets_
 from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
 from tests.core.partitions.segmented import assert_is, assert_is_canonical, bounded_sets, members, overlays, sets
 
 DAYS = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("a", ("be", "de")), SegmentPartition("b", ("x",))))
 WEEKS = Partitioning(TimePartition("week", "UTC"), (SegmentPartition("a", ("be", "de")),))
-mappings = st.sampled_from([Overlap(), WindowMapping.trailing(Duration.parse("2d"))])
+mappings = st.sampled_from([OverlapMapping(), WindowMapping.trailing(Duration.parse("2d"))])
 anything = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
-    for module in (remembered, growing_sets, sets_):
+    for module in (memoization, growing_sets, sets_):
         monkeypatch.setattr(module, "MANY", 0)
 
 
@@ -46,11 +46,21 @@ def test_the_algebra(everything_is_large, a, b):
 @given(sets, bounded_sets, mappings)
 def test_what_is_asked_of_partitionings(a, b, mapping):
     both = Dependency(mapping, WEEKS, DAYS)
-    plain = [DAYS.cover(a), DAYS.inside(a), both.down(b), both.up(b & WEEKS.known)]
+    plain = [
+        DAYS.cover(a),
+        DAYS.inside(a),
+        both.affected_partitions(b),
+        both.required_partitions(b & WEEKS.known_partitions),
+    ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(remembered, "MANY", 0)
+        patch.setattr(memoization, "MANY", 0)
         for _ in range(2):
-            assert [DAYS.cover(a), DAYS.inside(a), both.down(b), both.up(b & WEEKS.known)] == plain
+            assert [
+                DAYS.cover(a),
+                DAYS.inside(a),
+                both.affected_partitions(b),
+                both.required_partitions(b & WEEKS.known_partitions),
+            ] == plain
 
 
 @anything

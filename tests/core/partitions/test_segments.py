@@ -12,7 +12,7 @@ from sparkassets.core.partitions import (
     NOTHING,
     UNPARTITIONED,
     Dependency,
-    Overlap,
+    OverlapMapping,
     PartitionError,
     Partitioning,
     PartitionSet,
@@ -21,7 +21,7 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
 )
-from sparkassets.core.partitions.segments import WHOLE, decoded, encoded
+from sparkassets.core.partitions.segments import WHOLE, decode_segment, encode_segment
 
 HOUR, DAY = 3600, 86_400
 DAYS, HOURS = TimePartition("day", "UTC"), TimePartition("hour", "UTC")
@@ -69,8 +69,8 @@ def chosen(draw):
 
 @given(st.text(max_size=8).filter(lambda text: text != WHOLE))
 def test_a_key_of_any_text_is_read_back(text):
-    key = encoded(text)
-    assert decoded(key) == text
+    key = encode_segment(text)
+    assert decode_segment(key) == text
     assert not set(key) & {",", "\n", "\x1b"}
     assert key not in ("", "*")
     assert ".." not in key
@@ -78,7 +78,7 @@ def test_a_key_of_any_text_is_read_back(text):
 
 def test_a_key_that_is_no_text_is_refused():
     with pytest.raises(PartitionError, match="'%ff' is no key of a segment: its bytes are not UTF-8"):
-        decoded("%ff")
+        decode_segment("%ff")
 
 
 @given(chosen(), st.integers(1, 7))
@@ -86,14 +86,14 @@ def test_partitions_are_counted_listed_and_cut_as_they_are(drawn, most):
     partitioning, some = drawn
     parts, singles = made(partitioning, some), [made(partitioning, [each]) for each in some]
     assert partitioning.count(parts) == len(some)
-    assert list(partitioning.each(parts)) == singles
+    assert list(partitioning.each_partition(parts)) == singles
     known = [(key, None if partitioning.time is None else at) for at, _, key in partitioning.slots(parts)]
     assert known == some
     assert partitioning.cover(parts) == partitioning.inside(parts) == parts
     whole = not partitioning.is_partitioned
     if not whole:
         cuts = [PartitionSet.union(singles[i : i + most]) for i in range(0, len(singles), most)]
-        assert partitioning.split(parts, most) == cuts
+        assert partitioning.split_into_chunks(parts, most) == cuts
         assert partitioning.oldest(parts, most) == PartitionSet.union(singles[:most])
         keys = list(partitioning.keys(parts))
         assert [partitioning.parse(key) for key in keys] == singles
@@ -124,7 +124,7 @@ def test_what_is_cut_counts_as_a_whole_or_not_at_all(drawn):
     if partitioning.time is None:
         return
     cut = made(partitioning, some).lift(
-        lambda ranges: RangeSet.of((start, start + 1) for start, _ in partitioning.time.slots(ranges))
+        lambda ranges: RangeSet.from_pairs((start, start + 1) for start, _ in partitioning.time.slots(ranges))
     )
     assert partitioning.cover(cut) == made(partitioning, some)
     assert partitioning.inside(cut) == NOTHING
@@ -134,12 +134,12 @@ def test_what_is_the_same_for_all_is_that_of_the_known_keys():
     both = Partitioning(DAYS, (REGIONS,), time_at=1)
     assert both.count(PartitionSet.span(0, 2 * DAY)) == 6
     assert both.labels(PartitionSet.span(0, DAY)) == ["de,1970-01-01", "nl,1970-01-01", "us,1970-01-01"]
-    assert both.over(DAY + 5) == both.known & PartitionSet.span(RangeSet.always().first, DAY)
-    assert both.last_over(DAY + 5) == both.known & PartitionSet.span(0, DAY)
-    assert both.between(1, 2 * DAY) == both.known & PartitionSet.span(DAY, 2 * DAY)
-    assert Partitioning(None, (REGIONS,)).over(0) == Partitioning(None, (REGIONS,)).known
+    assert both.finished_partitions(DAY + 5) == both.known_partitions & PartitionSet.span(RangeSet.always().first, DAY)
+    assert both.newest_finished(DAY + 5) == both.known_partitions & PartitionSet.span(0, DAY)
+    assert both.partitions_between(1, 2 * DAY) == both.known_partitions & PartitionSet.span(DAY, 2 * DAY)
+    assert Partitioning(None, (REGIONS,)).finished_partitions(0) == Partitioning(None, (REGIONS,)).known_partitions
     gone = PartitionSet.by_segment({("gone",): RangeSet.span(0, DAY)})
-    assert not gone & both.known
+    assert not gone & both.known_partitions
     assert both.labels(gone) == ["gone,1970-01-01"]
 
 
@@ -159,14 +159,14 @@ def test_a_wrong_key_says_what_is_wrong(text, said):
 
 def test_everything_needs_no_name():
     both = Partitioning(DAYS, (REGIONS,))
-    assert both.told(EVERYTHING) == both.labels(EVERYTHING) == []
-    assert both.told_count(EVERYTHING) == both.label_count(EVERYTHING) == 0
+    assert both.display_labels(EVERYTHING) == both.labels(EVERYTHING) == []
+    assert both.display_label_count(EVERYTHING) == both.label_count(EVERYTHING) == 0
 
 
 def test_a_star_or_nothing_means_all():
     both = Partitioning(DAYS, (REGIONS, STORES))
     day = PartitionSet.span(0, DAY)
-    assert both.parse("1970-01-01") == both.parse("1970-01-01,*,") == both.known & day
+    assert both.parse("1970-01-01") == both.parse("1970-01-01,*,") == both.known_partitions & day
     assert both.parse("1970-01-01,,a") == PartitionSet.union(
         both.parse(f"1970-01-01,{region},a") for region in REGIONS.keys
     )
@@ -191,7 +191,7 @@ def needed(both, block):
 
 
 mappings = st.sampled_from(
-    [Overlap(), WindowMapping.trailing(Duration(days=2)), WindowMapping.trailing(Duration(seconds=7200))]
+    [OverlapMapping(), WindowMapping.trailing(Duration(days=2)), WindowMapping.trailing(Duration(seconds=7200))]
 )
 
 
@@ -199,42 +199,48 @@ mappings = st.sampled_from(
 def test_dependencies_are_those_of_single_partitions_and_adjoint(consumer, inlet, mapping, data):
     both = Dependency(mapping, consumer, inlet)
     if not both.is_mapped:
-        assert both.up(made(consumer, slots(consumer))) in (EVERYTHING, NOTHING)
+        assert both.required_partitions(made(consumer, slots(consumer))) in (EVERYTHING, NOTHING)
         return
     two_days = PartitionSet.span(0, 2 * DAY) if inlet.time else EVERYTHING
     block = data.draw(st.sampled_from(slots(consumer)))
     expected = needed(both, block)
-    assert inlet.inside(both.up(made(consumer, [block])) & two_days & inlet.known) == made(inlet, expected)
+    assert inlet.inside(both.required_partitions(made(consumer, [block])) & two_days & inlet.known_partitions) == made(
+        inlet, expected
+    )
     changed = data.draw(st.sampled_from(slots(inlet)))
-    touched = both.down(made(inlet, [changed]))
+    touched = both.affected_partitions(made(inlet, [changed]))
     for each in slots(consumer):
         assert touched.overlaps(made(consumer, [each])) == (changed in needed(both, each))
 
 
 @given(partitionings, partitionings, st.integers(1, 4), st.data())
 def test_enough_counts_what_each_block_needs(consumer, inlet, least, data):
-    both = Dependency(Overlap(), consumer, inlet)
+    both = Dependency(OverlapMapping(), consumer, inlet)
     there = made(inlet, data.draw(st.lists(st.sampled_from(slots(inlet)), unique=True, max_size=12)))
     blocks = made(consumer, data.draw(st.lists(st.sampled_from(slots(consumer)), unique=True, max_size=6)))
     if both.is_mapped:
-        many = [each for each in both.consumer.each(blocks) if inlet.count(both.up(each) & there) >= least]
-        assert both.enough(blocks, there, least) == PartitionSet.union(many)
+        many = [
+            each
+            for each in both.consumer.each_partition(blocks)
+            if inlet.count(both.required_partitions(each) & there) >= least
+        ]
+        assert both.having_enough(blocks, there, least) == PartitionSet.union(many)
 
 
 def test_nothing_in_common_is_all_of_it():
-    both = Dependency(Overlap(), Partitioning(DAYS), Partitioning(None, (REGIONS,)))
+    both = Dependency(OverlapMapping(), Partitioning(DAYS), Partitioning(None, (REGIONS,)))
     assert not both.is_mapped
-    assert both.up(PartitionSet.span(0, DAY)) is EVERYTHING
+    assert both.required_partitions(PartitionSet.span(0, DAY)) is EVERYTHING
     assert not Dependency(None, Partitioning(None, (REGIONS,)), Partitioning(None, (REGIONS,))).is_mapped
-    assert not Dependency(Overlap(), UNPARTITIONED, Partitioning(None, (REGIONS,))).is_mapped
+    assert not Dependency(OverlapMapping(), UNPARTITIONED, Partitioning(None, (REGIONS,))).is_mapped
 
 
 @given(partitionings, partitionings, mappings)
 def test_the_most_that_a_block_can_need(consumer, inlet, mapping):
     both = Dependency(mapping, consumer, inlet)
-    most = both.most(RangeSet.span(0, 2 * DAY), 400)
+    most = both.max_required(RangeSet.span(0, 2 * DAY), 400)
     if not both.is_mapped or (inlet.time and not consumer.time):
         assert most is None
     else:
-        blocks = both.consumer.each(made(consumer, slots(consumer)))
-        assert most == max(inlet.count(both.up(block)) for block in blocks)
+        blocks = both.consumer.each_partition(made(consumer, slots(consumer)))
+        assert most == max(inlet.count(both.required_partitions(block)) for block in blocks)

@@ -55,8 +55,10 @@ def test_laws(a, b, c):
 @given(st.lists(st.tuples(st.sampled_from([*SEGMENTS, OTHER]), st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)))))
 def test_slots_are_united_by_their_tuples(slots):
     each = (PartitionSet.by_segment({segment: RangeSet.span(*pair)}) for segment, pair in slots)
-    assert PartitionSet.of_slots(slots) == PartitionSet.union(each)
-    assert PartitionSet.of_slots(((), pair) for _, pair in slots) == PartitionSet.of_time(pair for _, pair in slots)
+    assert PartitionSet.from_slots(slots) == PartitionSet.union(each)
+    assert PartitionSet.from_slots(((), pair) for _, pair in slots) == PartitionSet.from_time_pairs(
+        pair for _, pair in slots
+    )
 
 
 @given(sets)
@@ -99,8 +101,8 @@ def test_hull_heads_and_what_goes_on(a):
 
     spans = {segment: (min(of(segment)), max(of(segment))) for segment in SEGMENTS if of(segment)}
     assert_is(a.hull(), {(each, at) for each, (low, high) in spans.items() for at in INSTANTS if low <= at <= high})
-    assert_is(a.onward(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if low <= at})
-    assert_is(a.prior(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if at < low})
+    assert_is(a.from_first_on(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if low <= at})
+    assert_is(a.before_first(), {(each, at) for each, (low, _) in spans.items() for at in INSTANTS if at < low})
     assert_is(a.heads(), {(each, at) for each, at in members(a) if at - 1 not in of(each)})
 
 
@@ -118,8 +120,8 @@ def test_first_last_and_extent(a):
 
 @given(sets, st.integers(-1, SIZE + 1))
 def test_after(a, instant):
-    found = [ranges.after(instant) for ranges in map(a.at, SEGMENTS)]
-    assert a.after(instant) == min((at for at in found if at is not None), default=None)
+    found = [ranges.first_instant_from(instant) for ranges in map(a.time_of, SEGMENTS)]
+    assert a.first_instant_from(instant) == min((at for at in found if at is not None), default=None)
 
 
 @pytest.mark.parametrize(
@@ -134,27 +136,27 @@ def test_time_alone_is_the_algebra_of_ranges(a, b):
     assert PartitionSet(a) | PartitionSet(b) == PartitionSet(a | b)
     assert PartitionSet(a) & PartitionSet(b) == PartitionSet(a & b)
     assert PartitionSet(a) - PartitionSet(b) == PartitionSet(a - b)
-    assert PartitionSet.of_time(a.pairs()) == PartitionSet(a)
+    assert PartitionSet.from_time_pairs(a.pairs()) == PartitionSet(a)
 
 
 def test_what_holds_all_of_the_other_is_returned_as_it_is():
-    some, around = PartitionSet.of_time([(1, 3), (5, 7)]), PartitionSet.span(0, 9)
+    some, around = PartitionSet.from_time_pairs([(1, 3), (5, 7)]), PartitionSet.span(0, 9)
     assert some & around is some
     assert around & some is some
     assert some | around is around
     assert around | some is around
     assert some - PartitionSet.span(20, 30) is some
-    assert PartitionSet.union([some, NOTHING, PartitionSet.of_time([(1, 3), (5, 7)])]) is some
+    assert PartitionSet.union([some, NOTHING, PartitionSet.from_time_pairs([(1, 3), (5, 7)])]) is some
     assert some.clip(0, 9) is some
 
 
 def test_all_but():
     but = EVERYTHING - PartitionSet.by_segment({NAMED[0]: RangeSet.span(3, 5)})
-    assert but.at(OTHER) == RangeSet.always()
-    assert list(but.at(NAMED[0]).pairs()) == [(RangeSet.always().first, 3), (5, RangeSet.always().last)]
+    assert but.time_of(OTHER) == RangeSet.always()
+    assert list(but.time_of(NAMED[0]).pairs()) == [(RangeSet.always().first, 3), (5, RangeSet.always().last)]
 
 
 def test_equal_sets_hash_alike_and_are_values():
-    assert len({PartitionSet.of_time([(1, 2), (2, 3)]), PartitionSet.span(1, 3)}) == 1
+    assert len({PartitionSet.from_time_pairs([(1, 2), (2, 3)]), PartitionSet.span(1, 3)}) == 1
     with pytest.raises(AttributeError):
         NOTHING.time = RangeSet.always()

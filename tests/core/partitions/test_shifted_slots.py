@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import DAY, Duration, offsets
-from sparkassets.core.partitions import Overlap, Partitioning, PartitionSet, RangeSet, TimePartition, WindowMapping
+from sparkassets.core.instants import DAY, Duration, zone_offsets
+from sparkassets.core.partitions import (
+    OverlapMapping,
+    Partitioning,
+    PartitionSet,
+    RangeSet,
+    TimePartition,
+    WindowMapping,
+)
 from tests.core.clocks import instants_near_changes, wall_clock, zones
 from tests.core.partitions.test_mappings import mappings
 from tests.core.partitions.test_time_partition import at
@@ -34,7 +41,7 @@ def test_slots_abut_and_begin_so_much_later_than_those_of_their_keys(drawn):
     shown = plain.local_start(nominal) + timedelta(seconds=partition.offset)
     assert partition.local_start(start) == shown
     local = int((shown - wall_clock(0, "UTC")) / timedelta(seconds=1))
-    assert start == offsets(partition.timezone).boundary(local)
+    assert start == zone_offsets(partition.timezone).boundary(local)
 
 
 @given(placed())
@@ -50,16 +57,16 @@ def test_counts_are_those_of_the_slots(drawn, slots):
     partition, when = drawn
     some = partition.cover(RangeSet.span(when, when + 1 + slots * LENGTHS[partition.by]))
     assert partition.count(some) == len(list(partition.slots(some)))
-    assert RangeSet.of(partition.slots(some)) == some == partition.inside(some)
+    assert RangeSet.from_pairs(partition.slots(some)) == some == partition.inside(some)
 
 
 @given(placed())
 def test_dates_tell_slots(drawn):
     partition, when = drawn
     start = partition.floor(when)
-    assert partition.of_date(partition.dated(start)) == partition.of_name(partition.named(start))
-    assert partition.of_name(partition.named(start)) == (start, partition.next(start))
-    assert partition.dated(start) < partition.dated(partition.next(start))
+    assert partition.slot_of_date(partition.first_date(start)) == partition.slot_of_key_date(partition.key_date(start))
+    assert partition.slot_of_key_date(partition.key_date(start)) == (start, partition.next(start))
+    assert partition.first_date(start) < partition.first_date(partition.next(start))
 
 
 @pytest.mark.parametrize(
@@ -74,15 +81,15 @@ def test_dates_tell_slots(drawn):
 def test_examples(by, offset, instant, key, dated):
     partition = TimePartition(by, "UTC", offset=offset)
     start = partition.floor(at(instant))
-    assert (partition.key(start), str(partition.dated(start))) == (key, dated)
+    assert (partition.key(start), str(partition.first_date(start))) == (key, dated)
 
 
 def test_a_day_from_six_to_six_needs_those_hours():
     days, hours = TimePartition("day", "Europe/Berlin", offset=6 * 3600), TimePartition("hour", "Europe/Berlin")
     day = RangeSet.span(*days.parse_key("2025-03-29"))
-    assert hours.labels(Overlap().up(day, down=days, up=hours)) == ["2025-03-29T06..2025-03-30T05"]
+    assert hours.labels(OverlapMapping().required_ranges(day, down=days, up=hours)) == ["2025-03-29T06..2025-03-30T05"]
     week = WindowMapping.trailing(Duration(days=7))
-    assert hours.labels(week.up(day, down=days, up=hours)) == ["2025-03-23T06..2025-03-30T05"]
+    assert hours.labels(week.required_ranges(day, down=days, up=hours)) == ["2025-03-23T06..2025-03-30T05"]
 
 
 @given(st.data(), placed(), mappings, st.sampled_from(list(LENGTHS)), zones)
@@ -91,12 +98,12 @@ def test_down_is_the_adjoint_of_up(data, drawn, mapping, by, zone):
     up = TimePartition(by, zone)
     first = near + data.draw(st.integers(-3, 3)) * LENGTHS[by]
     changed = up.cover(RangeSet.span(first, first + data.draw(st.integers(1, 2 * LENGTHS[by]))))
-    touched = mapping.down(changed, down=down, up=up)
+    touched = mapping.affected_ranges(changed, down=down, up=up)
     for edge in {down.floor(end) for some in (touched, changed) for pair in some.pairs() for end in pair}:
         block = down.previous(edge)
         for _ in range(3):
             slot = RangeSet.span(block, down.next(block))
-            needs = mapping.up(slot, down=down, up=up)
+            needs = mapping.required_ranges(slot, down=down, up=up)
             assert touched.covers(slot) == touched.overlaps(slot) == needs.overlaps(changed)
             block = down.next(block)
 
@@ -110,21 +117,21 @@ AHEAD = ["2d", "36h", "1mo", "15m", "1d6h"]
 def test_a_slot_counts_as_soon_as_it_ends_no_further_ahead(data, by, zone, ahead):
     time = TimePartition(by, zone, ahead=ahead)
     partitioning, now = Partitioning(time), data.draw(instants_near_changes(zone))
-    over = partitioning.over(now)
+    over = partitioning.finished_partitions(now)
     start = time.floor(now)
     for _ in range(80):
         end = time.next(start)
         counts = time.shift(end, -Duration.parse(ahead)) <= now
         assert over.time.covers(RangeSet.span(start, end)) == counts
         start = end
-    change = partitioning.rollover(now)
+    change = partitioning.next_rollover(now)
     assert now < change
-    assert partitioning.over(change - 1) == over != partitioning.over(change)
+    assert partitioning.finished_partitions(change - 1) == over != partitioning.finished_partitions(change)
     following = PartitionSet.span(over.last, time.next(over.last))
-    assert partitioning.first_over(following) == partitioning.all_over(following) == change
+    assert partitioning.first_finish_time(following) == partitioning.last_finish_time(following) == change
 
 
 def test_ahead_is_calendar_time():
     days = TimePartition("day", "Europe/Berlin", ahead="2d")
-    assert days.key(days.counted(at("2025-03-29T00:00", "Europe/Berlin"))) == "2025-03-31"
-    assert days.key(days.counted(at("2025-03-28T23:59", "Europe/Berlin"))) == "2025-03-30"
+    assert days.key(days.last_counted_end(at("2025-03-29T00:00", "Europe/Berlin"))) == "2025-03-31"
+    assert days.key(days.last_counted_end(at("2025-03-28T23:59", "Europe/Berlin"))) == "2025-03-30"

@@ -7,7 +7,7 @@ from sparkassets.core.partitions import RangeSet, StampedRanges
 
 SIZE = 30
 pairs = st.lists(st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)), max_size=6)
-range_sets = pairs.map(RangeSet.of)
+range_sets = pairs.map(RangeSet.from_pairs)
 stamps = st.integers(1, 5)
 overlays = st.lists(st.tuples(range_sets, stamps), max_size=5)
 
@@ -30,7 +30,7 @@ def assert_is(marked, expected):
     assert all(start < end for start, end, _ in items)
     for (_, end, stamp), (start, _, next_stamp) in pairwise(items):
         assert end < start or (end == start and stamp != next_stamp)
-    assert marked.ranges() == RangeSet.of((unix, unix + 1) for unix in expected)
+    assert marked.ranges() == RangeSet.from_pairs((unix, unix + 1) for unix in expected)
 
 
 @given(overlays)
@@ -46,15 +46,15 @@ def test_overlay_keeps_the_newest(marks):
 def test_clear_spares_what_is_newer(marks, ranges, through):
     before = model(stamped(marks))
     after = {unix: stamp for unix, stamp in before.items() if unix not in ranges or stamp > through}
-    assert_is(stamped(marks).clear(ranges, through), after)
+    assert_is(stamped(marks).without_stamped(ranges, through), after)
 
 
 @given(overlays, stamps)
 def test_since(marks, after):
     marked = stamped(marks)
-    assert_is(marked.since(after), {unix: stamp for unix, stamp in model(marked).items() if stamp > after})
+    assert_is(marked.stamped_after(after), {unix: stamp for unix, stamp in model(marked).items() if stamp > after})
 
 
 def test_length_and_truth():
-    assert len(stamped([(RangeSet.of([(0, 1), (2, 3)]), 7)])) == 2
+    assert len(stamped([(RangeSet.from_pairs([(0, 1), (2, 3)]), 7)])) == 2
     assert not StampedRanges()

@@ -19,11 +19,11 @@ numbers = st.integers(1, 5)
 
 def assert_is(marked, expected):
     assert stamps(marked) == expected
-    assert members(marked.parts()) == set(expected)
+    assert members(marked.stamped_partitions()) == set(expected)
     assert bool(marked) == bool(expected)
     assert marked.newest == max(expected.values(), default=None)
     assert_is_canonical(marked)
-    assert_is_canonical(marked.parts())
+    assert_is_canonical(marked.stamped_partitions())
 
 
 @given(overlays)
@@ -38,13 +38,13 @@ def test_overlay_keeps_the_newest(marks):
 def test_clear_spares_what_is_newer(marks, parts, through):
     before, cleared = stamps(stamped(marks)), members(parts)
     after = {key: stamp for key, stamp in before.items() if key not in cleared or stamp > through}
-    assert_is(stamped(marks).clear(parts, through), after)
+    assert_is(stamped(marks).without_stamped(parts, through), after)
 
 
 @given(overlays, numbers)
 def test_since(marks, after):
     marked = stamped(marks)
-    assert_is(marked.since(after), {key: stamp for key, stamp in stamps(marked).items() if stamp > after})
+    assert_is(marked.stamped_after(after), {key: stamp for key, stamp in stamps(marked).items() if stamp > after})
 
 
 @given(overlays)
@@ -64,13 +64,15 @@ def test_time_alone_is_stamped_time(marks, ranges, through):
     for some, stamp in marks:
         marked, plain = marked.overlay(PartitionSet(some), stamp), plain.overlay(some, stamp)
     assert marked == StampedPartitions(plain)
-    assert marked.clear(PartitionSet(ranges), through) == StampedPartitions(plain.clear(ranges, through))
-    assert marked.parts() == PartitionSet(plain.ranges())
+    assert marked.without_stamped(PartitionSet(ranges), through) == StampedPartitions(
+        plain.without_stamped(ranges, through)
+    )
+    assert marked.stamped_partitions() == PartitionSet(plain.ranges())
 
 
 def test_nothing_is_stamped_or_cleared_by_nothing():
     marked = StampedPartitions().overlay(PartitionSet.span(0, 9), 7)
     assert marked.overlay(NOTHING, 9) is marked
-    assert marked.clear(NOTHING, 9) is marked
-    assert marked.since(6) is marked
-    assert not marked.clear(EVERYTHING, 7)
+    assert marked.without_stamped(NOTHING, 9) is marked
+    assert marked.stamped_after(6) is marked
+    assert not marked.without_stamped(EVERYTHING, 7)

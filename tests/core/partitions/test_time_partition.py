@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import Duration, InstantError, parse_instant, unix
-from sparkassets.core.partitions import Overlap, PartitionError, RangeSet, TimePartition
-from sparkassets.core.partitions.hours import HourGrid
-from sparkassets.core.partitions.slices import SliceGrid
+from sparkassets.core.instants import Duration, InstantError, parse_instant, to_unix
+from sparkassets.core.partitions import OverlapMapping, PartitionError, RangeSet, TimePartition
+from sparkassets.core.partitions.hour_grid import HourGrid
+from sparkassets.core.partitions.slice_grid import SliceGrid
 from tests.core.clocks import ZONES, instants_near_changes, offset, telling_changes, wall_clock, zones
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "partitions.json").read_text())
@@ -19,7 +19,7 @@ grains = st.sampled_from(GRAINS)
 
 
 def at(text, zone="UTC"):
-    return unix(parse_instant(text, zone=zone))
+    return to_unix(parse_instant(text, zone=zone))
 
 
 def span(partition, keys):
@@ -181,7 +181,7 @@ def partitions_and_ranges(draw):
         end = start + draw(st.integers(1, 4 * length))
         pairs.append((start, end))
         start = end + draw(st.integers(1, 2 * length))
-    return TimePartition(by, zone), RangeSet.of(pairs)
+    return TimePartition(by, zone), RangeSet.from_pairs(pairs)
 
 
 def walked(partition, ranges):
@@ -198,8 +198,8 @@ def test_cover_inside_slots_and_count(drawn):
     partition, ranges = drawn
     overlapping = list(walked(partition, ranges))
     whole = [slot for slot in overlapping if ranges.covers(RangeSet.span(*slot))]
-    assert partition.cover(ranges) == RangeSet.of(overlapping)
-    assert partition.inside(ranges) == RangeSet.of(whole)
+    assert partition.cover(ranges) == RangeSet.from_pairs(overlapping)
+    assert partition.inside(ranges) == RangeSet.from_pairs(whole)
     assert list(partition.slots(ranges)) == whole
     assert partition.count(ranges) == len(whole)
 
@@ -208,7 +208,7 @@ def test_cover_inside_slots_and_count(drawn):
 def test_split(drawn, most):
     partition, ranges = drawn
     slots = list(partition.slots(ranges))
-    chunks = partition.split(ranges, most)
+    chunks = partition.split_into_chunks(ranges, most)
     assert [list(partition.slots(chunk)) for chunk in chunks] == [
         slots[at : at + most] for at in range(0, len(slots), most)
     ]
@@ -227,7 +227,7 @@ def test_keys_are_those_of_the_slots(drawn):
 @pytest.mark.parametrize("by", GRAINS)
 def test_what_is_whole_already_stays_the_same_value(by):
     partition = TimePartition(by, "Europe/Berlin")
-    ranges = RangeSet.of(list(partition.slots(RangeSet.span(at("2012-01-01"), at("2024-01-01"))))[::2])
+    ranges = RangeSet.from_pairs(list(partition.slots(RangeSet.span(at("2012-01-01"), at("2024-01-01"))))[::2])
     assert partition.cover(ranges) is partition.inside(ranges) is ranges
 
 
@@ -235,7 +235,7 @@ def test_what_is_whole_already_stays_the_same_value(by):
 def test_labels_name_the_whole_slots(drawn):
     partition, ranges = drawn
     labels = partition.labels(ranges)
-    assert RangeSet.of(partition.parse_keys(label) for label in labels) == partition.inside(ranges)
+    assert RangeSet.from_pairs(partition.parse_keys(label) for label in labels) == partition.inside(ranges)
     assert all(label.count("..") == (partition.count(span(partition, label)) > 1) for label in labels)
 
 
@@ -243,14 +243,14 @@ def test_count_of_many_hours_does_not_walk():
     partition = TimePartition("hour", "Europe/Berlin")
     ranges = span(TimePartition("year", "Europe/Berlin"), "1980..2037")
     assert partition.count(ranges) == (ranges.last - ranges.first) // 3600
-    assert partition.split(ranges, 1 << 62) == [ranges]
+    assert partition.split_into_chunks(ranges, 1 << 62) == [ranges]
 
 
 def test_nothing():
     partition = TimePartition("day", "UTC")
     empty = RangeSet()
     assert partition.cover(empty) == partition.inside(empty) == empty
-    assert (list(partition.slots(empty)), partition.count(empty), partition.split(empty, 3)) == ([], 0, [])
+    assert (list(partition.slots(empty)), partition.count(empty), partition.split_into_chunks(empty, 3)) == ([], 0, [])
     assert partition.labels(RangeSet.span(1, DAY)) == []
 
 
@@ -455,6 +455,12 @@ def test_vectors_of_mappings(case):
     up = TimePartition(case["upstream"], case["timezone"])
     down = TimePartition(case["downstream"], case["timezone"])
     if "downstream_key" in case:
-        assert up.count(Overlap().up(span(down, case["downstream_key"]), down=down, up=up)) == case["upstream_count"]
+        assert (
+            up.count(OverlapMapping().required_ranges(span(down, case["downstream_key"]), down=down, up=up))
+            == case["upstream_count"]
+        )
     else:
-        assert down.count(Overlap().down(span(up, case["upstream_key"]), down=down, up=up)) == case["downstream_count"]
+        assert (
+            down.count(OverlapMapping().affected_ranges(span(up, case["upstream_key"]), down=down, up=up))
+            == case["downstream_count"]
+        )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.spec.model import InletSpec
 from tests.builders import Story, asset, at, project, source, timed

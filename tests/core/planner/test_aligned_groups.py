@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import instant, unix
+from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
-from sparkassets.core.planner.alignment import groups
+from sparkassets.core.planner.gates.aligned_inlets import group_by_upstream_runs
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.timetables import TimetableError
 from tests.builders import Story, asset, at, project, timed
@@ -45,7 +45,7 @@ def cases(draw: st.DrawFn) -> Any:
 
     def timetable() -> Any:
         bounds = {
-            bound: instant(near + draw(st.integers(-20, 60)) * 7200).isoformat()
+            bound: from_unix(near + draw(st.integers(-20, 60)) * 7200).isoformat()
             for bound in ("start", "end")
             if draw(st.integers(0, 2)) == 0
         }
@@ -56,7 +56,7 @@ def cases(draw: st.DrawFn) -> Any:
             return timed(rule, where)
 
     starts = draw(st.lists(st.tuples(st.integers(-6, 60), st.integers(1, 9)), min_size=1, max_size=6))
-    spans = PartitionSet.of_time((near + low * size, near + (low + count) * size - 1) for low, count in starts)
+    spans = PartitionSet.from_time_pairs((near + low * size, near + (low + count) * size - 1) for low, count in starts)
     blocks = Partitioning(partition).cover(spans)
     ups = [timetable() for _ in range(draw(st.integers(1, 2)))]
     return partition, blocks, ups, timetable(), near
@@ -71,16 +71,16 @@ def plain(story: Story, partition: TimePartition, blocks: PartitionSet) -> dict[
     down = story.project.assets["down"]
     timetable, found = down.schedule.timetable, {}
     for start, end in partition.slots(blocks.time):
-        slot = timetable.first_after(instant(end) - timedelta(seconds=1))
+        slot = timetable.first_after(from_unix(end) - timedelta(seconds=1))
         while slot is not None:
-            each = next((e for e in timetable.between(slot.run_after, slot.run_after) if unix(e.end) >= end), None)
+            each = next((e for e in timetable.between(slot.run_after, slot.run_after) if to_unix(e.end) >= end), None)
             if each is not None:
                 slot = each
                 break
             slot = timetable.first_after(slot.run_after)
-        at = instant(end) if slot is None else slot.end
+        at = from_unix(end) if slot is None else slot.end
         ups = [story.project.assets[name].schedule.timetable.last_over(at) for name in down.inlets]
-        found.setdefault(tuple(up and unix(up.end) for up in ups), []).append((start, end))
+        found.setdefault(tuple(up and to_unix(up.end) for up in ups), []).append((start, end))
     return found
 
 
@@ -94,15 +94,22 @@ def story_of(downs: Any, ups: list[Any], partition: TimePartition, *, now: str) 
 @given(cases())
 def test_groups_are_those_of_the_blocks_one_by_one(case: Any):
     partition, blocks, ups, downs, near = case
-    story = story_of(downs, ups, partition, now=instant(near + 5 * 86_400).isoformat())
+    story = story_of(downs, ups, partition, now=from_unix(near + 5 * 86_400).isoformat())
     context = story.context()
-    found = groups(context, story.project.assets["down"], blocks)
+    found = group_by_upstream_runs(context, story.project.assets["down"], blocks)
     expected = plain(story, partition, blocks)
-    assert [group.blocks for group in found] == [PartitionSet.of_time(slots) for slots in expected.values()]
+    assert [group.blocks for group in found] == [PartitionSet.from_time_pairs(slots) for slots in expected.values()]
     for group, slots in zip(found, expected.values(), strict=True):
-        (alone,) = groups(context, story.project.assets["down"], PartitionSet.of_time(slots[:1]))
-        assert [item.reason for item in group.aligned.waiting] == [item.reason for item in alone.aligned.waiting]
-        assert (group.aligned.pins, group.aligned.notes) == (alone.aligned.pins, alone.aligned.notes)
+        (alone,) = group_by_upstream_runs(
+            context, story.project.assets["down"], PartitionSet.from_time_pairs(slots[:1])
+        )
+        assert [item.reason for item in group.inlet_alignment.waiting] == [
+            item.reason for item in alone.inlet_alignment.waiting
+        ]
+        assert (group.inlet_alignment.pins, group.inlet_alignment.notes) == (
+            alone.inlet_alignment.pins,
+            alone.inlet_alignment.notes,
+        )
 
 
 def test_upstream_runs_that_may_start_at_the_same_instant_are_told_apart():
@@ -110,9 +117,9 @@ def test_upstream_runs_that_may_start_at_the_same_instant_are_told_apart():
     up = timed({"cron": "0 4 * * *", "delay": "1mo"})  # those of 28 to 31 January may start on 28 February
     story = story_of(timed("0 * * * *"), [up], partition, now="2025-03-01")
     blocks = PartitionSet.span(at("2025-01-27"), at("2025-02-03"))
-    found = groups(story.context(), story.project.assets["down"], blocks)
+    found = group_by_upstream_runs(story.context(), story.project.assets["down"], blocks)
     assert [group.blocks for group in found] == [
-        PartitionSet.of_time(slots) for slots in plain(story, partition, blocks).values()
+        PartitionSet.from_time_pairs(slots) for slots in plain(story, partition, blocks).values()
     ]
 
 
@@ -122,6 +129,6 @@ def test_the_work_goes_by_the_upstream_runs_and_not_by_the_blocks():
         up = timed({"cron": "0 6 * * *", "start": "2020-01-01T06:00"})
         story = story_of(timed(cron), [up], partition, now="2021-01-01")
         blocks = PartitionSet.span(at("2020-02-01"), at("2020-06-01"))
-        return calls_of(lambda: groups(story.context(), story.project.assets["down"], blocks))
+        return calls_of(lambda: group_by_upstream_runs(story.context(), story.project.assets["down"], blocks))
 
     assert work("0 * * * *", "hour") < 1.5 * work("0 0 * * *", "day")

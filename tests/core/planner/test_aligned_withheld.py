@@ -4,9 +4,9 @@ import pytest
 
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
 from sparkassets.core.spec.model import InletSpec
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import RuleVerdict
 from tests.builders import Story, asset, at, days, project, timed
 
 DAYS = ("2025-01-29", "2025-01-30", "2025-01-31", "2025-02-01")
@@ -20,7 +20,7 @@ def story(**more):
 
 
 def verdict(blocks):
-    return Verdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
+    return RuleVerdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
 
 
 def ran(told, *, withheld=()):

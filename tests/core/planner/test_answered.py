@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, project, source, timed
 
@@ -57,7 +57,7 @@ def test_a_backfill_of_an_interval_or_of_what_is_new_answers_nothing():
     story.observed("q")
     backfilled(story, (at("2024-01-01"), at("2024-01-02")))
     assert story.due() == {"a": []}
-    story = whole(strategy=LatestOnly(), write=Append())
+    story = whole(strategy=LatestOnly(), write=AppendWrite())
     story.observed("p")
     story.observed("q")
     backfilled(story)

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec.snapshot import decode, encode
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.journal.requests import BackfillEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.work import Backfill, Tick
+from sparkassets.runtime.driver_work import BackfillWork, TickWork
 from tests.builders import Story, asset, days, project, source, timed
 from tests.depth import examples
 
@@ -30,7 +30,7 @@ def story(*, schedule="default", stores=False, cap=2, computed=True):
     told = Story(project(source("s", segments=segments), made), now="2025-01-09")
     told.observed("s", f"2025-01-0{FIRST}..2025-01-0{LAST}")
     if computed:
-        Simulated(told).drive(Backfill(told.project.assets["a"], all_days(told)))
+        Simulated(told).drive(BackfillWork(told.project.assets["a"], all_days(told)))
     return told
 
 
@@ -63,7 +63,7 @@ class Simulated:
     invocations: int = 0
 
     def context(self):
-        return self.story.context(gone=self.gone, invocation=f"i{self.invocations}")
+        return self.story.context(gone_claims=self.gone, invocation=f"i{self.invocations}")
 
     def drive(self, work, *, kill_at=None, landed=False, arrivals=()):
         """Runs until nothing is due; ``arrivals`` says after which runs a new day comes; None when it was killed."""
@@ -109,7 +109,7 @@ class Simulated:
         else:
             self.passed = 0
         self.waiting.difference_update(self.done)
-        work.ended(run, RunResult(run.request, run=f"r{claim}", status="success", seconds=0.0, adopted=adopted))
+        work.record_result(run, RunResult(run.request, run=f"r{claim}", status="success", seconds=0.0, adopted=adopted))
 
     def arrive(self):
         """Another day is over, and its input there."""
@@ -153,12 +153,12 @@ def test_each_block_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, PLR0
     keys = list(told.project.assets["a"].partitioning.keys(blocks))
 
     def command():
-        return Backfill(told.project.assets["a"], blocks, force=force, newest_first=newest_first, max_runs=max_runs)
+        return BackfillWork(told.project.assets["a"], blocks, force=force, newest_first=newest_first, max_runs=max_runs)
 
     it.drive(command(), kill_at=kills[0][0] if kills else None, landed=bool(kills) and kills[0][1], arrivals=arrivals)
     for kill_at, landed, tick_next in [*kills[1:], *[(None, False, False)] * 12]:
         if tick_next:
-            it.drive(Tick())
+            it.drive(TickWork())
         if set(keys) <= set(it.done) and not told.state.assets["a"].chain:
             break
         told.state = decode(encode(told.state), journal_id="journal")  # another driver reads what was written
@@ -172,7 +172,7 @@ def test_each_block_is_computed_as_often_as_it_was_asked(  # noqa: PLR0913, PLR0
     assert set(it.done.values()) == {1}
     if schedule == "default":
         assert it.most <= 1
-        it.drive(Tick())
+        it.drive(TickWork())
         assert {day: it.done[day] for day in came} == dict.fromkeys(came, 1)
     assert not told.state.assets["a"].redo
 
@@ -186,14 +186,14 @@ def test_a_long_backfill_beside_an_hourly_schedule_takes_turns_with_it():
     told.observed("s", f"{hours[0]}..{hours[-1]}")
     told.run_all()
     made = told.project.assets["a"]
-    work, seen = Backfill(made, made.partitioning.parse(f"{hours[0]}..{hours[-1]}"), force=True), []
+    work, seen = BackfillWork(made, made.partitioning.parse(f"{hours[0]}..{hours[-1]}"), force=True), []
     told.add(*work.begin(told.context()))
     for hour in range(60):
         runs = work.plan(told.context()).runs
         if not runs:
             break
         told.succeed("a", told.claim(runs[0]))
-        work.ended(runs[0], RunResult(runs[0].request, run="r", status="success", seconds=60.0))
+        work.record_result(runs[0], RunResult(runs[0].request, run="r", status="success", seconds=60.0))
         seen.append(runs[0].kind)
         if hour < 20:
             told.now = f"2025-01-05T{hour + 1:02}:00"
@@ -205,7 +205,7 @@ def test_a_long_backfill_beside_an_hourly_schedule_takes_turns_with_it():
 class TestARequest:
     def asked(self, told, text="2025-01-01..2025-01-06", **more):
         made = told.project.assets["a"]
-        work = Backfill(made, made.partitioning.parse(text), force=True, **more)
+        work = BackfillWork(made, made.partitioning.parse(text), force=True, **more)
         if entries := work.begin(told.context()):
             told.add(*entries)
         return work
@@ -213,7 +213,7 @@ class TestARequest:
     def one_run(self, told, work):
         run = work.plan(told.context()).runs[0]
         told.succeed("a", told.claim(run))
-        work.ended(run, RunResult(run.request, run="r", status="success", seconds=1.0))
+        work.record_result(run, RunResult(run.request, run="r", status="success", seconds=1.0))
         return told.keys("a", run.blocks)
 
     def test_that_lost_its_driver_is_in_the_plan_and_is_gone_on_with_by_the_next(self):
@@ -337,7 +337,7 @@ class TestARequest:
 def test_what_was_due_before_a_backfill_is_left_to_the_schedule():
     told = story(cap=1, computed=False)
     it = Simulated(told)
-    it.drive(Backfill(told.project.assets["a"], it.parse("2025-01-05..2025-01-06"), newest_first=True))
+    it.drive(BackfillWork(told.project.assets["a"], it.parse("2025-01-05..2025-01-06"), newest_first=True))
     assert [told.keys("a", blocks) for _, blocks in it.order] == [["2025-01-06"], ["2025-01-05"]]
 
 
@@ -346,31 +346,33 @@ def test_partitions_side_by_side_are_asked_for_and_limited_likewise():
     told.observed("s", "2025-01-01..2025-01-04")
     told.run_all()
     made = told.project.assets["a"]
-    work = Backfill(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True, newest_first=True, max_runs=2)
+    work = BackfillWork(
+        made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True, newest_first=True, max_runs=2
+    )
     told.add(*work.begin(told.context()))
     first, second = work.plan(told.context(invocation="i")).runs
     assert [told.keys("a", run.blocks) for run in (first, second)] == [["2025-01-04"], ["2025-01-03"]]
     told.claim(first)
     assert [told.keys("a", run.blocks) for run in work.plan(told.context(invocation="i")).runs] == [["2025-01-03"]]
     told.succeed("a", told.claim(second))
-    work.ended(second, RunResult(second.request, run="r", status="success", seconds=1.0))
+    work.record_result(second, RunResult(second.request, run="r", status="success", seconds=1.0))
     assert work.plan(told.context(invocation="i")).runs == ()
     assert told.plan().runs == ()  # with --max-runs the rest is left to who asks again
     gone = [link.token for link in told.state.assets["a"].chain]
-    again = Backfill(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True)
-    told.add(*again.begin(told.context(gone=gone)))
-    found = [told.keys("a", run.blocks) for run in told.plan(gone=gone).runs]
+    again = BackfillWork(made, made.partitioning.parse("2025-01-01..2025-01-04"), force=True)
+    told.add(*again.begin(told.context(gone_claims=gone)))
+    found = [told.keys("a", run.blocks) for run in told.plan(gone_claims=gone).runs]
     assert found == [["2025-01-04"]]
 
 
 def test_of_a_manual_asset_what_the_next_driver_completes_is_up_to_date():
     told = story(schedule="manual", computed=False)
     it = Simulated(told)
-    work = Backfill(told.project.assets["a"], it.parse("2025-01-01"))
+    work = BackfillWork(told.project.assets["a"], it.parse("2025-01-01"))
     it.drive(work, kill_at=0)
-    it.drive(Tick())
+    it.drive(TickWork())
     assert it.done == {"2025-01-01": 1}
-    again = Backfill(told.project.assets["a"], it.parse("2025-01-01"))
+    again = BackfillWork(told.project.assets["a"], it.parse("2025-01-01"))
     again.begin(it.context())
     assert again.plan(it.context()).runs == ()
 
@@ -378,7 +380,7 @@ def test_of_a_manual_asset_what_the_next_driver_completes_is_up_to_date():
 def test_what_comes_after_the_run_that_takes_over_is_named():
     told = story(computed=True)
     it = Simulated(told)
-    work = Backfill(told.project.assets["a"], it.parse("2025-01-01..2025-01-08"), force=True)
+    work = BackfillWork(told.project.assets["a"], it.parse("2025-01-01..2025-01-08"), force=True)
     it.drive(work, kill_at=1)
-    waits = told.waits("a", gone=it.gone)
+    waits = told.waits("a", gone_claims=it.gone)
     assert any(each.startswith("left for the next runs: backfill of ") for each in waits), waits

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.planner.status import stretches
+from sparkassets.core.planner.explain.status import status_stretches
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
 
@@ -15,7 +15,7 @@ def mk(segments, **more):
 
 def told(story):
     spec = story.project.assets["a"]
-    return [(story.keys("a", parts), status) for parts, status in stretches(story.context(), spec)]
+    return [(story.keys("a", parts), status) for parts, status in status_stretches(story.context(), spec)]
 
 
 def begun(segments, **more):

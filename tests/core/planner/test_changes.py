@@ -3,28 +3,28 @@
 import pytest
 
 from sparkassets.core.documents.status import status_document
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
-from sparkassets.core.journal.entries import Numbered
-from sparkassets.core.journal.found import Found, TargetEntry
+from sparkassets.core.journal.entries import NumberedEntry
+from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.marking import Marking, mark
-from sparkassets.core.planner.status import asset_status
-from sparkassets.core.runs import ChangesTold, Position
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, mark_asset
+from sparkassets.core.planner.explain.status import asset_status
+from sparkassets.core.runs import ChangeAvailability, TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append, Replace
+from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, project, source
 
-LOST = ChangesTold("lost", "its log no longer holds version 3")
+LOST = ChangeAvailability("lost", "its log no longer holds version 3")
 
 
 def consumer(write=None, read=None, **more):
     inlet = InletSpec("orders", "", None, read=read or ReadChanges(), **more)
-    return asset("log", inlet, by=None, strategy=LatestOnly(), write=write or Append())
+    return asset("log", inlet, by=None, strategy=LatestOnly(), write=write or AppendWrite())
 
 
 def story(write=None, read=None):
@@ -44,7 +44,7 @@ def succeed(it, **more):
     """The run that is due now, which reads up to its pin."""
     (run,) = it.plan(**more).runs
     pin = run.request.pins["orders"]
-    it.succeed("log", it.claim(run), watermarks={"orders": str(Position(pin.table_id, pin.version))})
+    it.succeed("log", it.claim(run), watermarks={"orders": str(TablePosition(pin.table_id, pin.version))})
 
 
 def test_the_first_run_reads_all_and_each_next_one_what_came_since():
@@ -75,7 +75,7 @@ def test_an_event_without_a_version_reads_nothing_new():
 
 
 def test_a_failure_and_a_backfill_move_nothing():
-    told = story(Replace())
+    told = story(ReplaceWrite())
     updated(told, 3)
     succeed(told)
     updated(told, 4)
@@ -84,27 +84,27 @@ def test_a_failure_and_a_backfill_move_nothing():
 
 
 ANEW = [
-    ({"table": "u", "version": 1}, ChangesTold(), "another table stands there now"),
-    ({"version": 2}, ChangesTold(), "its table went back from version 3 to 2"),
+    ({"table": "u", "version": 1}, ChangeAvailability(), "another table stands there now"),
+    ({"version": 2}, ChangeAvailability(), "its table went back from version 3 to 2"),
     ({"version": 9}, LOST, "its log no longer holds version 3"),
 ]
 
 
 @pytest.mark.parametrize(("update", "changes", "reason"), ANEW)
 def test_what_is_not_told_is_read_anew_where_that_doubles_nothing(update, changes, reason):
-    told = story(Replace())
+    told = story(ReplaceWrite())
     updated(told, 3)
     succeed(told)
     updated(told, **update)
     version = update["version"]
-    low, pinned, said = planned(told, told=lambda *_: changes)
+    low, pinned, said = planned(told, check_availability=lambda *_: changes)
     assert (low, pinned, said) == (
         None,
         version,
         f"orders updated, reads all of orders anew (version {version}): {reason}",
     )
-    succeed(told, told=lambda *_: changes)
-    assert told.plan(told=lambda *_: changes).runs == ()
+    succeed(told, check_availability=lambda *_: changes)
+    assert told.plan(check_availability=lambda *_: changes).runs == ()
 
 
 @pytest.mark.parametrize(("update", "changes", "reason"), ANEW)
@@ -113,8 +113,8 @@ def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, 
     updated(told, 3)
     succeed(told)
     updated(told, **update)
-    assert told.plan(told=lambda *_: changes).runs == ()
-    (said,) = told.waits("log", told=lambda *_: changes)
+    assert told.plan(check_availability=lambda *_: changes).runs == ()
+    (said,) = told.waits("log", check_availability=lambda *_: changes)
     assert said == (
         f"the changes of orders are not told: {reason}; to read all of it anew would append its rows twice: go on from "
         f"version {update['version']} by `sparkassets mark log --done --reason …`, or drop the table of log to begin "
@@ -123,19 +123,19 @@ def test_what_is_not_told_is_refused_where_rows_would_be_twice(update, changes, 
 
 
 def test_without_a_feed_the_plan_says_how_to_turn_it_on():
-    told = story(Replace())
+    told = story(ReplaceWrite())
     updated(told, 3)
     succeed(told)
     updated(told, 4)
-    untold = ChangesTold("untold", "version 4 (UPDATE) changed or removed rows")
-    (reason,) = told.waits("log", told=lambda *_: untold)
+    untold = ChangeAvailability("untold", "version 4 (UPDATE) changed or removed rows")
+    (reason,) = told.waits("log", check_availability=lambda *_: untold)
     assert reason == (
         "the changes of orders are not told: version 4 (UPDATE) changed or removed rows, and it keeps no change feed; "
         "turn it on by ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true): what was before that is "
         "not told"
     )
-    unread = ChangesTold("unread", "version 4 of the Delta table at '/data/orders' is damaged")
-    assert told.waits("log", told=lambda *_: unread) == [
+    unread = ChangeAvailability("unread", "version 4 of the Delta table at '/data/orders' is damaged")
+    assert told.waits("log", check_availability=lambda *_: unread) == [
         "the changes of orders are not told: version 4 of the Delta table at '/data/orders' is damaged"
     ]
 
@@ -146,8 +146,12 @@ def test_the_log_is_asked_for_what_came_since_only():
     succeed(told)
     updated(told, 6)
     asked = []
-    told.plan(told=lambda asset, since, version: asked.append((asset.name, since, version)) or ChangesTold())
-    assert set(asked) == {("orders", Position("t", 3), 6)}
+    told.plan(
+        check_availability=lambda asset, since, version: (
+            asked.append((asset.name, since, version)) or ChangeAvailability()
+        )
+    )
+    assert set(asked) == {("orders", TablePosition("t", 3), 6)}
 
 
 def test_a_run_that_never_ended_is_settled_whatever_is_told_now():
@@ -158,7 +162,7 @@ def test_a_run_that_never_ended_is_settled_whatever_is_told_now():
     updated(told, 4)
     claim = told.claim(told.plan().runs[0])
     updated(told, 1, table="u")
-    (run,) = told.plan(gone=[claim]).runs
+    (run,) = told.plan(gone_claims=[claim]).runs
     assert run.request.pins["orders"].low == "version 3 of table t"  # with which its reading is refused
     assert run.recovers
 
@@ -180,8 +184,10 @@ def test_who_marks_it_as_done_goes_on_from_what_is_there():
     succeed(told)
     updated(told, 1, table="u")
     assert told.plan().runs == ()
-    entry = mark(told.context(), Marking(told.project.assets["log"], EVERYTHING, "done", "read by hand", "ann"))
-    told.add(from_row(to_row(Numbered(entry, 9, instant(0), "test"))).entry)
+    entry = mark_asset(
+        told.context(), MarkRequest(told.project.assets["log"], EVERYTHING, "done", "read by hand", "ann")
+    )
+    told.add(from_row(to_row(NumberedEntry(entry, 9, from_unix(0), "test"))).entry)
     assert told.plan().runs == ()
     assert told.waits("log")[0].startswith("up to date")
     updated(told, 2, table="u")
@@ -191,7 +197,7 @@ def test_who_marks_it_as_done_goes_on_from_what_is_there():
 
 
 def test_a_backfill_reads_all_where_that_doubles_nothing_and_moves_no_position():
-    told = story(Replace())
+    told = story(ReplaceWrite())
     updated(told, 3)
     succeed(told)
     updated(told, 4)
@@ -221,7 +227,7 @@ def test_who_goes_on_with_a_table_that_lost_rows_appends_nothing_twice():
     told = story()
     updated(told, 3)
     succeed(told)
-    lost = Found("changed", "rows were deleted", EVERYTHING, "t", 2, "m")
+    lost = TableFinding("changed", "rows were deleted", EVERYTHING, "t", 2, "m")
     told.add(TargetEntry("log", "log", lost, stuck=True, watermarks=told.state.assets["log"].watermarks))
     updated(told, 4)
     assert told.plan().runs == ()
@@ -236,7 +242,9 @@ def reached(told):
     (mark,) = status.watermarks
     (document,) = status_document(status, told.project)["watermarks"]
     (inlet,) = (
-        each for each in explain(told.context(), told.project.assets["log"]).children if each.text.startswith("inlet ")
+        each
+        for each in explain_asset(told.context(), told.project.assets["log"]).children
+        if each.text.startswith("inlet ")
     )
     assert mark.text in [each.text for each in inlet.children]
     return mark.text, document

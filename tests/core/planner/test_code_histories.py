@@ -14,15 +14,15 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.backfill import all_blocks, plan_backfill
-from sparkassets.core.planner.changes import code_changes
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.batch.backfill import backfillable_partitions, plan_backfill
+from sparkassets.core.planner.due.outdated_code import partitions_made_by
+from sparkassets.core.planner.explain.code_changes import find_code_changes
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan, PlannedRun
-from sparkassets.core.planner.redefined import there_of
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source
@@ -60,7 +60,7 @@ class History(Drivers):
 
     def specs(self) -> list[AssetSpec]:
         versions = self.checkouts[self.at].versions
-        code = {name: Definition.of(sql=f"SELECT {number} AS {name}") for name, number in versions.items()}
+        code = {name: AssetDefinition.build(sql=f"SELECT {number} AS {name}") for name, number in versions.items()}
         return [self.source, *(replace(each, definition=code[each.name]) for each in self.shape)]
 
     def project(self):
@@ -118,16 +118,16 @@ class History(Drivers):
 
     def check_code(self) -> None:
         """The journal knows by which code each block was computed, and people are told of what is of other code."""
-        told = {change.asset: change for change in code_changes(self.story.context())}
+        told = {change.asset: change for change in find_code_changes(self.story.context())}
         for name in NAMES:
             spec, state = self.story.project.assets[name], self.story.state.assets[name]
             known = {
                 block: each.definition.id
                 for each in state.made
-                for block in inside(spec.partitioning, there_of(spec, state, each))
+                for block in inside(spec.partitioning, partitions_made_by(spec, state, each))
             }
             model = {
-                block: Definition.of(sql=f"SELECT {n} AS {name}").id
+                block: AssetDefinition.build(sql=f"SELECT {n} AS {name}").id
                 for (own, block), n in self.by.items()
                 if own == name
             }
@@ -184,7 +184,7 @@ def test_a_backfill_of_all_makes_one_table_of_two(random, steps):
         spec = history.story.project.assets[name]
         for _ in range(100):
             context = history.context()
-            planned = plan_backfill(context, spec, all_blocks(context, spec), force=False, other_code=True)
+            planned = plan_backfill(context, spec, backfillable_partitions(context, spec), force=False, other_code=True)
             if not planned.runs:
                 break
             history.end(planned.runs[0], "run")
@@ -192,4 +192,4 @@ def test_a_backfill_of_all_makes_one_table_of_two(random, steps):
         own = history.checkouts[history.at].versions[name]
         assert {number for (asset_name, _), number in history.by.items() if asset_name == name} <= {own}
     history.check_code()
-    assert not code_changes(history.story.context())
+    assert not find_code_changes(history.story.context())

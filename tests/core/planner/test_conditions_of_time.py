@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.conditions.parse import parse_condition
+from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.journal.entries import PauseEntry
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, at, clock, names, project, source
 
@@ -254,7 +254,7 @@ def test_what_was_used_stays_used_when_the_condition_changes():
 def test_a_plan_is_the_same_however_often_it_is_made():
     story = listening("@daily & a", "a")
     story.observed("a")
-    assert plan(story.context()) == plan(story.context())
+    assert make_plan(story.context()) == make_plan(story.context())
 
 
 def test_a_part_that_does_not_hold_keeps_its_days():

@@ -12,10 +12,10 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import FailureEntry
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.runs import budget
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.runs import allowed_division_runs
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, project, source, timed
@@ -46,8 +46,8 @@ class World:
 
     def next_run(self, invocation: str) -> PlannedRun | None:
         context = self.story.context(invocation=invocation)
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
+        found = make_plan(context)
+        assert self.planner.plan(replace(context, decisions={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         return next(iter(found.runs), None)
 
@@ -58,7 +58,7 @@ class World:
             self.tried.append((run, not fails))
             if fails:
                 count = self.story.project.assets["sales"].partitioning.count(run.blocks)
-                self.fail(run, claim, invocation, divisions=budget(count, retries=self.retries))
+                self.fail(run, claim, invocation, divisions=allowed_division_runs(count, retries=self.retries))
                 return
         self.story.succeed(run.asset, claim)
 
@@ -165,7 +165,7 @@ class TestBudget:
     def test_where_all_is_bad_it_ends_and_another_invocation_goes_on(self):
         world = World(flights(), "2024-01-01..2024-12-30")
         world.story.observed("flights", "2024-01-01..2024-12-30")
-        assert len(world.until_idle()) <= 1 + budget(365, retries=1)
+        assert len(world.until_idle()) <= 1 + allowed_division_runs(365, retries=1)
         world.bad = world.parts("2024-03-01")
         for invocation in "jk":
             world.until_idle(invocation)

@@ -7,8 +7,8 @@ from itertools import combinations
 import pytest
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.spec.model import InletSpec, Require
-from sparkassets.core.validations import Verdict
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
+from sparkassets.core.validations import RuleVerdict
 from tests.builders import Story, asset, at, days, project, source
 
 
@@ -48,11 +48,11 @@ def test_a_hole_that_comes_first_is_not_missing_besides():
 @pytest.mark.parametrize("day", ["2025-01-02", "2025-01-03"])
 @pytest.mark.parametrize("kind", ["all", "any"])
 def test_what_is_withheld_is_not_missing_besides(kind, day):
-    story = chain(require=Require(kind))
+    story = chain(require=PartitionRequirement(kind))
     story.observed("s", "2025-01-01..2025-01-03")
     (run,) = story.plan().runs
     held: PartitionSet = days(day)
-    verdict = Verdict("not_null(n)", "fail", "withheld", held, 900, 12)
+    verdict = RuleVerdict("not_null(n)", "fail", "withheld", held, 900, 12)
     story.succeed("up", story.claim(run), withheld=held, verdicts=(verdict,))
     assert told_twice(story) == []
     story.run_all()

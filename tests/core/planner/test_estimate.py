@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec.snapshot import decode, encode
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.estimate import followers, priced
-from sparkassets.core.planner.plan import Totals
-from sparkassets.core.runs import RunCost, Volume, forecast
+from sparkassets.core.planner.batch.cost_estimates import add_cost_estimates, estimate_followers
+from sparkassets.core.planner.plan import CostTotals
+from sparkassets.core.runs import InletVolume, RunCost, forecast_cost
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, days, project, source
@@ -25,7 +25,7 @@ def story(**more):
 
 
 def told(story, volumes):
-    return priced(story.plan(), story.context(), volumes.volume)
+    return add_cost_estimates(story.plan(), story.context(), volumes.estimate_volume)
 
 
 def ran(story, name, *, seconds, rows=None):
@@ -40,7 +40,7 @@ class TestBytes:
         it.observed("s", "2025-01-01..2025-01-03")
         plan = told(it, volumes)
         assert [(run.estimate.bytes, run.estimate.files) for run in plan.runs] == [(20, 2)]
-        assert plan.totals == Totals(1, 20, 2, 0.0, 0, {"seconds": 1, "rows": 1})
+        assert plan.totals == CostTotals(1, 20, 2, 0.0, 0, {"seconds": 1, "rows": 1})
 
     def test_that_cannot_be_told_are_told_for_no_inlet(self):
         it = Story(project(source("s"), source("t"), asset("a", "s", "t")))
@@ -80,7 +80,7 @@ class TestEarlierRuns:
         it = story()
         it.observed("s", "2025-01-01")
         claim = it.claim(it.plan().runs[0])
-        second = it.claim(replace(it.plan(gone=[claim]).runs[0]))
+        second = it.claim(replace(it.plan(gone_claims=[claim]).runs[0]))
         state = it.state.assets["a"]
         assert len(state.chain) == 2
         it.succeed("a", claim, seconds=99.0)
@@ -97,12 +97,12 @@ class TestEarlierRuns:
         assert decode(encode(it.state), journal_id="journal").assets["a"].costs == costs
 
     def test_of_what_was_lost_tell_what_it_is_to_cost_again(self):
-        from sparkassets.core.journal.found import Found, TargetEntry
+        from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 
         it = story()
         it.observed("s", "2025-01-01")
         ran(it, "a", seconds=7.0)
-        it.add(TargetEntry("a", "a", Found("gone", "its table is gone", EVERYTHING)))
+        it.add(TargetEntry("a", "a", TableFinding("gone", "its table is gone", EVERYTHING)))
         assert [run.estimate.seconds for run in told(it, FakeVolumes()).runs if run.asset == "a"] == [7.0]
 
 
@@ -112,14 +112,16 @@ def test_what_follows_is_told_by_what_is_there_now():
     volumes.bytes |= {"s": 10, "a": 3}
     it.observed("s", "2025-01-01..2025-01-03")
     it.run_all()
-    found = followers(it.context(), {"a": days("2025-01-01..2025-01-03"), "b": EVERYTHING}, volumes.volume)
+    found = estimate_followers(
+        it.context(), {"a": days("2025-01-01..2025-01-03"), "b": EVERYTHING}, volumes.estimate_volume
+    )
     assert [(each.bytes, each.assumed) for each in found["a"]] == [(20, True), (10, True)]
     assert [each.bytes for each in found["b"]] == [9]
 
 
 @given(COSTS, st.integers(1, 100))
 def test_a_forecast_is_within_its_own_bounds(costs, blocks):
-    found = forecast(costs, blocks)
+    found = forecast_cost(costs, blocks)
     assert found.low <= found.seconds <= found.high
     assert found.runs == len(costs)
 
@@ -127,7 +129,7 @@ def test_a_forecast_is_within_its_own_bounds(costs, blocks):
 @given(st.integers(0, 100), st.integers(0, 20), st.lists(st.integers(1, 50), min_size=1), st.integers(1, 100))
 def test_a_machine_that_takes_some_time_once_and_some_for_each_block_is_within_the_bounds(once, each, sizes, blocks):
     costs = [RunCost(size, float(once + each * size), 7 * size) for size in sizes]
-    found, true = forecast(costs, blocks), once + each * blocks
+    found, true = forecast_cost(costs, blocks), once + each * blocks
     assert found.low <= true + 1e-9
     assert true <= found.high + 1e-9
     assert found.rows == 7 * blocks
@@ -136,8 +138,8 @@ def test_a_machine_that_takes_some_time_once_and_some_for_each_block_is_within_t
 
 
 def test_nothing_is_foretold_without_an_earlier_run():
-    assert forecast([], 3) is None
+    assert forecast_cost([], 3) is None
 
 
 def test_a_volume_is_nothing_by_default():
-    assert Volume() == Volume(0, 0, "")
+    assert InletVolume() == InletVolume(0, 0, "")

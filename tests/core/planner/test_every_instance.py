@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, names, project, source, timed
 from tests.depth import examples
 
 
 def every(condition: str, *sources: str, **more: Any) -> Story:
-    reader = asset("r", by=None, schedule=condition, strategy=EveryInstance(), write=Append(), **more)
+    reader = asset("r", by=None, schedule=condition, strategy=EveryInstance(), write=AppendWrite(), **more)
     return Story(project(*(source(name, by=None) for name in sources), reader), now="2025-02-01T05:00")
 
 
@@ -126,13 +126,13 @@ def test_a_pause_keeps_every_one():
     story = every("a", "a", paused=True)
     seqs = [story.observed("a") for _ in range(3)]
     assert story.waits("r") == ["paused"]
-    story.change(source("a", by=None), asset("r", by=None, schedule="a", strategy=EveryInstance(), write=Append()))
+    story.change(source("a", by=None), asset("r", by=None, schedule="a", strategy=EveryInstance(), write=AppendWrite()))
     assert answered(story.run_all()) == [[seq] for seq in seqs]
 
 
 def test_each_run_has_the_interval_of_its_event():
     up = asset("a", by=None, schedule=timed({"cron": "@daily", "catchup": "all", "start": "2025-01-29"}))
-    reader = asset("r", "a", by=None, schedule="a", strategy=EveryInstance(), write=Append())
+    reader = asset("r", "a", by=None, schedule="a", strategy=EveryInstance(), write=AppendWrite())
     story = Story(project(up, reader), now="2025-02-01T05:00")
     for _ in range(3):
         story.run("a")
@@ -147,7 +147,7 @@ def test_each_run_has_the_interval_of_its_event():
 
 def test_an_upstream_that_catches_up_comes_first():
     up = asset("a", by=None, schedule=timed({"cron": "@daily", "catchup": "all", "start": "2025-01-31"}))
-    reader = asset("r", "a", by=None, schedule="a", strategy=EveryInstance(), write=Append())
+    reader = asset("r", "a", by=None, schedule="a", strategy=EveryInstance(), write=AppendWrite())
     story = Story(project(up, reader), now="2025-02-01T05:00")
     assert story.waits("r") == ["waits for a, which runs first"]
     assert names(story.run_all()) == ["a", "r"]
@@ -159,7 +159,7 @@ def test_each_interval_is_a_run():
         by=None,
         schedule=timed({"cron": "@daily", "start": "2025-01-29"}),
         strategy=EveryInstance(),
-        write=Append(),
+        write=AppendWrite(),
     )
     story = Story(project(reader), now="2025-02-01T05:00")
     assert [run.interval[0] for run in story.run_all() if run.interval] == [

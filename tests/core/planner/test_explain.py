@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import WindowMapping
-from sparkassets.core.planner.explain import Node, explain
+from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_asset
 from sparkassets.core.spec.model import InletSpec, Schedule
 from tests.builders import Story, asset, at, clock, project, source
 
@@ -12,13 +12,13 @@ from tests.builders import Story, asset, at, clock, project, source
 def told(story: Story, name: str, **more: object) -> list[str]:
     """The lines of the schedule's part, indented, each with + or - where it speaks for or against."""
 
-    def lines(node: Node, indent: str = "") -> Iterator[str]:
+    def lines(node: ExplanationNode, indent: str = "") -> Iterator[str]:
         mark = {True: "+ ", False: "- ", None: ""}[node.holds]
         yield indent + mark + node.text
         for child in node.children:
             yield from lines(child, indent + "  ")
 
-    tree = explain(story.context(**more), story.project.assets[name])
+    tree = explain_asset(story.context(**more), story.project.assets[name])
     return next(list(lines(child)) for child in tree.children if child.text.startswith("schedule"))
 
 
@@ -91,18 +91,18 @@ def test_the_gates_of_an_inlet():
     )
     story = Story(project(source("d", by=None), asset("r", gated, by=None, schedule="d")), now="2025-02-01")
     story.observed("d")
-    tree = explain(story.context(), story.project.assets["r"])
+    tree = explain_asset(story.context(), story.project.assets["r"])
     closed = "waits for d: its last update, at 2025-01-01T00:00Z, is older than 1d (fresh_within)"
-    assert tree.children[0] == Node(closed, holds=False)
-    assert tree.children[2] == Node(
+    assert tree.children[0] == ExplanationNode(closed, holds=False)
+    assert tree.children[2] == ExplanationNode(
         "inlet d (require: all, on_update: rerun, fresh_within: 1d, tolerance: 6h, settle: 15m)",
         holds=False,
-        children=(Node("event 3 at 2025-01-01T00:00Z, not used yet"), Node(closed, holds=False)),
+        children=(ExplanationNode("event 3 at 2025-01-01T00:00Z, not used yet"), ExplanationNode(closed, holds=False)),
     )
     story.clock = "2025-01-31T23:55"
     story.observed("d")
     story.clock = None
-    tree = explain(story.context(), story.project.assets["r"])
+    tree = explain_asset(story.context(), story.project.assets["r"])
     assert tree.children[0].text == "waits until d has been quiet for 15m (until 2025-02-01T00:10Z)"
 
 
@@ -127,6 +127,6 @@ def test_an_inlet_is_counted_as_its_gates_count():
 
 def counts(story: Story, name: str) -> list[str]:
     """What the first inlet says besides its newest event."""
-    tree = explain(story.context(), story.project.assets[name])
+    tree = explain_asset(story.context(), story.project.assets[name])
     inlet = next(child for child in tree.children if child.text.startswith("inlet "))
     return [child.text for child in inlet.children[1:]]

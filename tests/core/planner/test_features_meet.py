@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import ObservedEntry, SegmentEntry
-from sparkassets.core.journal.found import Found, TargetEntry
-from sparkassets.core.journal.requests import BackfillEntry
+from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import AssetSpec, InletSpec, StorageLocation
 from tests.builders import Story, asset, project, source
 from tests.core.planner.test_runtime_keys import RUNTIME, came_out
 
-OLD, NEW = (Definition.of(sql=sql, params={}) for sql in ("SELECT 1 AS x", "SELECT 2 AS x"))
+OLD, NEW = (AssetDefinition.build(sql=sql, params={}) for sql in ("SELECT 1 AS x", "SELECT 2 AS x"))
 EMPTY, REST = "2025-01-06", "2025-01-07..2025-01-12"
 
 
@@ -58,7 +58,7 @@ class TestCodeOfATableThatIsMadeAnew:
         story.run_all()
         return story
 
-    def assets(self, definition: Definition, **more: Any) -> tuple[AssetSpec, ...]:
+    def assets(self, definition: AssetDefinition, **more: Any) -> tuple[AssetSpec, ...]:
         made = asset("a", "s", definition=definition, on_code_change="backfill")
         return source("s"), replace(made, **more)
 
@@ -69,7 +69,7 @@ class TestCodeOfATableThatIsMadeAnew:
 
     def test_keeps_its_order_after_the_table_is_gone(self):
         story = self.story()
-        story.add(TargetEntry("a", "a", Found("gone", "its table is gone", EVERYTHING)))
+        story.add(TargetEntry("a", "a", TableFinding("gone", "its table is gone", EVERYTHING)))
         assert story.due() == {"a": ["2025-01-01..2025-01-03"]}
         assert self.older_checkout_is_idle(story)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.spec.model import InletSpec, Require
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from tests.builders import Story, asset, at, project, source, timed
 
 
@@ -165,7 +165,7 @@ def test_nothing_at_all_is_not_tolerated():
 
 
 def test_a_count_is_tolerated_too():
-    story = hourly_to_daily(require=Require("at_least", 20))
+    story = hourly_to_daily(require=PartitionRequirement("at_least", 20))
     story.observed("s", "2025-01-01T00..2025-01-01T09")
     story.now = "2025-01-02T01:00"
     assert story.waits("r")[0] == (
@@ -212,7 +212,7 @@ def test_what_it_reads_it_never_goes_on_without():
 
 
 def test_a_count_of_partitions():
-    story = Story(project(source("s", by="hour"), asset("r", inlet("s", require=Require("at_least", 2)))))
+    story = Story(project(source("s", by="hour"), asset("r", inlet("s", require=PartitionRequirement("at_least", 2)))))
     story.observed("s", "2025-01-01T05")
     (item,) = waiting(story)
     assert item.reason == (
@@ -258,7 +258,9 @@ def test_a_day_whose_upstream_never_came_is_computed_once_the_tolerance_is_over(
 
 def test_what_requires_nothing_is_wanted_from_its_start_once_it_is_over():
     declared = replace(source("s"), columns={"n": "int"})
-    story = Story(project(declared, asset("r", inlet("s", require=Require("none")), start=at("2025-01-01"))))
+    story = Story(
+        project(declared, asset("r", inlet("s", require=PartitionRequirement("none")), start=at("2025-01-01")))
+    )
     time_passes(story, "2025-01-03T12:00")
     assert story.due() == {"r": ["2025-01-01..2025-01-02"]}
     assert story.run("r").reason == "2 partitions missing, without s 2025-01-01..2025-01-02: not there"
@@ -275,7 +277,7 @@ def test_what_one_of_several_inlets_still_has_to_bring_is_not_wanted_without_it(
 def test_a_table_of_which_nothing_is_required_is_read_once_it_is_written():
     """Its first run may come later in the same invocation, and for other blocks than those that are due."""
     later = asset("u", "v")
-    reader = asset("r", "s", inlet("u", require=Require("none")))
+    reader = asset("r", "s", inlet("u", require=PartitionRequirement("none")))
     story = Story(project(source("s"), source("v"), later, reader))
     time_passes(story, "2025-01-10")
     story.observed("s", "2025-01-01..2025-01-03")

@@ -1,4 +1,4 @@
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
 from tests.builders import Story, asset, at, names, project, source, timed
 
 
@@ -106,7 +106,7 @@ def test_a_claim_whose_driver_is_gone_is_taken_over():
     story.observed("s", "2025-01-01")
     claim = story.claim(story.plan().runs[0])
     story.observed("s", "2025-01-02")
-    (run,) = story.plan(gone={claim}).runs
+    (run,) = story.plan(gone_claims={claim}).runs
     assert run.recovers == (f"a-{claim}",)
     assert run.reason == f"takes over a-{claim}, which never ended, 2 partitions missing"
     assert story.keys("a", run.blocks) == ["2025-01-01..2025-01-02"]
@@ -122,7 +122,7 @@ def test_a_backfill_that_never_ended_stays_a_backfill():
         story.context(), story.project.assets["a"], (at("2020-01-01"), at("2020-01-02"))
     ).runs
     claim = story.claim(run)
-    (again,) = story.plan(gone={claim}).runs
+    (again,) = story.plan(gone_claims={claim}).runs
     assert (again.kind, again.interval, again.recovers) == ("backfill", run.interval, (f"a-{claim}",))
     story.succeed("a", story.claim(again))
     assert story.state.assets["a"].cursor == cursor

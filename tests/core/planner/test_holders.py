@@ -2,7 +2,7 @@
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import RenewEntry
-from sparkassets.core.planner.holders import Holder, holders
+from sparkassets.core.planner.explain.claim_holders import ClaimHolder, find_claim_holders
 from tests.builders import Story, asset, at, project, source
 
 
@@ -13,17 +13,19 @@ def test_a_renewal_proves_that_a_driver_lives():
     story.clock = "2025-02-01T00:00:00Z"
     claim = story.claim(run)
     story.clock = "2025-02-01T00:03:00Z"
-    assert told(story) == [Holder(f"a-{claim}", "test", at("2025-02-01"), 180, 600, gone=False)]
+    assert told(story) == [ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 180, 600, gone=False)]
     story.add(RenewEntry([("a", claim)]))
     story.clock = "2025-02-01T00:03:40Z"
-    assert told(story) == [Holder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=False)]
+    assert told(story) == [ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=False)]
     story.state = decode(encode(story.state), journal_id="journal")
-    assert told(story, gone=frozenset({claim})) == [Holder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=True)]
+    assert told(story, gone_claims=frozenset({claim})) == [
+        ClaimHolder(f"a-{claim}", "test", at("2025-02-01"), 40, 600, gone=True)
+    ]
     story.clock = "2025-02-01T00:01:00Z"  # that of this host is behind
     assert [holder.silent_seconds for holder in told(story)] == [0]
     story.succeed("a", claim)
     assert told(story) == []
 
 
-def told(story: Story, **more) -> list[Holder]:
-    return [*holders(story.context(**more), story.state.assets["a"])]
+def told(story: Story, **more) -> list[ClaimHolder]:
+    return [*find_claim_holders(story.context(**more), story.state.assets["a"])]

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.partitions import EVERYTHING, PartitionSet, Whole, WindowMapping
-from sparkassets.core.planner.impact import impact, impact_of
+from sparkassets.core.partitions import EVERYTHING, PartitionSet, WholeMapping, WindowMapping
+from sparkassets.core.planner.explain.impact import recomputed_by_update, trace_impact
 from sparkassets.core.spec.model import InletSpec
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, at, days, project, source, timed
 from tests.core.planner.test_products import History, blocks_of, inside, made
 from tests.depth import histories
@@ -17,7 +17,7 @@ IGNORED = InletSpec("daily", "", None, on_update="ignore")
 
 
 def reached(*assets, now="2025-02-01", **updated):
-    return impact(Story(project(*assets), now=now).context(), updated)
+    return recomputed_by_update(Story(project(*assets), now=now).context(), updated)
 
 
 def test_partitions_go_through_the_mappings_all_the_way_down():
@@ -46,12 +46,12 @@ def test_assets_without_partitions_are_reached_as_a_whole():
 
 
 def test_of_an_inlet_that_is_read_whole_all_that_is_there_or_wanted_is_reached():
-    story = Story(project(source("s"), asset("share", InletSpec("s", "", Whole()))), now="2025-02-01")
+    story = Story(project(source("s"), asset("share", InletSpec("s", "", WholeMapping()))), now="2025-02-01")
     story.observed("s", "2025-01-20..2025-01-22")
     story.run_all()
     there = story.state.assets["share"].coverage
     assert there
-    assert impact(story.context(), {"s": days("2025-01-20")}) == {"share": there}
+    assert recomputed_by_update(story.context(), {"s": days("2025-01-20")}) == {"share": there}
 
 
 def test_no_update_reaches_nothing():
@@ -60,7 +60,7 @@ def test_no_update_reaches_nothing():
 
 def told(story, name, blocks):
     """What is reached: (asset, keys, computed keys, through, why it stays)."""
-    found, keys = impact_of(story.context(), story.project.assets[name], blocks), story.keys
+    found, keys = trace_impact(story.context(), story.project.assets[name], blocks), story.keys
     return [
         (each.asset, keys(each.asset, each.blocks), keys(each.asset, each.computed), each.through, each.stays)
         for each in found.reaches
@@ -122,21 +122,24 @@ def test_it_is_what_single_partitions_say(random):
                 if touched:
                     expected[consumer.name] = touched
         parts = PartitionSet.union(made(partitioning, each) for each in changed)
-        found = impact(history.story.context(), {name: parts})
+        found = recomputed_by_update(history.story.context(), {name: parts})
         known = {each: set(inside(specs[each].partitioning, blocks)) for each, blocks in found.items()}
         assert known == {each: blocks for each, blocks in expected.items() if each != name}
 
 
 def test_what_was_appended_is_not_computed_again_and_ends_the_way():
-    log = asset("log", "s", write=Append())
+    log = asset("log", "s", write=AppendWrite())
     story = Story(project(source("s"), log, asset("report", "log")))
     story.observed("s", "2025-01-01..2025-01-02")
     story.run_all()
     story.observed("s", "2025-01-03")
     changed = days("2025-01-02..2025-01-03")
-    assert impact(story.context(), {"s": changed}) == {"log": days("2025-01-03"), "report": days("2025-01-03")}
+    assert recomputed_by_update(story.context(), {"s": changed}) == {
+        "log": days("2025-01-03"),
+        "report": days("2025-01-03"),
+    }
     story.run_all()
-    assert impact(story.context(), {"s": changed}) == {}
-    (reach,) = impact_of(story.context(), story.project.assets["s"], changed).reaches
+    assert recomputed_by_update(story.context(), {"s": changed}) == {}
+    (reach,) = trace_impact(story.context(), story.project.assets["s"], changed).reaches
     assert (reach.asset, reach.blocks) == ("log", changed)
     assert reach.stays == "appended before, which is not computed again"

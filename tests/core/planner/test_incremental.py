@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner import incremental
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.marking import Marking, entries
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner import incremental_planner
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import InletSpec, Schedule
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import RuleVerdict
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, clock, project, source
 from tests.depth import examples
@@ -64,10 +64,10 @@ def do(story, what, which, hour):
         story.observed(what)
     elif what == "accept":
         with suppress(InputError):  # nothing of it is withheld
-            asked = Marking(PROJECT.assets[which], EVERYTHING, "accept", "why", "ann")
-            story.add(*entries(story.context(invocation="i"), asked))
+            asked = MarkRequest(PROJECT.assets[which], EVERYTHING, "accept", "why", "ann")
+            story.add(*build_mark_entries(story.context(invocation="i"), asked))
     elif what in ("run", "fail", "claim", "withhold"):
-        run = next((run for run in plan(story.context(invocation="i")).runs if run.asset == which), None)
+        run = next((run for run in make_plan(story.context(invocation="i")).runs if run.asset == which), None)
         if run is not None:
             token = story.claim(run)
             if what == "run":
@@ -81,9 +81,9 @@ def do(story, what, which, hour):
 def withhold(story, run, token):
     """The last of the run's blocks is withheld, and rests from then on."""
     partitioning = PROJECT.assets[run.asset].partitioning
-    blocks = run.blocks if run.blocks.is_everything else [*partitioning.each(run.blocks)][-1]
-    story.succeed(run.asset, token, withheld=blocks, verdicts=(Verdict("rule", "fail", "withheld", blocks, 9, 1),))
-    again = [each for each in plan(story.context(invocation="i")).runs if each.asset == run.asset]
+    blocks = run.blocks if run.blocks.is_everything else [*partitioning.each_partition(run.blocks)][-1]
+    story.succeed(run.asset, token, withheld=blocks, verdicts=(RuleVerdict("rule", "fail", "withheld", blocks, 9, 1),))
+    again = [each for each in make_plan(story.context(invocation="i")).runs if each.asset == run.asset]
     if not run.blocks.is_everything:
         assert not any(each.blocks.overlaps(blocks) for each in again)
     assert story.state.assets[run.asset].withheld
@@ -101,19 +101,19 @@ def test_equal_to_planning_from_nothing(actions, ahead):
         story.now, story.clock = _iso(now + ahead * 3600), _iso(now)
         do(story, what, which, now)
         context = story.context(invocation="i")
-        assert planner.plan(context) == plan(replace(context, decided={}))
+        assert planner.plan(context) == make_plan(replace(context, decisions={}))
 
 
 def decisions(monkeypatch):
     """Names of the assets decided from now on, in this thread: drivers that another test left may still plan."""
-    names, here, real = [], threading.get_ident(), incremental.decide
+    names, here, real = [], threading.get_ident(), incremental_planner.decide_asset
 
     def told(context, item):
         if threading.get_ident() == here:
             names.append(item.name)
         return real(context, item)
 
-    monkeypatch.setattr(incremental, "decide", told)
+    monkeypatch.setattr(incremental_planner, "decide_asset", told)
     return names
 
 
@@ -149,6 +149,6 @@ def test_only_timetables_whose_next_instant_has_come_are_asked(monkeypatch):
 
 
 def _iso(token):
-    from sparkassets.core.instants import format_instant, instant
+    from sparkassets.core.instants import format_instant, from_unix
 
-    return format_instant(instant(token))
+    return format_instant(from_unix(token))

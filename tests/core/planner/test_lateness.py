@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import instant, unix
+from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import LateEntry, PauseEntry
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.planner.lateness import Lateness, all_late, changed, lateness, sentence
-from sparkassets.core.spec.model import Expectation, NotifyRule
+from sparkassets.core.planner.explain.lateness import (
+    AssetLateness,
+    describe_lateness,
+    find_all_lateness,
+    find_lateness,
+    lateness_changes,
+)
+from sparkassets.core.spec.model import DeadlineSpec, NotifyRule
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import Story, asset, at, project, source
 
@@ -21,16 +27,16 @@ FIRST = date(2025, 3, 20)
 
 
 def by(cron, zone="UTC", **bounds):
-    return Expectation(parse_timetable({"at": cron}, timezone=zone, **bounds), f"by {cron}")
+    return DeadlineSpec(parse_timetable({"at": cron}, timezone=zone, **bounds), f"by {cron}")
 
 
 def orders(cron="0 8 * * *", zone="UTC", **more):
-    return source("orders", zone=zone, timezone=zone, expect=by(cron, zone), **{"notify": TOLD, **more})
+    return source("orders", zone=zone, timezone=zone, deadlines=by(cron, zone), **{"notify": TOLD, **more})
 
 
 def late_of(story, name="orders"):
     context = story.context()
-    return lateness(context, context.asset(name))
+    return find_lateness(context, context.asset(name))
 
 
 @given(
@@ -51,7 +57,7 @@ def test_the_newest_day_that_was_over_by_the_newest_deadline_has_to_be_there(zon
     found = late_of(story)
     assert (found is not None) == ((wanted - FIRST).days not in there)
     if found is not None:
-        assert (instant(found.by), story.keys("orders", found.blocks)) == (last.astimezone(UTC), [str(wanted)])
+        assert (from_unix(found.by), story.keys("orders", found.blocks)) == (last.astimezone(UTC), [str(wanted)])
 
 
 def test_every_known_segment_of_it_has_to_be_there():
@@ -69,7 +75,7 @@ def test_what_is_out_of_bounds_skipped_or_not_yet_to_be_there_is_not_late():
     assert late_of(story) is None
     story.now = "2025-01-06T08:00"
     assert story.keys("orders", late_of(story).blocks) == ["2025-01-05"]
-    made = Story(project(source("s"), asset("a", "s", expect=by("0 8 * * *"))), now="2025-01-06T09:00")
+    made = Story(project(source("s"), asset("a", "s", deadlines=by("0 8 * * *"))), now="2025-01-06T09:00")
     (day,) = [made.project.assets["a"].partitioning.parse("2025-01-05")]
     assert late_of(made, "a") is not None
     made.add(MarkEntry("a", "a", "skip", day, "a holiday", "me"))
@@ -85,7 +91,7 @@ def test_what_is_out_of_bounds_skipped_or_not_yet_to_be_there_is_not_late():
     ("2025-01-03T09:00", "2025-01-03T10:00", False),
 ])  # fmt: skip
 def test_without_partitions_a_run_has_to_be_there_since_the_deadline_before(ran, now, is_late):
-    story = Story(project(source("s", by=None), asset("a", "s", by=None, expect=by("0 8 * * *"))), now=now)
+    story = Story(project(source("s", by=None), asset("a", "s", by=None, deadlines=by("0 8 * * *"))), now=now)
     if ran is not None:
         story.clock = ran
         story.observed("s")
@@ -95,13 +101,13 @@ def test_without_partitions_a_run_has_to_be_there_since_the_deadline_before(ran,
     found = late_of(story, "a")
     assert (found is not None) == is_late
     if found is not None:
-        told = sentence(found, story.project.assets["a"])
+        told = describe_lateness(found, story.project.assets["a"])
         assert told.startswith("late: it never ran, and was to by" if ran is None else "late: it was to be run by")
 
 
 def test_of_a_source_that_has_no_partitions_an_update_has_to_be_there():
-    story = Story(project(source("s", by=None, expect=by("0 8 * * *"))), now="2025-01-03T08:00")
-    assert sentence(late_of(story, "s"), story.project.assets["s"]) == (
+    story = Story(project(source("s", by=None, deadlines=by("0 8 * * *"))), now="2025-01-03T08:00")
+    assert describe_lateness(late_of(story, "s"), story.project.assets["s"]) == (
         "late: it never was updated, and was to by 2025-01-03T08:00Z"
     )
     story.clock = "2025-01-02T09:00"
@@ -111,7 +117,7 @@ def test_of_a_source_that_has_no_partitions_an_update_has_to_be_there():
 
 def tell(story):
     """What a driver records at its end."""
-    entries = [*changed(story.context())]
+    entries = [*lateness_changes(story.context())]
     if entries:
         story.add(*entries)
     story.state = decode(encode(story.state), journal_id=story.state.journal_id)  # another driver starts anew
@@ -134,16 +140,16 @@ def test_a_lateness_is_told_once_and_that_it_is_over_once_whoever_looks():
 
 
 def test_a_pause_says_nothing_and_what_nobody_is_told_any_more_is_forgotten():
-    made = asset("a", "s", expect=by("0 8 * * *"), notify=TOLD)
+    made = asset("a", "s", deadlines=by("0 8 * * *"), notify=TOLD)
     story = Story(project(source("s"), made), now="2025-01-05T08:00")
     assert tell(story) == [("a", False)]
     story.add(PauseEntry("a", paused=True))
     assert (late_of(story, "a"), tell(story)) == (None, [])
     story.add(PauseEntry("a", paused=False))
     assert tell(story) == []
-    story.change(source("s"), asset("a", "s", expect=by("0 8 * * *")))
+    story.change(source("s"), asset("a", "s", deadlines=by("0 8 * * *")))
     assert tell(story) == [("a", True)]
-    assert [each.asset for each in all_late(story.context())] == ["a"]
+    assert [each.asset for each in find_all_lateness(story.context())] == ["a"]
     story.change(source("s"), made)
     assert tell(story) == [("a", False)]
 
@@ -164,16 +170,16 @@ def test_beginnings_and_ends_take_turns_and_the_last_is_how_it_is(steps):
 
 def test_a_lateness_of_the_journal_is_read_as_it_was_written():
     from sparkassets.core.journal.codec import from_row, to_row
-    from sparkassets.core.journal.entries import Numbered
+    from sparkassets.core.journal.entries import NumberedEntry
 
     story = Story(project(orders(segments={"region": ("de", "nl")})))
     blocks = story.project.assets["orders"].partitioning.parse("2025-01-04,nl")
     for entry in (LateEntry("orders", 5, blocks), LateEntry("orders", 5), LateEntry("orders", 5, blocks, over=True)):
-        numbered = Numbered(entry, 3, datetime(2025, 1, 1, tzinfo=UTC), "d")
+        numbered = NumberedEntry(entry, 3, datetime(2025, 1, 1, tzinfo=UTC), "d")
         assert from_row(to_row(numbered)) == numbered
 
 
 def test_the_sentence_is_on_the_clock_of_the_asset():
     spec = orders(zone="Europe/Berlin")
-    late = Lateness("orders", unix(datetime(2025, 7, 2, 6, tzinfo=UTC)), spec.partitioning.parse("2025-07-01"))
-    assert sentence(late, spec) == "late: 2025-07-01 was to be there by 2025-07-02T08:00+02:00"
+    late = AssetLateness("orders", to_unix(datetime(2025, 7, 2, 6, tzinfo=UTC)), spec.partitioning.parse("2025-07-01"))
+    assert describe_lateness(late, spec) == "late: 2025-07-01 was to be there by 2025-07-02T08:00+02:00"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import DAY, instant
+from sparkassets.core.instants import DAY, from_unix
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 from tests.builders import Story, asset, at, project, source, timed
 
 
@@ -16,7 +16,7 @@ def story(schedule: object = "@daily", **bounds: object) -> Story:
     return Story(
         project(
             source("s", by=None),
-            asset("a", "s", by=None, schedule=timed(schedule, **bounds), strategy=LatestOnly(), write=Append()),
+            asset("a", "s", by=None, schedule=timed(schedule, **bounds), strategy=LatestOnly(), write=AppendWrite()),
         ),
         now="2025-01-03",
     )
@@ -53,7 +53,7 @@ def test_no_day_is_left_out_and_none_is_read_twice(steps):
     told.observed("s")
     for invocation, (passed, fails) in enumerate(steps):
         now += passed * DAY
-        told.now = instant(now).isoformat()
+        told.now = from_unix(now).isoformat()
         for run in told.plan(invocation=str(invocation)).runs:
             claim = told.claim(run, invocation=str(invocation))
             if fails:
@@ -82,4 +82,4 @@ def test_what_has_no_watermark_is_refused(tmp_path, text, message):
     (tmp_path / "project.yml").write_text("project: p\nassets: [.]\n")
     (tmp_path / "a.yml").write_text(f"asset: a\nstrategy: latest_only\nwrite: append\nsql: SELECT 1 AS n\n{text}\n")
     with pytest.raises(SpecError, match=message):
-        load(tmp_path, {})
+        load_project(tmp_path, {})

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import (
-    Match,
-    Named,
-    Newest,
+    NamedMapping,
+    NewestMapping,
     PartitionSet,
-    Whole,
+    SegmentMatch,
+    WholeMapping,
     WindowMapping,
-    by_column,
+    match_by_column,
 )
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
@@ -26,7 +26,7 @@ from tests.builders import Story, asset, days, project, source
 from tests.core.planner.test_products import KINDS, Block, History, blocks_of, made
 from tests.depth import histories
 
-MAP = Match("region", "region", (("de", ("de", "nl")), ("nl", ("nl",)), ("us", ())))
+MAP = SegmentMatch("region", "region", (("de", ("de", "nl")), ("nl", ("nl",)), ("us", ())))
 
 
 class Mapped(History):
@@ -39,7 +39,7 @@ class Mapped(History):
     def another(self, name: str, *others: str) -> AssetSpec:
         random = self.random
         names = random.sample(others, random.randint(1, len(others)))
-        mappings = [None, WindowMapping.trailing(Duration.parse("2d")), Whole(), Newest()]
+        mappings = [None, WindowMapping.trailing(Duration.parse("2d")), WholeMapping(), NewestMapping()]
         inlets = [InletSpec(each, "", random.choice(mappings)) for each in names]
         strategy = DateRange(max_partitions_per_run=random.choice([1, 2, 5, 1000]))
         return replace(asset(name, *inlets, strategy=strategy), partitioning=random.choice(KINDS))
@@ -51,15 +51,15 @@ class Mapped(History):
             inlets = {}
             for name, inlet in each.inlets.items():
                 down, up = each.partitioning, self.partitioning(name)
-                mapping = None if isinstance(inlet.mapping, Newest) and up.time is None else inlet.mapping
-                said = [match for match in by_column(down, up) if random.random() < 0.7]
+                mapping = None if isinstance(inlet.mapping, NewestMapping) and up.time is None else inlet.mapping
+                said = [match for match in match_by_column(down, up) if random.random() < 0.7]
                 said = [MAP if match.column == "region" and random.random() < 0.6 else match for match in said]
                 choices = [None, tuple(said)] if said else [None]
                 inlets[name] = replace(inlet, mapping=mapping, matches=random.choice(choices))
                 if random.random() < 0.15:
                     some = random.sample(blocks_of(up), 2)
                     parts = PartitionSet.union(made(up, block) for block in some)
-                    inlets[name] = replace(inlet, mapping=Named(parts), matches=())
+                    inlets[name] = replace(inlet, mapping=NamedMapping(parts), matches=())
             assets.append(replace(each, inlets=inlets))
         self.story = Story(project(*assets), now="2025-01-06")
         self.planner = type(self.planner)(self.story.project)
@@ -78,8 +78,8 @@ class Mapped(History):
     def needed(self, consumer: AssetSpec, name: str, block: Block) -> list[Block]:
         inlet, up, down = consumer.inlets[name], self.partitioning(name), consumer.partitioning
         mapping, said = inlet.mapping, inlet.matches
-        matches = by_column(down, up) if said is None else said
-        free = isinstance(mapping, Whole | Newest | Named)
+        matches = match_by_column(down, up) if said is None else said
+        free = isinstance(mapping, WholeMapping | NewestMapping | NamedMapping)
         timed = up.time is not None and down.time is not None and not free
         if mapping is None or (said is None and not matches and not timed and not free):
             return blocks_of(up)
@@ -92,10 +92,10 @@ class Mapped(History):
                 theirs[each.inlet] in (dict(each.keys).get(own[each.column], ()) if each.keys else [own[each.column]])
                 for each in matches
             )
-            fits = fits and (not isinstance(mapping, Named) or mapping.parts.covers(made(up, (key, day))))
+            fits = fits and (not isinstance(mapping, NamedMapping) or mapping.parts.covers(made(up, (key, day))))
             if fits and (not timed or block[1] - back < day <= block[1]):  # type: ignore[operator]
                 found.append((key, day))
-        if isinstance(mapping, Newest):
+        if isinstance(mapping, NewestMapping):
             return [each for each in found if each in self.there[name] and not self.later(name, each)]
         return found
 
@@ -107,12 +107,12 @@ class Mapped(History):
         """Whether what it needs of the inlet is there, or is as much as there can be."""
         inlet, some = consumer.inlets[name], self.needed(consumer, name, block)
         there, up = self.there[name], self.partitioning(name)
-        if isinstance(inlet.mapping, Named):
+        if isinstance(inlet.mapping, NamedMapping):
             return all(each in there for each in some)
-        if isinstance(inlet.mapping, Newest):
-            free = replace(consumer, inlets={name: replace(inlet, mapping=Whole())})
+        if isinstance(inlet.mapping, NewestMapping):
+            free = replace(consumer, inlets={name: replace(inlet, mapping=WholeMapping())})
             return {key for key, _ in self.needed(free, name, block)} == {key for key, _ in some}
-        if isinstance(inlet.mapping, Whole) and up.time:
+        if isinstance(inlet.mapping, WholeMapping) and up.time:
             return {key for key, _ in some} == {key for key, day in some if (key, day) in there}
         if up.time and not consumer.partitioning.time:
             return not some or any(each in there for each in some)
@@ -150,7 +150,7 @@ def test_in_the_end_all_is_computed_from_the_newest_and_no_more(random: Random, 
 
 
 def latest(**more: Any) -> InletSpec:
-    return InletSpec("rates", "", Newest(), **more)
+    return InletSpec("rates", "", NewestMapping(), **more)
 
 
 def by_region(name: str, *inlets: str | InletSpec, **more: Any) -> AssetSpec:
@@ -229,7 +229,9 @@ def test_what_reads_the_newest_waits_for_one_that_comes_first():
 
 def test_all_waits_for_each_segment_and_any_change_makes_all_stale():
     rates = source("rates", segments={"region": ("de", "nl")})
-    story = Story(project(rates, by_region("report", InletSpec("rates", "", Whole(), matches=()))), now="2025-01-10")
+    story = Story(
+        project(rates, by_region("report", InletSpec("rates", "", WholeMapping(), matches=()))), now="2025-01-10"
+    )
     story.observed("rates", "2025-01-01,de")
     assert story.due() == {}
     story.observed("rates", "2025-01-03,nl")

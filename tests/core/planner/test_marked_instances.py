@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.marking import Marking, entries, mark
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries, mark_asset
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append, Upsert
+from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, multi, project, source, timed
 from tests.core.planner.test_marks import check
@@ -29,15 +29,15 @@ def days(first: str, last: str = "") -> tuple[int, int]:
 def story(*more, write=None, **given) -> Story:
     """A run for each day since the 10th of January, of which three are due; and what reads them."""
     made = asset(
-        "a", by=None, schedule=timed({**DAILY, **given}), strategy=EveryInstance(), write=write or Upsert(("id",))
+        "a", by=None, schedule=timed({**DAILY, **given}), strategy=EveryInstance(), write=write or UpsertWrite(("id",))
     )
     return Story(project(made, asset("b", "a", by=None), *more), now="2025-01-13")
 
 
 def say(told: Story, kind: str, asked: tuple[int, int], name: str = "a", **more) -> MarkEntry | None:
     """Marks; returns what was recorded."""
-    marking = Marking(told.project.assets[name], EVERYTHING, kind, "as told", "ann", asked)
-    entry = mark(told.context(**more), marking)
+    marking = MarkRequest(told.project.assets[name], EVERYTHING, kind, "as told", "ann", asked)
+    entry = mark_asset(told.context(**more), marking)
     if entry is not None:
         told.add(entry)
     check(told)
@@ -79,10 +79,12 @@ class TestOfTicks:
         span = "2025-01-11T00:00Z..2025-01-12T00:00Z"
         said = f"{span} marked as skipped by ann: as told"
         assert f"{said}; `sparkassets mark a --interval {span} --missing` takes it back" in told.waits("a")
-        assert f"instances\n    {said} (at 2025-01-01T00:00Z)" in str(explain(told.context(), told.project.assets["a"]))
+        assert f"instances\n    {said} (at 2025-01-01T00:00Z)" in str(
+            explain_asset(told.context(), told.project.assets["a"])
+        )
         told.run_all()
         assert not [each for each in told.waits("a") if "skipped" in each]
-        assert f"{said} (at" in str(explain(told.context(), told.project.assets["a"]))
+        assert f"{said} (at" in str(explain_asset(told.context(), told.project.assets["a"]))
 
     def test_the_next_one_is_told_with_what_is_to_come_skipped(self):
         told = story()
@@ -119,7 +121,7 @@ class TestOfTicks:
         assert hint == "`sparkassets backfill a --interval A..B` computes one again"
 
     def test_what_appends_is_wanted_again_only_where_it_was_skipped(self):
-        told = story(write=Append())
+        told = story(write=AppendWrite())
         say(told, "skip", days("11"))
         assert say(told, "missing", days("11"))
         say(told, "done", days("11"))
@@ -176,7 +178,7 @@ class TestOfTicks:
                     by=None,
                     schedule=timed({"at": "0 6 * * *", "start": "2025-01-10"}),
                     strategy=EveryInstance(),
-                    write=Append(),
+                    write=AppendWrite(),
                 )
             ),
             now="2025-01-13",
@@ -197,14 +199,14 @@ class TestOfTicks:
         told.now = "2025-01-12"
         say(told, "done", days("10"))
         say(told, "skip", days("11"))
-        told.add(TargetEntry("a", "a", Found("gone", "its table is gone", EVERYTHING)))
+        told.add(TargetEntry("a", "a", TableFinding("gone", "its table is gone", EVERYTHING)))
         assert due(told) == [days("10")]
 
     def test_a_run_that_is_not_settled_comes_first(self):
         told = story()
         claim = told.claim(told.plan().runs[0])
         assert "a cannot be marked: a-" in refused(told, "skip", days("12"))[0]
-        assert "never ended" in refused(told, "skip", days("12"), gone={claim})[0]
+        assert "never ended" in refused(told, "skip", days("12"), gone_claims={claim})[0]
 
     def test_those_who_are_aligned_to_it_read_the_run_before_one_that_is_skipped(self):
         reader = asset(
@@ -234,7 +236,7 @@ class TestOfTicks:
 @pytest.mark.parametrize("asked", [None, (at("2025-01-10"), at("2025-01-10"))])
 def test_what_runs_once_is_skipped(asked):
     made = asset("a", by=None, schedule=timed({"cron": "@once", "start": "2025-01-10"}), strategy=EveryInstance())
-    told = Story(project(replace(made, write=Append())), now="2025-01-13")
+    told = Story(project(replace(made, write=AppendWrite())), now="2025-01-13")
     assert due(told) == [(at("2025-01-10"), at("2025-01-10"))]
     assert say(told, "skip", asked)
     assert due(told) == []
@@ -244,8 +246,8 @@ def test_what_runs_once_is_skipped(asked):
 class TestOfEvents:
     def told(self) -> Story:
         """An asset that has a run for each update of another, which ran for two days and was updated by hand once."""
-        made = asset("a", "s", by=None, strategy=EveryInstance(), write=Append())
-        upstream = asset("s", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=Append())
+        made = asset("a", "s", by=None, strategy=EveryInstance(), write=AppendWrite())
+        upstream = asset("s", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=AppendWrite())
         told = Story(project(upstream, made), now="2025-01-12")
         for _ in range(2):
             told.succeed("s", told.claim(next(run for run in told.plan().runs if run.asset == "s")))
@@ -281,7 +283,7 @@ class TestOfEvents:
         assert refused(told, "skip", days("10"))[0].endswith("is not due: nothing is")
 
     def test_events_without_an_interval_cannot_be_named(self):
-        made = asset("a", "s", by=None, strategy=EveryInstance(), write=Append())
+        made = asset("a", "s", by=None, strategy=EveryInstance(), write=AppendWrite())
         told = Story(project(source("s", by=None), made), now="2025-01-12")
         told.observed("s")
         message, hint = refused(told, "skip", days("10"))
@@ -299,10 +301,10 @@ def test_assets_without_instances_have_none_to_name():
 
 
 def test_outlets_have_the_event_and_not_the_mark_of_all():
-    maker = asset("m", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=Append())
+    maker = asset("m", by=None, schedule=timed(DAILY), strategy=EveryInstance(), write=AppendWrite())
     told = Story(project(*multi(maker, "train"), asset("b", "train", by=None)), now="2025-01-13")
-    marking = Marking(told.project.assets["m"], EVERYTHING, "done", "as told", "ann", days("10"))
-    told.add(*entries(told.context(), marking))
+    marking = MarkRequest(told.project.assets["m"], EVERYTHING, "done", "as told", "ann", days("10"))
+    told.add(*build_mark_entries(told.context(), marking))
     check(told)
     assert due(told, "m") == [days("11"), days("12")]
     assert told.state.dataset(told.project.assets["train"].uri).seq > 0

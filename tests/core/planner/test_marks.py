@@ -7,17 +7,17 @@ import pytest
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.found import Found, TargetEntry
 from sparkassets.core.journal.state import State
+from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, PartitionSet, WindowMapping
-from sparkassets.core.planner.backfill import plan_backfill
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.marking import Marking, checked_reason, mark
-from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.planner.batch.backfill import plan_backfill
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, check_reason, mark_asset
+from sparkassets.core.planner.explain.status import asset_status, partition_grid
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.spec.model import InletSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.core.writes import Append, Upsert
+from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, at, days, project, source, timed
 
@@ -29,7 +29,7 @@ def say(story: Story, name: str, kind: str, *keys: str, reason: str = "as told",
     """Marks; returns whether that was news."""
     spec = story.project.assets[name]
     blocks = PartitionSet.union(spec.partitioning.parse(key) for key in keys) if keys else EVERYTHING
-    entry = mark(story.context(**more), Marking(spec, blocks, kind, reason, "ann"))
+    entry = mark_asset(story.context(**more), MarkRequest(spec, blocks, kind, reason, "ann"))
     if entry is not None:
         story.add(entry)
     check(story)
@@ -49,7 +49,7 @@ def check(story: Story) -> None:
 
 
 def statuses(story: Story, name: str) -> dict[str, str]:
-    return dict(grid(story.context(), story.project.assets[name]))
+    return dict(partition_grid(story.context(), story.project.assets[name]))
 
 
 @pytest.fixture
@@ -75,7 +75,9 @@ class TestDone:
         say(story, "a", "done", "2025-01-06", reason="loaded by hand")
         assert statuses(story, "a")["2025-01-06"] == "current"
         assert story.due() == {"a": ["2025-01-07..2025-01-12"]}
-        assert "marked as done by ann: loaded by hand" in repr(explain(story.context(), story.project.assets["a"]))
+        assert "marked as done by ann: loaded by hand" in repr(
+            explain_asset(story.context(), story.project.assets["a"])
+        )
 
     def test_it_is_stale_once_its_inlet_changes(self, story):
         say(story, "a", "done", WEEK)
@@ -145,7 +147,7 @@ class TestMissing:
         story.run_all()
         story.observed("s", "2025-01-08")
         claim = story.claim(story.plan().runs[0])
-        assert say(story, "a", "missing", "2025-01-08", gone={claim})
+        assert say(story, "a", "missing", "2025-01-08", gone_claims={claim})
         story.succeed("a", claim)
         assert statuses(story, "a")["2025-01-08"] == "missing"
         assert not story.state.dataset("a").coverage.overlaps(days("2025-01-08"))
@@ -153,7 +155,7 @@ class TestMissing:
         assert statuses(story, "a")["2025-01-08"] == "current"
 
     def test_what_appends_cannot_be_computed_again(self):
-        story = Story(project(source("s"), asset("a", "s", write=Append(), strategy=EveryInstance())))
+        story = Story(project(source("s"), asset("a", "s", write=AppendWrite(), strategy=EveryInstance())))
         with pytest.raises(InputError, match="asset 'a' appends: what it holds cannot be computed again"):
             say(story, "a", "missing", "2025-01-08")
 
@@ -228,13 +230,13 @@ class TestSkip:
 
     def test_it_holds_after_a_driver_died_over_it(self, story):
         claim = story.claim(story.plan().runs[0])
-        say(story, "a", "skip", "2025-01-08", reason="kills its driver", gone={claim})
-        assert story.due(gone={claim}) == {"a": ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]}
+        say(story, "a", "skip", "2025-01-08", reason="kills its driver", gone_claims={claim})
+        assert story.due(gone_claims={claim}) == {"a": ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]}
 
     def test_it_survives_a_move_and_a_lost_table(self, story):
         story.run_all()
         say(story, "a", "skip", "2025-01-08")
-        story.add(TargetEntry("a", "a", Found("gone", "its table is gone", EVERYTHING)))
+        story.add(TargetEntry("a", "a", TableFinding("gone", "its table is gone", EVERYTHING)))
         assert story.due() == {"a": ["2025-01-06..2025-01-07", "2025-01-09..2025-01-12"]}
         moved = replace(story.project.assets["a"], storage=StorageLocation("/data/elsewhere", "elsewhere"))
         story.change(source("s"), moved, asset("w", "a", by="week"))
@@ -309,7 +311,7 @@ class TestWhole:
         with pytest.raises(InputError, match=r"a cannot be marked: a-5 is running since"):
             say(story, "a", "done")
         with pytest.raises(InputError, match=r"a cannot be marked: a-5 never ended"):
-            say(story, "a", "done", gone={claim})
+            say(story, "a", "done", gone_claims={claim})
 
     @pytest.mark.parametrize("kind", ["done", "skip"])
     def test_of_instances_it_uses_up_all_that_are_due(self, kind):
@@ -330,7 +332,7 @@ class TestWhole:
 def instances() -> Story:
     """A run for each day; three are due."""
     daily = timed({"cron": "0 0 * * *", "start": "2025-01-10", "catchup": "all"})
-    write = Upsert(("id",))
+    write = UpsertWrite(("id",))
     return Story(project(asset("a", by=None, schedule=daily, strategy=EveryInstance(), write=write)), now="2025-01-13")
 
 
@@ -356,7 +358,7 @@ def test_what_is_outside_the_bounds_cannot_be_marked():
 )
 def test_a_reason_is_a_sentence_without_credentials(text, said):
     with pytest.raises(InputError, match=said):
-        checked_reason(text)
+        check_reason(text)
 
 
 def test_windows_go_on_without_what_is_skipped():
@@ -374,7 +376,7 @@ def test_a_lost_block_that_is_not_listed_any_more_is_nothing_to_wait_for():
     story.observed("s", "2025-01-06,*")
     story.run_all()
     lost = story.project.assets["a"].partitioning.parse("2025-01-06,us")
-    story.add(TargetEntry("a", "a", Found("restored", "its table was restored", lost, "t", 2, "m")))
+    story.add(TargetEntry("a", "a", TableFinding("restored", "its table was restored", lost, "t", 2, "m")))
     story.change(source("s", segments=more), asset("a", "s", segments=REGIONS), asset("b", "a", segments=REGIONS))
     assert [note.text for note in story.plan().notes if note.asset == "a"] == []
     assert asset_status(story.context(), story.project.assets["a"]).notes == ()
@@ -384,14 +386,14 @@ def test_a_lost_block_that_is_not_listed_any_more_is_nothing_to_wait_for():
 
 def test_the_cause_of_each_status_is_told(story):
     story.fail("a", story.claim(story.plan().runs[0]), error="no such rate")
-    explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
+    explained = repr(explain_asset(story.context(), story.project.assets["a"], days("2025-01-08")))
     assert "failed 2025-01-08 in a-5: no such rate" in explained
     story.run_all()
     seq = story.observed("s", "2025-01-08")
-    explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
+    explained = repr(explain_asset(story.context(), story.project.assets["a"], days("2025-01-08")))
     assert f"1 partition stale, s changed (event {seq} at 2025-01-01T00:00Z): 2025-01-08" in explained
     claim = story.claim(story.plan().runs[0])
-    explained = repr(explain(story.context(), story.project.assets["a"], days("2025-01-08")))
+    explained = repr(explain_asset(story.context(), story.project.assets["a"], days("2025-01-08")))
     assert f"2025-01-08: running: a-{claim} since 2025-01-01T00:00Z by test" in explained
 
 
@@ -415,8 +417,8 @@ class TestMany:
         claim = story.claim(story.plan().runs[0])
         keys = story.project.assets["s"].partitioning.keys(days("2025-01-01..2025-04-20"))
         for key in keys:
-            say(story, "a", "done", key, gone={claim})
-        assert story.due(gone={claim}) == {"a": ["2025-04-21..2025-05-31"]}
+            say(story, "a", "done", key, gone_claims={claim})
+        assert story.due(gone_claims={claim}) == {"a": ["2025-04-21..2025-05-31"]}
         story.fail("a", claim)
         assert story.state.assets["a"].failed_blocks == days("2025-04-21..2025-05-31")
         assert len(story.state.assets["a"].marks) == 110

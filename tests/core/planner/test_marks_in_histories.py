@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.marking import Marking, mark
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, mark_asset
+from sparkassets.core.planner.explain.status import partition_statuses
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.status import told
 from sparkassets.core.spec.model import AssetSpec
 from tests.core.planner.test_products import Block, History, blocks_of, inside, made
 from tests.depth import histories
@@ -28,7 +28,7 @@ class Marked(History):
     def runs(self) -> list[PlannedRun]:
         found = super().runs()
         for run in found:
-            skipped = self.story.state.assets[run.asset].skipped
+            skipped = self.story.state.assets[run.asset].skipped_partitions
             assert not run.blocks & skipped, f"{run.asset} computes what is skipped"
         return found
 
@@ -38,7 +38,9 @@ class Marked(History):
         some = self.random.sample(blocks_of(spec.partitioning), self.random.randint(1, 3))
         blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
         context = self.context()
-        entry = mark(context, Marking(spec, blocks, self.random.choice(["done", "missing", "skip"]), "why", "ann"))
+        entry = mark_asset(
+            context, MarkRequest(spec, blocks, self.random.choice(["done", "missing", "skip"]), "why", "ann")
+        )
         if entry is not None:
             self.story.add(entry)
 
@@ -106,7 +108,9 @@ def test_in_the_end_the_last_word_counts(random: Random, steps: int):
             continue
         state, context = history.story.state.assets[name], history.story.context()
         assert {*inside(spec.partitioning, state.coverage)} == there[name]
-        known = {b: status for parts, status in told(context, spec) for b in inside(spec.partitioning, parts)}
+        known = {
+            b: status for parts, status in partition_statuses(context, spec) for b in inside(spec.partitioning, parts)
+        }
         for block in blocks_of(spec.partitioning):
             word, _ = history.last_words(name, block)
             if word == "skip":

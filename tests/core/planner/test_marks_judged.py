@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.planner.explain import explain
+from sparkassets.core.planner.explain.explanation import explain_asset
 from tests.builders import Story, asset, project, source, timed
 from tests.core.planner.test_marks import say
 from tests.depth import histories
@@ -40,7 +40,7 @@ def test_what_waits_says_that_it_was_skipped():
     say(story, "a", "skip", reason="no need")
     said = "waits for s to come again; marked as skipped by ann: no need"
     assert story.waits("a") == [said]
-    assert said in repr(explain(story.context(), story.project.assets["a"]))
+    assert said in repr(explain_asset(story.context(), story.project.assets["a"]))
     faulty = story.waits("a", faults={"s": "s is unreadable"})
     assert faulty == ["waits for s: s is unreadable; marked as skipped by ann: no need"]
     story.observed("s")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.core.planner.status import told
+from sparkassets.core.planner.explain.status import partition_statuses
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import timed
@@ -61,7 +61,9 @@ def follows(history: Marked) -> None:
             continue
         state, context = history.story.state.assets[name], history.story.context()
         assert {*inside(spec.partitioning, state.coverage)} == there[name]
-        known = {b: status for parts, status in told(context, spec) for b in inside(spec.partitioning, parts)}
+        known = {
+            b: status for parts, status in partition_statuses(context, spec) for b in inside(spec.partitioning, parts)
+        }
         for block in blocks_of(spec.partitioning):
             word, _ = history.last_words(name, block)
             if word == "skip":

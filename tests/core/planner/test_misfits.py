@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.planner.rebuild import plan_rebuild
-from sparkassets.core.planner.status import asset_status
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append, Upsert
-from sparkassets.runtime.work import Backfill
+from sparkassets.core.writes import AppendWrite, UpsertWrite
+from sparkassets.runtime.driver_work import BackfillWork
 from tests.builders import HERE, Story, asset, project, source
 
 OLD, NEW = "SELECT day, n FROM {{ inlets.s }}", "SELECT day, n, upper(shop) AS note FROM {{ inlets.s }}"
@@ -36,7 +36,7 @@ class Tables:
 
 def made(sql: str, **more: Any) -> tuple[Any, ...]:
     first = source("s", **({"by": more["by"]} if "by" in more else {}))
-    body = {"body": SqlBody(sql, HERE), "definition": Definition.of(sql=sql)}
+    body = {"body": SqlBody(sql, HERE), "definition": AssetDefinition.build(sql=sql)}
     return first, asset("a", "s", **{**body, **more}), asset("b", "a", **({"by": more["by"]} if "by" in more else {}))
 
 
@@ -52,68 +52,68 @@ def changed(sql: str = NEW, **more: Any) -> Story:
 
 def test_the_run_waits_for_a_person_with_the_commands_and_what_reads_it_waits():
     story, tables = changed(), Tables("day", "n")
-    plan = story.plan(stored=tables)
+    plan = story.plan(stored_columns=tables)
     assert plan.runs == ()
     (wait,) = [each for each in plan.waiting if each.asset == "a"]
     assert (wait.reason, wait.stuck, story.keys("a", wait.blocks)) == (SAID, True, ["2025-01-02"])
-    assert story.waits("b", stored=tables) == ["waits for a 2025-01-02, held by its columns"]
+    assert story.waits("b", stored_columns=tables) == ["waits for a 2025-01-02, held by its columns"]
 
 
 @pytest.mark.parametrize("columns", [(), ("day", "n", "NOTE")])
 def test_a_table_that_has_the_column_or_cannot_be_looked_at_is_left_to_the_run(columns):
-    assert changed().due(stored=Tables(*columns)) == {"a": ["2025-01-02"]}
+    assert changed().due(stored_columns=Tables(*columns)) == {"a": ["2025-01-02"]}
 
 
 def test_nobody_looks_at_the_table_of_code_that_is_as_it_was():
     story, tables = changed(OLD), Tables("day", "n")
-    assert story.due(stored=tables) == {"a": ["2025-01-02"]}
+    assert story.due(stored_columns=tables) == {"a": ["2025-01-02"]}
     assert tables.asked == []
 
 
 @pytest.mark.parametrize("more", [{"schema": "add_columns"}, {"schema": "evolve"}])
 def test_what_schema_allows_runs(more):
-    assert changed(**more).due(stored=Tables("day", "n")) == {"a": ["2025-01-02"]}
+    assert changed(**more).due(stored_columns=Tables("day", "n")) == {"a": ["2025-01-02"]}
 
 
 def test_a_star_is_what_the_inlet_has_where_that_is_known():
     sql = "SELECT *, 1 AS note FROM {{ inlets.s }}"
-    assert changed(sql).waits("a", stored=Tables("day", "n", s=("day", "n"))) == [SAID]
-    assert changed(sql).due(stored=Tables("day", "n")) == {"a": ["2025-01-02"]}
+    assert changed(sql).waits("a", stored_columns=Tables("day", "n", s=("day", "n"))) == [SAID]
+    assert changed(sql).due(stored_columns=Tables("day", "n")) == {"a": ["2025-01-02"]}
 
 
 def test_where_a_column_is_dropped_too_no_key_lets_a_run_do_it():
     said = f"{ADDS} and does not return column 'm' of the table: {REBUILD}"
-    assert changed().waits("a", stored=Tables("day", "n", "m")) == [said]
+    assert changed().waits("a", stored_columns=Tables("day", "n", "m")) == [said]
 
 
 def test_a_run_that_replaces_the_whole_table_changes_its_columns():
-    assert changed(by=None).due(stored=Tables("day", "n")) == {"a": []}
+    assert changed(by=None).due(stored_columns=Tables("day", "n")) == {"a": []}
 
 
 def test_an_append_to_a_table_without_partitions_waits_and_no_rebuild_is_offered():
-    story = changed(by=None, write=Append(), strategy=LatestOnly())
+    story = changed(by=None, write=AppendWrite(), strategy=LatestOnly())
     by_hand = "what was appended cannot be computed again: write to another table, or change this one by hand"
-    assert story.waits("a", stored=Tables("day", "n")) == [f"{ADDS}: {KEY}; {by_hand}"]
+    assert story.waits("a", stored_columns=Tables("day", "n")) == [f"{ADDS}: {KEY}; {by_hand}"]
 
 
 def test_an_upsert_waits_but_not_for_columns_that_it_does_not_store():
-    upsert = {"write": Upsert(keys=("n",))}
-    assert changed(**upsert).waits("a", stored=Tables("day", "n")) == [SAID]
+    upsert = {"write": UpsertWrite(keys=("n",))}
+    assert changed(**upsert).waits("a", stored_columns=Tables("day", "n")) == [SAID]
     hidden = "SELECT day, n, 1 AS _note FROM {{ inlets.s }}"
-    assert changed(hidden, **upsert).due(stored=Tables("day", "n")) == {"a": ["2025-01-02"]}
+    assert changed(hidden, **upsert).due(stored_columns=Tables("day", "n")) == {"a": ["2025-01-02"]}
 
 
 def test_a_run_that_settles_an_older_one_is_not_held():
     story, tables = changed(), Tables("day", "n")
     claim = story.claim(story.plan().runs[0])
-    assert story.due(stored=tables, gone=[claim]) == {"a": ["2025-01-02"]}
+    assert story.due(stored_columns=tables, gone_claims=[claim]) == {"a": ["2025-01-02"]}
 
 
 def test_a_backfill_waits_alike_and_is_not_recorded_while_a_rebuild_runs():
     story, tables = changed(), Tables("day", "n")
     found = story.project.assets["a"]
-    context = story.context(stored=tables)
-    work = Backfill(found, found.partitioning.parse("2025-01-01"), force=True)
+    context = story.context(stored_columns=tables)
+    work = BackfillWork(found, found.partitioning.parse("2025-01-01"), force=True)
     assert work.begin(context) == ()
     plan = work.plan(context)
     assert [plan.runs, [each.reason for each in plan.waiting]] == [(), [SAID]]
@@ -125,11 +125,11 @@ def test_once_the_new_code_has_computed_something_the_table_is_not_asked_again()
     story = changed()
     story.run_all()
     story.observed("s", "2025-01-03")
-    assert story.due(stored=Tables("day", "n")) == {"a": ["2025-01-03"]}
+    assert story.due(stored_columns=Tables("day", "n")) == {"a": ["2025-01-03"]}
 
 
 def test_status_says_so():
     story = changed()
-    status = asset_status(story.context(stored=Tables("day", "n")), story.project.assets["a"])
+    status = asset_status(story.context(stored_columns=Tables("day", "n")), story.project.assets["a"])
     assert status.stuck
     assert f"waits for a person: {SAID}" in status.notes

@@ -16,19 +16,26 @@ from sparkassets.core.documents.plan import plan_document
 from sparkassets.core.documents.status import status_document
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.entries import EventEntry, ObservedEntry
-from sparkassets.core.partitions import EVERYTHING, Newest, Overlap, PartitionSet, WindowMapping
-from sparkassets.core.planner.explain import explained
-from sparkassets.core.planner.impact import impact_of
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.status import asset_status, stretches
-from sparkassets.core.spec.model import InletSpec, Require
+from sparkassets.core.partitions import EVERYTHING, NewestMapping, OverlapMapping, PartitionSet, WindowMapping
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
+from sparkassets.core.planner.explain.impact import trace_impact
+from sparkassets.core.planner.explain.status import asset_status, status_stretches
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from tests.builders import Story, asset, at, project, source
 from tests.depth import histories
 
 GRAINS = st.sampled_from([None, "hour", "day", "month", "0 */6 * * *", "0 0 */3 * *", "0 0 * * SUN"])
 SEGMENTS = st.sampled_from([{}, {"store": ("a", "b")}, {"store": "runtime"}])
-REQUIRE = st.sampled_from([Require(), Require("any"), Require("none"), Require("at_least", 3)])
-MAPPINGS = st.sampled_from([None, Overlap(), Newest(), WindowMapping.trailing(Duration.parse("7d"))])
+REQUIRE = st.sampled_from(
+    [
+        PartitionRequirement(),
+        PartitionRequirement("any"),
+        PartitionRequirement("none"),
+        PartitionRequirement("at_least", 3),
+    ]
+)
+MAPPINGS = st.sampled_from([None, OverlapMapping(), NewestMapping(), WindowMapping.trailing(Duration.parse("7d"))])
 STARTS = st.sampled_from([None, at("2025-01-05")])
 SEEN = PartitionSet.span(at("2025-01-06"), at("2025-01-12"))
 
@@ -50,13 +57,13 @@ def stories(draw: Any) -> Story:
 def looked_at(story: Story) -> Any:
     """Everything that is shown of a project; the plan."""
     context = story.context()
-    found = plan(context)
+    found = make_plan(context)
     plan_document(found, context.project)
     for each in context.project.assets.values():
-        explained(context, found, each)
+        explain_planned_asset(context, found, each)
         status_document(asset_status(context, each), context.project)
-        list(stretches(context, each))
-        impact_of(context, each, EVERYTHING)
+        list(status_stretches(context, each))
+        trace_impact(context, each, EVERYTHING)
     return found
 
 
@@ -80,7 +87,7 @@ def test_whatever_is_open_is_planned_and_shown(story, whole):
 
 
 @pytest.mark.parametrize("by", ["day", "0 0 */3 * *"])
-@pytest.mark.parametrize("require", [Require("any"), Require("at_least", 2)])
+@pytest.mark.parametrize("require", [PartitionRequirement("any"), PartitionRequirement("at_least", 2)])
 def test_all_time_of_a_segment_from_a_start_on_has_no_number(by, require):
     stores = {"store": ("a", "b")}
     raw = source("raw", by=by, segments=stores, start=at("2025-01-01"))

@@ -10,10 +10,10 @@ import pytest
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.fold import fold
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.planner.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.rebuild import plan_rebuild
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, days, multi, project, source
 from tests.core.planner.test_marks import say
 
@@ -181,9 +181,9 @@ def test_an_observed_source_is_looked_at_from_the_beginning():
 
 
 def test_what_was_appended_in_part_is_not_appended_twice():
-    story = daily(write=Append(), strategy=EveryInstance())
+    story = daily(write=AppendWrite(), strategy=EveryInstance())
     story.observed("s", "2025-02-01T00..2025-02-01T23")
-    change(story, CHANGES["time zone"], write=Append(), strategy=EveryInstance())
+    change(story, CHANGES["time zone"], write=AppendWrite(), strategy=EveryInstance())
     [reason] = reasons(story)
     assert reason.startswith("appended in part, by partitions that the asset had before")
     partitioning = CHANGES["time zone"]

@@ -9,29 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
-from sparkassets.core.documents.graph import graph_document, graph_of
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.documents.graph import build_graph, graph_document
 from sparkassets.core.journal.entries import EventEntry, OutletEntry, PauseEntry, SpecEntry, SuccessEntry
-from sparkassets.core.journal.found import ForeignCommit, Found, TargetEntry
-from sparkassets.core.journal.lineage import lineage
-from sparkassets.core.journal.losses import entry_of
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
+from sparkassets.core.journal.lineage import trace_lineage
 from sparkassets.core.journal.state import EventRef
+from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
+from sparkassets.core.journal.table_losses import build_target_entry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
-from sparkassets.core.planner.changes import code_changes
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.impact import impact, impact_of
-from sparkassets.core.planner.marking import Marking, entries
-from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.planner.explain.code_changes import find_code_changes
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.impact import recomputed_by_update, trace_impact
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries
+from sparkassets.core.planner.explain.status import asset_status, partition_grid
 from sparkassets.core.spec.model import InletSpec, ReadAfter, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance, LatestOnly
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, days, multi, project, source, timed
 from tests.depth import histories
 from tests.drivers import Drivers
 
-GONE = Found("gone", "its table at /data/train is gone", EVERYTHING)
+GONE = TableFinding("gone", "its table at /data/train is gone", EVERYTHING)
 WEEK = "2025-01-06..2025-01-12"
 
 
@@ -48,15 +48,15 @@ def ran(*more, keys=WEEK, **kind) -> Story:
     return told
 
 
-def found(told: Story, name: str, what: Found | None) -> TargetEntry | None:
-    entry = entry_of(told.project.assets[name], told.state.assets[name], what)
+def found(told: Story, name: str, what: TableFinding | None) -> TargetEntry | None:
+    entry = build_target_entry(told.project.assets[name], told.state.assets[name], what)
     if entry is not None:
         told.add(entry)
     return entry
 
 
 def events(told: Story, uri: str) -> list[str]:
-    refs = (EventRef.of(each) for each in told.entries)
+    refs = (EventRef.from_entry(each) for each in told.entries)
     return [str(ref.run) for ref in refs if ref is not None and ref.uri == uri]
 
 
@@ -124,7 +124,7 @@ def test_a_manual_event_of_an_outlet_is_one_of_any_asset():
 
 
 def test_a_consumer_aligned_to_an_outlet_reads_the_run_of_its_tick():
-    split = asset("split", schedule=timed("0 0 * * *"), by=None, strategy=EveryInstance(), write=Append())
+    split = asset("split", schedule=timed("0 0 * * *"), by=None, strategy=EveryInstance(), write=AppendWrite())
     reader = asset("r", InletSpec("train", "", None, aligned=True), schedule=timed("0 6 * * *"), by=None)
     told = Story(project(*multi(split, "train", "test"), reader), now="2025-01-02T07:00")
     told.run("split")
@@ -139,7 +139,7 @@ def test_a_consumer_aligned_to_an_outlet_reads_the_run_of_its_tick():
 @pytest.mark.parametrize("partial", [False, True])
 def test_what_one_outlet_lost_the_asset_makes_again(partial):
     told = ran(asset("fit", "train"), asset("check", "test"))
-    what = Found("restored", "its table was restored", days("2025-01-07"), "t", 9, "m") if partial else GONE
+    what = TableFinding("restored", "its table was restored", days("2025-01-07"), "t", 9, "m") if partial else GONE
     found(told, "train", what)
     lost = ["2025-01-07"] if partial else [WEEK]
     assert told.due() == {"split": lost}
@@ -156,7 +156,7 @@ def test_what_one_outlet_lost_the_asset_makes_again(partial):
 
 def test_an_unpartitioned_asset_runs_again_when_an_outlet_is_gone():
     told = ran(by=None)
-    found(told, "test", Found("gone", "its table at /data/test is gone", EVERYTHING))
+    found(told, "test", TableFinding("gone", "its table at /data/test is gone", EVERYTHING))
     assert told.due() == {"split": []}
     told.run_all()
     assert told.due() == {}
@@ -165,7 +165,7 @@ def test_an_unpartitioned_asset_runs_again_when_an_outlet_is_gone():
 def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
     told = ran(asset("fit", "train"), asset("check", "test"))
     commit = ForeignCommit(5, "DELETE", None, days("2025-01-07"))
-    found(told, "train", Found("changed", "", table_id="t", version=5, mark="m", commits=(commit,)))
+    found(told, "train", TableFinding("changed", "", table_id="t", version=5, mark="m", commits=(commit,)))
     assert told.due() == {"fit": ["2025-01-07"]}
     notes = {note.asset: note.text for note in told.plan().notes}
     assert notes == {
@@ -176,7 +176,7 @@ def test_what_others_changed_in_an_outlet_is_its_event_and_its_note():
 
 def test_where_runs_append_a_loss_of_one_outlet_is_for_a_person():
     inlet = InletSpec("s", "", None, read=ReadAfter("id"))
-    split = asset("split", inlet, by=None, strategy=LatestOnly(), write=Append())
+    split = asset("split", inlet, by=None, strategy=LatestOnly(), write=AppendWrite())
     told = story(maker=split, by=None)
     told.observed("s")
     told.run_all()
@@ -205,7 +205,7 @@ def test_a_fault_of_an_outlet_holds_the_asset_back():
 
 def changed(told: Story, *assets) -> None:
     told.project = project(told.project.assets["s"], *assets)
-    specs = ((item.name, fold_spec(item, told.project)) for item in told.project.assets.values())
+    specs = ((item.name, build_fold_spec(item, told.project)) for item in told.project.assets.values())
     told.add(
         *(
             SpecEntry(*each)
@@ -248,7 +248,11 @@ def test_an_asset_becomes_an_outlet_and_an_asset_again():
 
 def marked(told: Story, kind, *keys: str) -> None:
     spec = told.project.assets["split"]
-    told.add(*entries(told.context(), Marking(spec, days(*keys) if keys else EVERYTHING, kind, "because", "ann")))
+    told.add(
+        *build_mark_entries(
+            told.context(), MarkRequest(spec, days(*keys) if keys else EVERYTHING, kind, "because", "ann")
+        )
+    )
 
 
 def test_what_is_marked_of_the_asset_is_marked_of_its_outlets():
@@ -288,40 +292,42 @@ def test_the_status_of_an_outlet():
     assert (train.kind, train.covered, train.stale, train.missing) == ("outlet of split", (WEEK,), 1, 1)
     assert (split.kind, split.stale, split.missing) == ("date_range", 1, 1)
     assert train.last_run == split.last_run
-    assert dict(grid(context, context.asset("train"))) == dict(grid(context, context.asset("split")))
+    assert dict(partition_grid(context, context.asset("train"))) == dict(
+        partition_grid(context, context.asset("split"))
+    )
 
 
 def test_explain_of_an_outlet_is_that_of_its_maker_and_of_its_table():
     told = ran()
     found(told, "train", GONE)
     context = told.context()
-    node = explain(context, context.asset("train"))
+    node = explain_asset(context, context.asset("train"))
     assert (node.text, node.holds) == ("train", True)
     assert [child.text for child in node.children] == ["the runs of split write it", f"{WEEK}: {GONE.reason}"]
-    assert node.children[0].children == explain(told.context(), context.asset("split")).children
+    assert node.children[0].children == explain_asset(told.context(), context.asset("split")).children
 
 
 def test_impact_goes_through_the_outlets_and_runs_are_of_the_asset():
     told = ran(asset("fit", "train"), asset("check", "test", by=None))
     context = told.context()
-    assert impact(context, {"s": days("2025-01-07")}) == {
+    assert recomputed_by_update(context, {"s": days("2025-01-07")}) == {
         "split": days("2025-01-07"),
         "fit": days("2025-01-07"),
         "check": EVERYTHING,
     }
-    reach = impact_of(context, context.asset("split"), days("2025-01-07")).reaches
+    reach = trace_impact(context, context.asset("split"), days("2025-01-07")).reaches
     assert [(each.asset, each.through) for each in reach] == [
         ("train", ("split",)),
         ("test", ("split",)),
         ("fit", ("train",)),
         ("check", ("test",)),
     ]
-    assert [each.asset for each in impact_of(context, context.asset("train"), days("2025-01-07")).reaches] == ["fit"]
+    assert [each.asset for each in trace_impact(context, context.asset("train"), days("2025-01-07")).reaches] == ["fit"]
 
 
 def test_lineage_leads_from_an_outlet_to_what_its_run_read():
     told = ran(asset("fit", "train"))
-    (origin,) = lineage(
+    (origin,) = trace_lineage(
         told.project, told.state, past(told), asset=told.project.assets["fit"], blocks=days("2025-01-07")
     ).origins
     (read,) = origin.reads
@@ -338,7 +344,7 @@ def test_lineage_leads_from_an_outlet_to_what_its_run_read():
 
 def test_the_graph_has_what_is_written():
     told = story(asset("fit", "train"))
-    found = graph_document(graph_of(told.project))
+    found = graph_document(build_graph(told.project))
     edges = [(each["from"], each["to"], each["kind"]) for each in found["edges"]]
     assert edges == [
         ("s", "split", "reads"),
@@ -385,8 +391,8 @@ class History(Drivers):
         commit = ForeignCommit(3, "DELETE", None, days(day))
         told = {
             "lose": replace(GONE, reason=f"its table at /data/{name} is gone"),
-            "part": Found("restored", "its table was restored", days(day), "t", 2, "m"),
-            "change": Found("changed", "", table_id="t", version=3, mark="m", commits=(commit,)),
+            "part": TableFinding("restored", "its table was restored", days(day), "t", 2, "m"),
+            "change": TableFinding("changed", "", table_id="t", version=3, mark="m", commits=(commit,)),
         }
         found(self.story, name, told[what])
 
@@ -425,11 +431,11 @@ def test_random_histories_end_with_all_outlets_whole(*, random: Random, steps: i
 
 def test_a_change_of_code_is_that_of_the_asset_and_reaches_who_reads_its_outlets():
     def split(sql: str):
-        return asset("split", "s", definition=Definition.of(sql=sql), on_code_change="backfill")
+        return asset("split", "s", definition=AssetDefinition.build(sql=sql), on_code_change="backfill")
 
     told = ran(asset("fit", "train"), asset("check", "test"), maker=split("SELECT 1"))
     changed(told, *multi(split("SELECT 2"), "train", "test"), asset("fit", "train"), asset("check", "test"))
-    (change,) = code_changes(told.context())
+    (change,) = find_code_changes(told.context())
     assert (change.asset, change.blocks, set(change.downstream)) == ("split", days(WEEK), {"fit", "check"})
     assert set(change.readers) <= {"fit", "check"}
     assert told.due() == {"split": [WEEK]}

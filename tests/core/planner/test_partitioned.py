@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import WindowMapping
-from sparkassets.core.spec.model import InletSpec, Require
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, names, project, source
 
@@ -82,7 +82,7 @@ def test_a_day_of_a_clock_change_requires_the_hours_it_really_has():
 
 
 def test_require_at_least_lets_a_day_with_few_hours_through():
-    inlet = InletSpec("s", "", None, Require("at_least", 20))
+    inlet = InletSpec("s", "", None, PartitionRequirement("at_least", 20))
     story = Story(project(source("s", by="hour"), asset("a", inlet)))
     story.observed("s", "2025-01-01T00..2025-01-01T19", "2025-01-02T00..2025-01-02T18", "2025-01-03T00..2025-01-03T23")
     assert story.due() == {"a": ["2025-01-01", "2025-01-03"]}

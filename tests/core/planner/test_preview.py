@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.core.conditions.parse import parse_condition
-from sparkassets.core.planner.preview import preview
+from sparkassets.core.conditions.parsing import parse_condition
+from sparkassets.core.planner.explain.preview import preview_schedule
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import asset, clock, project, source
@@ -21,7 +21,7 @@ def timed(text: str, **bounds: str):
 
 
 def coming(text: str, since: str, count: int = 2, **bounds: str) -> list[str]:
-    found = preview(timed(text, **bounds), start=at(since), count=count)
+    found = preview_schedule(timed(text, **bounds), start=at(since), count=count)
     return [f"{slot.run_after:%m-%d %H:%M}" for slot in found.slots]
 
 
@@ -50,7 +50,7 @@ def test_a_run_at_that_very_instant_is_one_of_them():
 )
 def test_runs_of_one_instant_are_all_told(schedule, since, expected):
     timetable = parse_timetable(schedule, timezone="UTC")
-    slots = preview(asset("a", schedule=Schedule(timetable)), start=at(since), count=len(expected)).slots
+    slots = preview_schedule(asset("a", schedule=Schedule(timetable)), start=at(since), count=len(expected)).slots
     assert [f"{slot.run_after:%m-%d} after {slot.start:%m-%d}" for slot in slots] == expected
     assert len({slot.start for slot in slots}) == len(slots)
 
@@ -65,7 +65,7 @@ def test_bounds_judge_the_intervals():
 
 
 def test_a_timetable_that_is_over_says_so():
-    found = preview(timed("@daily", end="2025-03-06"), start=at("2026-01-01"), count=3)
+    found = preview_schedule(timed("@daily", end="2025-03-06"), start=at("2026-01-01"), count=3)
     assert found.reason == (
         "no run at 2026-01-01T01:00+01:00 or later: @daily (Europe/Berlin) until 2025-03-06T00:00+01:00"
     )
@@ -73,7 +73,7 @@ def test_a_timetable_that_is_over_says_so():
 
 def test_what_has_no_instants_says_what_it_does():
     def reason(text: str) -> str:
-        return preview(
+        return preview_schedule(
             asset("a", by=None, schedule=Schedule(parse_timetable(text, timezone="UTC"), text=text)),
             start=at("2025-01-01"),
             count=1,
@@ -85,7 +85,7 @@ def test_what_has_no_instants_says_what_it_does():
 
 def test_what_has_no_timetable_says_what_it_goes_by():
     found = project(source("s"), asset("a", "s"), asset("b", "a", schedule="a & s"), asset("hand"))
-    assert [preview(each, start=at("2025-01-01"), count=1).reason for each in found.assets.values()] == [
+    assert [preview_schedule(each, start=at("2025-01-01"), count=1).reason for each in found.assets.values()] == [
         "no timetable: others write it",
         "no timetable: runs on s",
         "no timetable: runs on a & s",
@@ -109,14 +109,16 @@ def test_what_has_no_timetable_says_what_it_goes_by():
 )
 def test_what_has_times_in_its_condition_says_when_they_come(condition, reason):
     parsed = parse_condition(condition, clock)
-    found = preview(asset("a", schedule=Schedule(None, parsed, parsed.text())), start=at("2025-01-01"), count=3)
+    found = preview_schedule(
+        asset("a", schedule=Schedule(None, parsed, parsed.text())), start=at("2025-01-01"), count=3
+    )
     assert (found.slots, found.reason) == ((), f"no timetable: {reason}")
 
 
 def test_times_that_suffice_alone_are_runs_and_those_of_one_instant_are_one():
     six = {"at": "0 6 * * *", "timezone": "UTC"}
     condition = parse_condition({"any": ["0 0 * * *", "0 */6 * * *", six, {"all": ["@hourly", "b"]}, "c"]}, clock)
-    found = preview(asset("a", schedule=Schedule(None, condition)), start=at("2025-01-01"), count=3)
+    found = preview_schedule(asset("a", schedule=Schedule(None, condition)), start=at("2025-01-01"), count=3)
     assert found.reason == ""
     assert [tuple(f"{each:%d %H}" for each in (slot.run_after, slot.start, slot.end)) for slot in found.slots] == [
         ("01 00", "31 00", "01 00"),
@@ -127,7 +129,7 @@ def test_times_that_suffice_alone_are_runs_and_those_of_one_instant_are_one():
 
 def test_what_is_paused_says_so():
     def paused(*, verb: bool, yaml: bool) -> bool:
-        return preview(asset("a", paused=yaml), start=at("2025-01-01"), count=1, paused=verb).paused
+        return preview_schedule(asset("a", paused=yaml), start=at("2025-01-01"), count=1, paused=verb).paused
 
     assert [paused(verb=verb, yaml=yaml) for verb in (False, True) for yaml in (False, True)] == [
         False,

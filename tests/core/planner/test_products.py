@@ -25,9 +25,9 @@ from sparkassets.core.partitions import (
     TimePartition,
     WindowMapping,
 )
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.explain import explained
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, project, source
@@ -54,7 +54,7 @@ Block = tuple[tuple[str, ...], int | None]
 def blocks_of(partitioning: Partitioning, *, since: int = 0) -> list[Block]:
     """Those of five days, or also of some before, that are not excluded."""
     keys, time = product(*(each.keys for each in partitioning.segments)), partitioning.time
-    days = [day for day in range(since, 5) if time is not None and time.of_instant(ZERO + day * DAY) is not None]
+    days = [day for day in range(since, 5) if time is not None and time.slot_of_instant(ZERO + day * DAY) is not None]
     numbers: list[int | None] = [*days] if time is not None else [None]
     return [(key, day) for key in keys for day in numbers]
 
@@ -92,14 +92,14 @@ class History(Drivers):
 
     def check(self, context: PlanningContext, found: Plan) -> None:
         for each in self.story.project.assets.values():
-            explained(context, found, each)
+            explain_planned_asset(context, found, each)
         for run in found.runs:
             strategy = self.story.project.assets[run.asset].strategy
             assert isinstance(strategy, DateRange)
             partitioning = self.story.project.assets[run.asset].partitioning
             assert run.blocks or run.recovers
             assert partitioning.count(run.blocks) <= strategy.max_partitions_per_run
-            assert partitioning.known.covers(run.blocks)
+            assert partitioning.known_partitions.covers(run.blocks)
 
     def step(self) -> None:
         random, runs = self.random, self.runs()

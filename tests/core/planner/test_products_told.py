@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.journal.announce import announced
+from sparkassets.core.journal.announcements import parse_announcement
 from sparkassets.core.partitions import Partitioning, PartitionSet, SegmentPartition, TimePartition
-from sparkassets.core.planner.backfill import plan_backfill
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.status import asset_status, grid, stretches
-from sparkassets.core.strategies import Segments
+from sparkassets.core.planner.batch.backfill import plan_backfill
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.status import asset_status, partition_grid, status_stretches
+from sparkassets.core.strategies import SegmentBatches
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, project, source
 
@@ -28,7 +28,7 @@ def story(consumer=HOURS, **more):
 def backfilled(told, key, *, force=False):
     sums = told.project.assets["sums"]
     plan = plan_backfill(told.context(), sums, sums.partitioning.parse(key), force=force)
-    return [sums.partitioning.told(run.blocks) for run in plan.runs], [wait.reason for wait in plan.waiting]
+    return [sums.partitioning.display_labels(run.blocks) for run in plan.runs], [wait.reason for wait in plan.waiting]
 
 
 def test_hours_of_a_day_of_one_segment():
@@ -42,7 +42,7 @@ def test_hours_of_a_day_of_one_segment():
     told.observed("orders", "2025-01-01")
     (run,) = told.plan().runs
     assert run.reason == "24 partitions missing, 24 stale: orders changed"
-    assert HOURS.told(run.blocks) == ["2025-01-01T00..2025-01-01T23,*"]
+    assert HOURS.display_labels(run.blocks) == ["2025-01-01T00..2025-01-01T23,*"]
 
 
 def test_a_product_at_a_glance():
@@ -56,18 +56,20 @@ def test_a_product_at_a_glance():
         "2025-01-01T00..2025-01-02T23,nl",
         "2025-01-02T00..2025-01-02T23,de",
     )
-    assert dict(grid(told.context(), sums))["2025-01-02T05,de"] == "current"
-    tree = repr(explain(told.context(), sums, sums.partitioning.parse("*,de")))
+    assert dict(partition_grid(told.context(), sums))["2025-01-02T05,de"] == "current"
+    tree = repr(explain_asset(told.context(), sums, sums.partitioning.parse("*,de")))
     assert "24 partitions current: 2025-01-02T00..2025-01-02T23,de" in tree
     assert "48" not in tree
 
 
 def test_segments_alone_are_told_in_their_order():
-    told = story(ALONE, strategy=Segments())
+    told = story(ALONE, strategy=SegmentBatches())
     told.observed("orders", "2025-01-01,nl")
     told.run("sums")
     told.observed("orders", "2025-01-02,de")
-    found = [(ALONE.labels(parts), status) for parts, status in stretches(told.context(), told.project.assets["sums"])]
+    found = [
+        (ALONE.labels(parts), status) for parts, status in status_stretches(told.context(), told.project.assets["sums"])
+    ]
     assert found == [(["de"], "missing"), (["nl"], "current")]
 
 
@@ -85,12 +87,12 @@ def test_a_key_that_left_the_list_keeps_its_rows_and_that_is_said():
             "computes them"
         ),
     )
-    found = dict(grid(told.context(), sums))
+    found = dict(partition_grid(told.context(), sums))
     assert (found["2025-01-01T05,de"], found["2025-01-01T05,nl"]) == ("unlisted", "current")
 
 
 def test_a_run_of_segments_has_at_most_so_many():
-    told = story(ALONE, strategy=Segments(max_partitions_per_run=1))
+    told = story(ALONE, strategy=SegmentBatches(max_partitions_per_run=1))
     told.observed("orders", "2025-01-01")
     assert [ALONE.labels(run.blocks) for run in told.run_all()] == [["de"], ["nl"]]
 
@@ -109,7 +111,7 @@ def test_a_star_in_place_of_time_is_all_that_is_wanted_or_there():
 def test_an_event_has_no_star_in_place_of_time():
     told = story()
     with pytest.raises(InputError, match="'\\*,nl' is all time of 'orders', and no event brings that"):
-        announced(told.project, "orders", partition="*,nl")
-    assert announced(told.project, "orders", partition="2025-01-01").parts == DAYS.known & PartitionSet.span(
-        1735689600, 1735776000
-    )
+        parse_announcement(told.project, "orders", partition="*,nl")
+    assert parse_announcement(
+        told.project, "orders", partition="2025-01-01"
+    ).parts == DAYS.known_partitions & PartitionSet.span(1735689600, 1735776000)

@@ -12,13 +12,13 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import DAY, Duration, offsets
+from sparkassets.core.instants import DAY, Duration, zone_offsets
 from sparkassets.core.journal.entries import ObservedEntry, SuccessEntry
 from sparkassets.core.partitions import Partitioning, PartitionSet, RangeSet, TimePartition, WindowMapping
-from sparkassets.core.planner.backfill import plan_backfill
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.explain import explained
+from sparkassets.core.planner.batch.backfill import plan_backfill
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
 from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.errors import InputError
@@ -66,10 +66,10 @@ def own(time: TimePartition, ranges: RangeSet) -> list[Slot]:
 
 def counts(spec: AssetSpec, slot: Slot, now: int) -> bool:
     """Whether a slot is over, or so little ahead, by the wall clock."""
-    time, clock = spec.partitioning.time, offsets(ZONE)
+    time, clock = spec.partitioning.time, zone_offsets(ZONE)
     ahead = Duration.parse(time.ahead or "0s")
     end = slot[1]
-    return clock.boundary(end + clock.at(end) - ahead.days * DAY) - ahead.seconds <= now
+    return clock.boundary(end + clock.offset_at(end) - ahead.days * DAY) - ahead.seconds <= now
 
 
 class History(Drivers):
@@ -109,7 +109,7 @@ class History(Drivers):
             spec = self.story.project.assets[run.asset]
             assert spec.partitioning.count(run.blocks) <= spec.strategy.max_partitions_per_run
             assert all(counts(spec, slot, self.now) for slot in computed_by(spec, run.blocks))
-            explained(context, found, spec)
+            explain_planned_asset(context, found, spec)
 
     def step(self) -> None:
         random, runs = self.random, self.runs()
@@ -134,14 +134,14 @@ class History(Drivers):
         if self.random.choice([True, True, False]):
             some = [(min(some)[0], max(some)[1])]
         time = spec.partitioning.time
-        self.story.add(ObservedEntry(name, spec.uri, PartitionSet(time.cover(RangeSet.of(some)))))
+        self.story.add(ObservedEntry(name, spec.uri, PartitionSet(time.cover(RangeSet.from_pairs(some)))))
 
     def backfill(self, name: str) -> list[PlannedRun]:
         spec = self.story.project.assets[name]
-        context = self.story.context(invocation=str(self.invocation), gone=frozenset(self.gone))
+        context = self.story.context(invocation=str(self.invocation), gone_claims=frozenset(self.gone))
         slot = self.random.choice(slots(spec))
         self.asked.add((name, slot))
-        some = spec.partitioning.cover(PartitionSet.of_time([slot]))
+        some = spec.partitioning.cover(PartitionSet.from_time_pairs([slot]))
         try:
             return list(plan_backfill(context, spec, some, force=self.random.random() < 0.5).runs)
         except InputError:
@@ -166,9 +166,9 @@ def computed_by(spec: AssetSpec, blocks: PartitionSet) -> list[Slot]:
 
 
 def at_text(unix: int) -> str:
-    from sparkassets.core.instants import format_instant, instant
+    from sparkassets.core.instants import format_instant, from_unix
 
-    return format_instant(instant(unix))
+    return format_instant(from_unix(unix))
 
 
 class WithoutSomeDays(History):

@@ -3,7 +3,7 @@
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append, Upsert
+from sparkassets.core.writes import AppendWrite, UpsertWrite
 from tests.builders import Story, asset, project, source
 
 
@@ -27,13 +27,13 @@ def pin(story):
 
 
 def test_the_same_column_goes_on():
-    found, _ = pin(told(Append()))
+    found, _ = pin(told(AppendWrite()))
     assert (found.low, found.column) == ("7", "at")
 
 
 def test_another_column_is_read_anew_where_rows_take_the_place_of_rows():
-    story = told(Upsert(keys=("id",)))
-    story.change(*read(ReadAfter("id"), Upsert(keys=("id",))))
+    story = told(UpsertWrite(keys=("id",)))
+    story.change(*read(ReadAfter("id"), UpsertWrite(keys=("id",))))
     found, run = pin(story)
     assert (found.low, found.column, run.request.rebuilds) == (None, "id", True)
     assert "reads all of s anew: it was read above the highest at before, not above the highest id" in run.reason
@@ -44,8 +44,8 @@ def test_another_column_is_read_anew_where_rows_take_the_place_of_rows():
 
 
 def test_another_column_is_refused_where_rows_would_be_there_twice():
-    story = told(Append())
-    story.change(*read(ReadAfter("id"), Append()))
+    story = told(AppendWrite())
+    story.change(*read(ReadAfter("id"), AppendWrite()))
     assert story.plan().runs == ()
     (said,) = story.waits("a")
     assert said == (
@@ -53,21 +53,21 @@ def test_another_column_is_refused_where_rows_would_be_there_twice():
         "of it anew would append its rows twice: read it above the highest at again, or drop the table of a to begin "
         "anew"
     )
-    story.change(*read(ReadAfter("at"), Append()))
+    story.change(*read(ReadAfter("at"), AppendWrite()))
     found, _ = pin(story)
     assert found.low == "7"
 
 
 def test_who_takes_over_does_not_take_one_for_the_other():
-    story = told(Append())
+    story = told(AppendWrite())
     dead = story.claim(story.plan().runs[0])
-    story.change(*read(ReadAfter("id"), Append()))
-    (run,) = story.plan(gone={dead}).runs
+    story.change(*read(ReadAfter("id"), AppendWrite()))
+    (run,) = story.plan(gone_claims={dead}).runs
     assert (run.request.pins["s"].low, run.request.pins["s"].column) == ("7", "at")
 
 
 def test_a_snapshot_keeps_the_column():
-    story = told(Append())
+    story = told(AppendWrite())
     known = decode(encode(story.state), journal_id="journal").assets["a"]
     assert known.columns == {"s": "at"}
     assert known == story.state.assets["a"]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.journal.found import Found
-from sparkassets.core.journal.losses import entry_of
+from sparkassets.core.journal.table_findings import TableFinding
+from sparkassets.core.journal.table_losses import build_target_entry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.backfill import plan_backfill_unpartitioned
-from sparkassets.core.planner.marking import Marking, mark
-from sparkassets.core.runs import Position
+from sparkassets.core.planner.batch.backfill import plan_backfill_unpartitioned
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, mark_asset
+from sparkassets.core.runs import TablePosition
 from sparkassets.core.spec.model import InletSpec, ReadAfter, ReadChanges, Schedule
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import Append, Upsert
+from sparkassets.core.writes import AppendWrite, UpsertWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, multi, project, source
 
-UPSERT = Upsert(("id",))
+UPSERT = UpsertWrite(("id",))
 
 
 def reader(read, write, **more):
@@ -34,7 +34,7 @@ def story(read, write, **more):
 
 
 def high(read, version):
-    return str(version + 4) if isinstance(read, ReadAfter) else str(Position("t", version))
+    return str(version + 4) if isinstance(read, ReadAfter) else str(TablePosition("t", version))
 
 
 def backfill(told, **more):
@@ -47,7 +47,7 @@ def low(run):
 
 
 def test_what_a_backfill_appended_is_not_appended_again():
-    told = story(ReadAfter("id"), Append())
+    told = story(ReadAfter("id"), AppendWrite())
     told.observed("orders", table_id="t", version=4)
     run = backfill(told)
     assert low(run) == "7"
@@ -66,7 +66,7 @@ def test_what_a_backfill_merged_moves_nothing():
 
 @pytest.mark.parametrize("read", [ReadAfter("id"), ReadChanges()])
 def test_what_runs_by_hand_alone_goes_on_from_where_it_was(read):
-    told = Story(project(source("orders", by=None), reader(read, Append(), schedule=Schedule())))
+    told = Story(project(source("orders", by=None), reader(read, AppendWrite(), schedule=Schedule())))
     told.observed("orders", table_id="t", version=3)
     run = backfill(told)
     assert low(run) is None
@@ -79,29 +79,35 @@ def test_what_runs_by_hand_alone_goes_on_from_where_it_was(read):
 
 
 def test_where_a_person_goes_on_with_what_is_there_no_change_is_passed_over():
-    told = story(ReadChanges(), Append())
+    told = story(ReadChanges(), AppendWrite())
     log = told.project.assets["log"]
-    told.add(entry_of(log, told.state.assets["log"], Found("replaced", "another table stands there now", EVERYTHING)))
+    told.add(
+        build_target_entry(
+            log, told.state.assets["log"], TableFinding("replaced", "another table stands there now", EVERYTHING)
+        )
+    )
     told.observed("orders", table_id="t", version=4)
     run = backfill(told)
-    told.succeed("log", told.claim(run), watermarks={"orders": str(Position("t", 4))})
+    told.succeed("log", told.claim(run), watermarks={"orders": str(TablePosition("t", 4))})
     (next_one,) = told.plan().runs
-    assert low(next_one) == str(Position("t", 3))
+    assert low(next_one) == str(TablePosition("t", 3))
 
 
 def test_what_is_read_anew_beyond_its_position_takes_the_place_of_all():
     """What was deleted since the position is told by nothing else."""
     told = story(ReadChanges(), UPSERT)
     told.observed("orders", table_id="t", version=4)
-    told.add(mark(told.context(), Marking(told.project.assets["log"], EVERYTHING, "missing", "restated", "ann")))
+    told.add(
+        mark_asset(told.context(), MarkRequest(told.project.assets["log"], EVERYTHING, "missing", "restated", "ann"))
+    )
     (run,) = told.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)
     assert run.reason == "orders updated, marked as missing by ann: restated, reads all of orders (version 4)"
 
 
 def test_a_position_is_no_highest_value_of_a_column():
-    told = story(ReadChanges(), Append())
-    told.change(source("orders", by=None), reader(ReadAfter("id"), Append()))
+    told = story(ReadChanges(), AppendWrite())
+    told.change(source("orders", by=None), reader(ReadAfter("id"), AppendWrite()))
     told.observed("orders", table_id="t", version=4)
     assert told.plan().runs == ()
     (reason,) = told.waits("log")
@@ -127,10 +133,10 @@ def test_what_an_outlet_lost_is_made_anew_of_what_is_read_by_its_changes(kind):
     told = Story(project(source("orders", by=None), *multi(reader(ReadChanges(), UPSERT), "train", "test")))
     told.observed("orders", table_id="t", version=3)
     (run,) = told.plan().runs
-    told.succeed("log", told.claim(run), watermarks={"orders": str(Position("t", 3))})
+    told.succeed("log", told.claim(run), watermarks={"orders": str(TablePosition("t", 3))})
     train = told.project.assets["train"]
-    what = Found(kind, f"its table is {kind}", EVERYTHING, *(("t", 9, "m") if kind == "restored" else ()))
-    told.add(entry_of(train, told.state.assets["train"], what))
+    what = TableFinding(kind, f"its table is {kind}", EVERYTHING, *(("t", 9, "m") if kind == "restored" else ()))
+    told.add(build_target_entry(train, told.state.assets["train"], what))
     told.observed("orders", table_id="t", version=4)
     (run,) = told.plan().runs
     assert (low(run), run.request.rebuilds) == (None, True)

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.planner.marking import Marking, accepted
-from sparkassets.core.planner.rebuild import plan_rebuild
-from sparkassets.core.planner.status import asset_status
+from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, accept_withheld
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import RuleVerdict
 from tests.builders import Story, asset, days, project, source
 
 
@@ -84,15 +84,15 @@ def test_days_that_fail_nothing_themselves_say_that_another_of_the_rebuild_does_
     story, bad = story_of("2025-01-01..2025-01-03"), days("2025-01-02")
     story.run_all()
     (run,) = rebuilt(story).runs
-    failed = Verdict("row_count", "fail", "withheld", bad, 3)
+    failed = RuleVerdict("row_count", "fail", "withheld", bad, 3)
     story.succeed("a", story.claim(run), withheld=run.blocks, verdicts=(failed,))
     own, beside = "row_count: 3 rows", "in one commit with others, of which row_count: 3 rows"
     status = asset_status(story.context(), story.project.assets["a"])
-    assert [each.text for each in status.judged] == [own, beside]
+    assert [each.text for each in status.withheld_runs] == [own, beside]
     assert [wait.split("; ")[0].split(": ", 1)[1] for wait in story.waits("a")] == [own, beside]
 
     spec = story.project.assets["a"]
-    entry = accepted(story.context(), Marking(spec, bad, "accept", "as told", "ann"))
+    entry = accept_withheld(story.context(), MarkRequest(spec, bad, "accept", "as told", "ann"))
     assert entry is not None
     story.add(entry)
     assert rebuilt(story).runs[0].request.accepted == bad

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.backfill import all_blocks, plan_backfill
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.status import asset_status
+from sparkassets.core.planner.batch.backfill import backfillable_partitions, plan_backfill
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh
-from sparkassets.core.writes import Append
+from sparkassets.core.writes import AppendWrite
 from tests.builders import Story, asset, project, source
 
 
-def code(sql: str, **params: object) -> Definition:
-    return Definition.of(sql=sql, params=params)
+def code(sql: str, **params: object) -> AssetDefinition:
+    return AssetDefinition.build(sql=sql, params=params)
 
 
 OLD, NEW, NEWER = code("SELECT 1 AS x"), code("SELECT 2 AS x"), code("SELECT 3 AS x")
@@ -34,10 +34,10 @@ class Coded(Story):
         self.more = {"on_code_change": "warn", **more}
         super().__init__(project(*self.assets(OLD)), now="2025-01-04")
 
-    def assets(self, definition: Definition, **more: Any) -> tuple[AssetSpec, ...]:
+    def assets(self, definition: AssetDefinition, **more: Any) -> tuple[AssetSpec, ...]:
         return source("s"), asset("a", "s", **{**self.more, "definition": definition, **more}), asset("b", "a")
 
-    def becomes(self, definition: Definition, **more: Any) -> None:
+    def becomes(self, definition: AssetDefinition, **more: Any) -> None:
         self.change(*self.assets(definition, **more))
 
     def noted(self, name: str = "a") -> list[tuple[list[str], str]]:
@@ -51,7 +51,7 @@ class Coded(Story):
         found = self.project.assets["a"]
         context = self.context()
         planned = plan_backfill(
-            context, found, all_blocks(context, found), **{"force": False, "other_code": True, **more}
+            context, found, backfillable_partitions(context, found), **{"force": False, "other_code": True, **more}
         )
         return [self.keys("a", run.blocks) for run in planned.runs]
 
@@ -112,7 +112,7 @@ class TestWarn:
         assert [blocks for blocks, _ in story.noted()] == [ALL]
         assert story.backfill() == [ALL]
         context, spec = story.context(), story.project.assets["a"]
-        (run,) = plan_backfill(context, spec, all_blocks(context, spec), force=False, other_code=True).runs
+        (run,) = plan_backfill(context, spec, backfillable_partitions(context, spec), force=False, other_code=True).runs
         story.succeed("a", story.claim(run))
         assert story.noted() == []
         assert story.computed_by() == {NEW.id: ["2025-01-01..2025-01-04"]}
@@ -129,7 +129,7 @@ class TestWarn:
         spec = story.project.assets["a"]
         (note,) = asset_status(story.context(), spec).notes
         assert note.startswith("2025-01-01..2025-01-03: the code changed since a-5 at")
-        assert f"code {OLD.id[:8]}, last in a-5 at 2025-01-01T00:00Z" in repr(explain(story.context(), spec))
+        assert f"code {OLD.id[:8]}, last in a-5 at 2025-01-01T00:00Z" in repr(explain_asset(story.context(), spec))
 
     def test_ignore_says_nothing_but_when_it_is_asked(self):
         story = there()
@@ -137,7 +137,7 @@ class TestWarn:
         assert story.noted() == []
         spec = story.project.assets["a"]
         assert asset_status(story.context(), spec).notes == ()
-        assert "computed by different code (on_code_change: ignore)" in repr(explain(story.context(), spec))
+        assert "computed by different code (on_code_change: ignore)" in repr(explain_asset(story.context(), spec))
 
     def test_what_a_person_accepts_is_of_the_present_code(self):
         story = there()
@@ -155,7 +155,7 @@ class TestWarn:
         assert [blocks for blocks, _ in story.noted()] == [ALL]
 
     def test_what_was_appended_stays_and_is_told_until_the_next_run(self):
-        story = there(by=None, write=Append(), strategy=EveryInstance())
+        story = there(by=None, write=AppendWrite(), strategy=EveryInstance())
         story.becomes(NEW)
         (said,) = [text for _, text in story.noted()]
         assert said == "the code changed since a-5 at 2025-01-01T00:00Z; what was appended stays as it is"
@@ -258,11 +258,11 @@ class TestWhatIsKept:
 
     @pytest.mark.parametrize("blocks", ["2025-01-02", "2025-01-01..2025-01-02"])
     def test_what_a_table_lost_is_of_nobody(self, blocks):
-        from sparkassets.core.journal.found import Found, TargetEntry
+        from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 
         story = there()
         lost = story.project.assets["a"].partitioning.parse(blocks)
-        story.add(TargetEntry("a", "a", Found("lost", "gone", lost)))
+        story.add(TargetEntry("a", "a", TableFinding("lost", "gone", lost)))
         story.becomes(NEW)
         ((said, _),) = story.noted()
         assert blocks.partition("..")[2] not in said

@@ -7,10 +7,10 @@ from dataclasses import replace
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.results import RunResult
-from sparkassets.core.runs import Volume
-from sparkassets.core.spec.model import Budget
+from sparkassets.core.runs import InletVolume
+from sparkassets.core.spec.model import RunBudget
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.work import Backfill
+from sparkassets.runtime.driver_work import BackfillWork
 from tests.builders import Story, asset, project, source
 
 RUNTIME = {"customer": "runtime"}
@@ -24,9 +24,9 @@ def customers(**more: object) -> Story:
     return made
 
 
-def asked(story: Story, keys: str, **more: object) -> Backfill:
+def asked(story: Story, keys: str, **more: object) -> BackfillWork:
     spec = story.context().asset("a")
-    work = Backfill(spec, spec.partitioning.parse(keys), force=True, **more)  # type: ignore[arg-type]
+    work = BackfillWork(spec, spec.partitioning.parse(keys), force=True, **more)  # type: ignore[arg-type]
     if entries := work.begin(story.context()):
         story.add(*entries)
     return work
@@ -68,25 +68,25 @@ def test_a_segment_that_leaves_the_list_takes_its_request_along():
 
 
 def test_a_request_that_the_budget_holds_is_not_recorded():
-    story = Story(project(source("s"), asset("a", "s", budget=Budget(bytes=25), strategy=DateRange())))
+    story = Story(project(source("s"), asset("a", "s", budget=RunBudget(bytes=25), strategy=DateRange())))
     story.observed("s", "2025-01-01..2025-01-04")
     story.run_all()
     spec = story.project.assets["a"]
 
-    def weigh(_asset: object, pin: object, _state: object) -> Volume:
-        return Volume(10 * spec.partitioning.count(pin.parts), 1)  # type: ignore[attr-defined]
+    def weigh(_asset: object, pin: object, _state: object) -> InletVolume:
+        return InletVolume(10 * spec.partitioning.count(pin.parts), 1)  # type: ignore[attr-defined]
 
-    work = Backfill(spec, spec.partitioning.parse("2025-01-01..2025-01-03"), force=True)
-    assert work.begin(story.context(weigh=weigh)) == ()
-    found = work.plan(story.context(weigh=weigh))
+    work = BackfillWork(spec, spec.partitioning.parse("2025-01-01..2025-01-03"), force=True)
+    assert work.begin(story.context(estimate_volume=weigh)) == ()
+    found = work.plan(story.context(estimate_volume=weigh))
     assert found.runs == ()
     assert [each.reason for each in found.waiting] == [
         "over budget: reads 30 B of at most 25 B; with --over-budget it runs"
     ]
-    again = Backfill(spec, spec.partitioning.parse("2025-01-01..2025-01-03"), force=True)
-    assert len(again.begin(story.context(weigh=weigh, over_budget=True))) == 1
-    few = Backfill(spec, spec.partitioning.parse("2025-01-01..2025-01-02"), force=True)
-    assert len(few.begin(story.context(weigh=weigh))) == 1
+    again = BackfillWork(spec, spec.partitioning.parse("2025-01-01..2025-01-03"), force=True)
+    assert len(again.begin(story.context(estimate_volume=weigh, over_budget=True))) == 1
+    few = BackfillWork(spec, spec.partitioning.parse("2025-01-01..2025-01-02"), force=True)
+    assert len(few.begin(story.context(estimate_volume=weigh))) == 1
 
 
 def test_a_run_that_may_still_land_counts_once():
@@ -96,7 +96,7 @@ def test_a_run_that_may_still_land_counts_once():
     work = asked(story, "2025-01-01..2025-01-04", max_runs=3)
     first = work.plan(story.context(invocation="i")).runs[0]
     story.fail("a", story.claim(first), fenced=False)
-    work.ended(first, RunResult(first.request, run="r", status="failed", seconds=1.0))
+    work.record_result(first, RunResult(first.request, run="r", status="failed", seconds=1.0))
     assert len(work.plan(story.context(invocation="i")).runs) == 2
 
 
@@ -117,6 +117,6 @@ def test_what_made_it_is_the_same_whoever_reads_the_state_back():
 
 
 def _defined(spec):
-    from sparkassets.core.definitions import Definition
+    from sparkassets.core.definitions import AssetDefinition
 
-    return replace(spec, definition=Definition("d1"))
+    return replace(spec, definition=AssetDefinition("d1"))

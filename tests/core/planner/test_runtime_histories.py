@@ -12,11 +12,11 @@ from sparkassets.core.instants import DAY
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ObservedEntry, SegmentEntry, SpecEntry
 from sparkassets.core.journal.fold import fold
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, RangeSet
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, multi, project, source
 from tests.depth import histories
@@ -101,7 +101,7 @@ class History:
     def set_of(self, blocks: set[Block]) -> PartitionSet:
         spans = {None: (RangeSet.always().first, RangeSet.always().last)}
         spans |= {day: (ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in range(2)}
-        return PartitionSet.of_slots(((key,), spans[day]) for key, day in blocks)
+        return PartitionSet.from_slots(((key,), spans[day]) for key, day in blocks)
 
     def blocks_in(self, parts: PartitionSet) -> set[Block]:
         return {block for block in self.model.blocks if parts.covers(self.set_of({block}))}
@@ -123,7 +123,7 @@ class History:
                     model.remove(name, key)
             case "spec":
                 name = random.choice(["s", "one", "two", *self.outlets])
-                self.story.add(SpecEntry(name, fold_spec(self.story.project.assets[name], self.story.project)))
+                self.story.add(SpecEntry(name, build_fold_spec(self.story.project.assets[name], self.story.project)))
             case _:
                 self.run(what)
         self.check()
@@ -157,7 +157,7 @@ class History:
 
     def plan(self):
         context = self.story.context(invocation=str(self.invocation))
-        found = plan(context)
+        found = make_plan(context)
         again = self.planner.plan(self.story.context(invocation=str(self.invocation)))
         assert again == found
         for note in found.notes:

@@ -16,12 +16,12 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.core.planner import instances
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.batch import instance_runs
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.core.writes import Append, Replace
+from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from tests.builders import Story, asset, project, source, timed
 from tests.depth import histories
 
@@ -40,7 +40,7 @@ class TestKnown:
     @pytest.fixture
     def story(self):
         """Customers that the source tells, and what is made of each, of which two are there."""
-        model = asset("model", "s", segments=RUNTIME, strategy=EveryInstance(), write=Append())
+        model = asset("model", "s", segments=RUNTIME, strategy=EveryInstance(), write=AppendWrite())
         made = Story(project(source("s", segments=RUNTIME), model), now="2025-01-03T01:00")
         made.observed("s", "2025-01-01,a")
         made.run_all()
@@ -88,9 +88,9 @@ class TestOfNoneKnown:
         return made
 
     def came_out(self, story, token, *customers):
-        link = story.state.assets["model"].link(token)
+        link = story.state.assets["model"].claim_state(token)
         learned = {"customer": customers} if customers else {}
-        blocks = story.context().asset("model").partitioning.came_out(link.entry.blocks, learned)
+        blocks = story.context().asset("model").partitioning.resolve_whole(link.entry.blocks, learned)
         return story.add(SuccessEntry("model", "model", link.entry.run, token, token, blocks, "t", 1, keys=learned))
 
     def test_a_run_of_everything_of_the_oldest_day_tells_them(self, story):
@@ -142,7 +142,7 @@ class TestOfNoneKnown:
         self.came_out(story, story.claim(story.plan().runs[0]))
         token = story.claim(story.plan(select=["model"]).runs[0])
         told(story, "model", adds=("x", "y"))
-        runs = story.plan(select=["model"], gone=[token]).runs
+        runs = story.plan(select=["model"], gone_claims=[token]).runs
         taking = [run for run in runs if run.recovers]
         assert (keys(story, tuple(taking)), taking[0].recovers) == (["2025-01-02,x"], (f"model-{token}",))
         assert "2025-01-02,y" not in keys(story, runs)
@@ -156,8 +156,8 @@ def test_beside_listed_segments_what_came_meanwhile_is_not_lost_either():
     token = story.claim(story.plan().runs[0])
     told(story, "model", adds=("x",))
     story.observed("s", "2025-01-01,de")
-    link = story.state.assets["model"].link(token)
-    blocks = story.context().asset("model").partitioning.came_out(link.entry.blocks, {"customer": ("a", "x")})
+    link = story.state.assets["model"].claim_state(token)
+    blocks = story.context().asset("model").partitioning.resolve_whole(link.entry.blocks, {"customer": ("a", "x")})
     head = ("model", "model", link.entry.run, token, token, blocks, "t", 1)
     story.add(SuccessEntry(*head, keys={"customer": ("a", "x")}))
     assert keys(story, story.plan().runs) == ["2025-01-01,de,a", "2025-01-01,de,x"]
@@ -184,7 +184,7 @@ class History:
         self.random = random
         self.appends = random.random() < 0.4
         strategy = DateRange() if not self.appends and random.random() < 0.25 else EveryInstance()
-        write = Append() if self.appends else Replace()
+        write = AppendWrite() if self.appends else ReplaceWrite()
         model = asset("model", "s", segments=RUNTIME, strategy=strategy, write=write)
         self.story = Story(
             project(source("s"), model, asset("each", "model", segments=RUNTIME)), now="2025-01-05T01:00"
@@ -206,9 +206,9 @@ class History:
 
     def plan(self) -> list[PlannedRun]:
         gone = frozenset(each.token for each in self.over)
-        context = self.story.context(invocation=str(self.invocation), gone=gone)
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
+        context = self.story.context(invocation=str(self.invocation), gone_claims=gone)
+        found = make_plan(context)
+        assert self.planner.plan(replace(context, decisions={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
         return [run for run in found.runs if run.asset == "model"]
 
@@ -300,9 +300,9 @@ class History:
             return
         self.land(each)
         done = found or each
-        link = self.story.state.assets["model"].link(done.token)
+        link = self.story.state.assets["model"].claim_state(done.token)
         assert link is not None
-        blocks = self.partitioning.came_out(link.entry.blocks, done.tells)
+        blocks = self.partitioning.resolve_whole(link.entry.blocks, done.tells)
         self.leave(each)
         head = ("model", "model", link.entry.run, done.token, each.token, blocks)
         self.story.add(SuccessEntry(*head, "t", 1, pins=link.entry.request.pins, keys=done.tells))
@@ -312,7 +312,7 @@ class History:
             self.record(each)
             return
         fenced = self.random.random() < 0.7
-        link = self.story.state.assets["model"].link(each.token)
+        link = self.story.state.assets["model"].claim_state(each.token)
         assert link is not None
         if fenced:
             self.leave(each)
@@ -349,7 +349,7 @@ class History:
         assert max(times.values(), default=0) <= 1, "appended twice"
         for day, rows in self.truth.items():
             for key in known:
-                block = PartitionSet.of_slots([((key,), (day * 86400, (day + 1) * 86400))])
+                block = PartitionSet.from_slots([((key,), (day * 86400, (day + 1) * 86400))])
                 assert state.coverage.covers(block), "not computed"
                 assert there.covers(block)
                 if key != WHOLE:
@@ -358,8 +358,8 @@ class History:
         left = PartitionSet.union(parts for items in state.partly.values() for _, parts in items)
         # Of very many what needs no answer is dropped by the next run of few; what is appended is not computed again
         # for a later update, which then waits for nobody.
-        told = instances.MOST_LEFT > 1 and not self.appends
-        assert not (told and self.partitioning.known.overlaps(left)), "answered, and asked still"
+        told = instance_runs.MOST_LEFT > 1 and not self.appends
+        assert not (told and self.partitioning.known_partitions.overlaps(left)), "answered, and asked still"
         if known != (WHOLE,):
             assert not any(WHOLE in segment for segment, _ in there.apart), "the whole of what has keys"
         entries = [from_row(row) for row in self.story.rows]
@@ -371,7 +371,7 @@ class History:
 def test_whatever_keys_come_and_go_each_known_one_is_there_once(random, steps, many):
     history = History(random)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instances, "MOST_LEFT", 1 if many else 1000)
+        patch.setattr(instance_runs, "MOST_LEFT", 1 if many else 1000)
         lead(history, steps)
 
 

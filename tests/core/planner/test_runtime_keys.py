@@ -12,8 +12,8 @@ from sparkassets.core.journal.fold import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, PartitionError
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.core.spec.model import InletSpec, Require
-from sparkassets.core.strategies import Segments
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
+from sparkassets.core.strategies import SegmentBatches
 from tests.builders import Story, asset, project, source, timed
 
 RUNTIME = {"customer": "runtime"}
@@ -57,7 +57,7 @@ def came_out(story, name, *keys, added=()):
 def succeed(story, run, claim, *keys):
     link = story.state.assets[run.asset].chain[-1]
     learned = {"customer": keys} if keys else {}
-    blocks = story.context().asset(run.asset).partitioning.came_out(run.blocks, learned)
+    blocks = story.context().asset(run.asset).partitioning.resolve_whole(run.blocks, learned)
     head = (run.asset, run.asset, link.entry.run, claim, claim, blocks)
     return story.add(SuccessEntry(*head, "t", 1, pins=run.request.pins, keys=learned))
 
@@ -192,7 +192,7 @@ class TestOfNoneKnown:
         assert (known(story, "model"), story.due()) == (("x",), {"model": ["x"]})
 
     def test_once_the_last_is_removed_the_next_tick_discovers_again(self):
-        made = asset("model", by=None, segments=RUNTIME, schedule=timed("@daily"), strategy=Segments())
+        made = asset("model", by=None, segments=RUNTIME, schedule=timed("@daily"), strategy=SegmentBatches())
         story = Story(project(made), now="2025-01-02")
         came_out(story, "model", "x")
         told(story, "model", removes=["x"])
@@ -282,7 +282,7 @@ class TestConsumers:
         assert story.due() == {"daily": ["2025-01-03,c"]}
 
     def test_any_of_them_is_enough_where_the_inlet_says_so(self):
-        inlet = InletSpec("sales", "", None, require=Require("any"))
+        inlet = InletSpec("sales", "", None, require=PartitionRequirement("any"))
         story = Story(project(source("sales", segments=RUNTIME), asset("total", inlet)), now="2025-01-03")
         story.observed("sales", "2025-01-01,a", "2025-01-02,b")
         assert story.due() == {"total": ["2025-01-01..2025-01-02"]}
@@ -336,8 +336,8 @@ def test_it_folds_alike_at_once_and_one_by_one(story):
 
 def test_the_journal_says_no_segments_in_a_spec(story):
     story.observed("readings", "a")
-    specs = [each.spec.declared for each in story.state.assets.values()]
-    assert all(each.partitioning.known == NOTHING for each in specs if each.partitioning.is_open)
+    specs = [each.spec.as_declared for each in story.state.assets.values()]
+    assert all(each.partitioning.known_partitions == NOTHING for each in specs if each.partitioning.is_open)
 
 
 def test_what_a_commit_of_all_says_of_itself_is_any_segment_of_its_time():

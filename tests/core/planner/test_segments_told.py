@@ -1,8 +1,8 @@
 """What is told of segments that left a list, that never had anything, and that came where there was time alone."""
 
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.rebuild import plan_rebuild
-from sparkassets.core.planner.status import asset_status
+from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.status import asset_status
 from tests.builders import Story, asset, project, source
 
 BOTH, ONE = {"region": ("de", "nl")}, {"region": ("nl",)}
@@ -20,8 +20,8 @@ def test_what_left_the_list_is_not_counted_as_current():
     story.change(source("up", segments=ONE), asset("out", "up", segments=ONE))
     context = story.context()
     status = asset_status(context, context.asset("out"))
-    assert (status.current, status.told) == (1, "2025-01-01,nl")
-    told = lines(explain(context, context.asset("out")))
+    assert (status.current, status.covered_text) == (1, "2025-01-01,nl")
+    told = lines(explain_asset(context, context.asset("out")))
     assert "1 partition current: 2025-01-01,nl" in told
     assert "1 partition not listed any more: 2025-01-01,de" in told
     (note,) = story.plan().notes
@@ -33,7 +33,7 @@ def test_all_segments_of_a_time_are_told_together():
     story.observed("up", "2025-01-01,*")
     story.run_all()
     context = story.context()
-    assert [asset_status(context, context.asset(name)).told for name in ("up", "out")] == ["2025-01-01,*"] * 2
+    assert [asset_status(context, context.asset(name)).covered_text for name in ("up", "out")] == ["2025-01-01,*"] * 2
 
 
 def test_a_segment_that_never_had_anything_is_named():

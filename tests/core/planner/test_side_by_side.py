@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.conditions import Time
-from sparkassets.core.conditions.parse import parse_condition
+from sparkassets.core.conditions import TimeLeaf
+from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import FailureEntry, ObservedEntry, SuccessEntry
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.backfill import plan_backfill
-from sparkassets.core.planner.explain import explained
-from sparkassets.core.planner.incremental import IncrementalPlanner
+from sparkassets.core.planner.batch.backfill import plan_backfill
+from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
+from sparkassets.core.planner.explain.status import asset_status, partition_grid
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.planner import plan
-from sparkassets.core.planner.rebuild import plan_rebuild
-from sparkassets.core.planner.status import asset_status, grid
+from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import AssetSpec, Schedule
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append, Replace
+from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from sparkassets.errors import InputError
 from tests.builders import Story, asset, clock, project, source, timed
 from tests.depth import histories
@@ -51,7 +51,7 @@ def keys(runs: tuple[PlannedRun, ...]) -> list[str]:
 
 
 class TestRuns:
-    @pytest.mark.parametrize("write", [Append(), Replace()])
+    @pytest.mark.parametrize("write", [AppendWrite(), ReplaceWrite()])
     def test_each_hour_of_each_warehouse_is_one(self, write):
         runs = story(write=write).plan().runs
         assert len(runs) == len({run.slot for run in runs}) == 47
@@ -60,7 +60,7 @@ class TestRuns:
         assert all(run.slot > 0 for run in runs)
 
     def test_they_are_claimed_side_by_side(self):
-        s = story(write=Append())
+        s = story(write=AppendWrite())
         runs = s.plan().runs
         tokens = [s.claim(run) for run in runs[:3]]
         assert keys(s.plan().runs) == keys(runs[3:])
@@ -70,7 +70,7 @@ class TestRuns:
         assert s.state.assets["a"].coverage.covers(runs[1].blocks)
 
     def test_a_slot_is_used_again(self):
-        s = story(write=Append())
+        s = story(write=AppendWrite())
         runs = s.plan().runs
         tokens = [s.claim(run) for run in runs[:3]]
         s.succeed("a", tokens[1])
@@ -101,7 +101,7 @@ class TestRuns:
         assert s.waits("a") == ["left for the next runs: a plan names 100 of them"]
 
     def test_what_was_appended_is_not_computed_again(self):
-        s = story(write=Append())
+        s = story(write=AppendWrite())
         s.run_all()
         s.observed("s", "2025-01-01T05,x")
         assert s.plan().runs == ()
@@ -167,19 +167,20 @@ class TestFailures:
     def test_a_run_that_never_ended_is_taken_over_in_its_slot(self):
         s = story()
         tokens = [s.claim(run) for run in s.plan().runs[:3]]
-        runs = s.plan(gone=tokens[1:2]).runs
+        runs = s.plan(gone_claims=tokens[1:2]).runs
         assert [(run.slot, run.recovers) for run in runs[:2]] == [(2, (f"a-{tokens[1]}",)), (4, ())]
         claim = s.claim(runs[0])
         s.succeed("a", claim)
         assert {link.token for link in s.state.assets["a"].chain} == {tokens[0], tokens[2]}
 
     def test_what_is_not_due_any_more_is_settled_all_the_same(self):
-        s = story(write=Append())
+        s = story(write=AppendWrite())
         token = s.claim(s.plan().runs[0])
         s.change(
-            source("s", by="hour", segments={"w": ("x",)}), instances("a", "s", segments={"w": ("x",)}, write=Append())
+            source("s", by="hour", segments={"w": ("x",)}),
+            instances("a", "s", segments={"w": ("x",)}, write=AppendWrite()),
         )
-        settling = [run for run in s.plan(gone=[token]).runs if run.recovers]
+        settling = [run for run in s.plan(gone_claims=[token]).runs if run.recovers]
         assert [(bool(run.blocks), run.recovers, run.slot) for run in settling] == [(False, (f"a-{token}",), 1)]
 
     def test_another_strategy_settles_them_first(self):
@@ -187,9 +188,9 @@ class TestFailures:
         tokens = [s.claim(run) for run in s.plan().runs[:2]]
         s.change(source("s", by="hour", segments=TWO), asset("a", "s", by="hour", segments=TWO))
         assert s.plan().runs == ()
-        runs = s.plan(gone=tokens).runs
+        runs = s.plan(gone_claims=tokens).runs
         assert [(bool(run.blocks), run.slot) for run in runs] == [(False, 1), (False, 2)]
-        assert s.waits("a", gone=tokens) == ["waits until what never ended side by side is settled"]
+        assert s.waits("a", gone_claims=tokens) == ["waits until what never ended side by side is settled"]
 
 
 class TestTimetables:
@@ -266,21 +267,21 @@ class TestBackfills:
         spec = s.project.assets["a"]
         token = s.claim(s.plan().runs[0])
         assert plan_rebuild(s.context(), spec, force=False).runs == ()
-        (settling,) = plan_rebuild(s.context(gone=[token]), spec, force=False).runs
+        (settling,) = plan_rebuild(s.context(gone_claims=[token]), spec, force=False).runs
         assert (bool(settling.blocks), settling.slot) == (False, 1)
         s.succeed("a", token)
         (rebuild,) = plan_rebuild(s.context(), spec, force=False).runs
         claim = s.claim(rebuild)
         assert rebuild.slot == 0
         assert s.plan().runs == ()
-        runs = s.plan(gone=[claim]).runs
+        runs = s.plan(gone_claims=[claim]).runs
         assert [(run.slot, bool(run.recovers)) for run in runs] == [(0, True)]
 
 
 class TestStatus:
     def test_all_that_go_side_by_side_run_now(self):
         s = story()
-        told = repr(explained(s.context(), s.plan(), s.project.assets["a"])).splitlines()
+        told = repr(explain_planned_asset(s.context(), s.plan(), s.project.assets["a"])).splitlines()
         assert told[1:3] == ["  + runs now 2025-01-01T00,y: missing", "  + runs now 2025-01-01T01,x: missing"]
 
     def test_all_that_run_are_told(self):
@@ -288,7 +289,7 @@ class TestStatus:
         tokens = [s.claim(run) for run in s.plan().runs[:2]]
         spec = s.project.assets["a"]
         assert asset_status(s.context(), spec).running == f"a-{tokens[1]}"
-        told = dict(grid(s.context(), spec))
+        told = dict(partition_grid(s.context(), spec))
         assert [key for key, status in told.items() if status == "running"] == ["2025-01-01T00,y", "2025-01-01T01,x"]
 
 
@@ -310,12 +311,12 @@ class History:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.appends = random.random() < 0.5
-        tick = Time("@daily", clock("@daily"))
+        tick = TimeLeaf("@daily", clock("@daily"))
         condition = parse_condition("s | t", clock)
         schedules = [None, None, timed("@daily"), Schedule(None, condition, "s | t"), Schedule(None, tick, "@daily")]
         chosen = random.choice(schedules)
         more = {"schedule": chosen} if chosen is not None else {}
-        spec = instances("a", "s", "t", by="day", write=Append() if self.appends else Replace(), **more)
+        spec = instances("a", "s", "t", by="day", write=AppendWrite() if self.appends else ReplaceWrite(), **more)
         self.story = Story(project(source("s", segments=TWO), source("t", segments=TWO), spec), now="2025-01-08T01:00")
         self.planner = IncrementalPlanner(self.story.project)
         self.keys = [f"2025-01-0{day},{key}" for day in range(1, 8) for key in ("x", "y")]
@@ -328,11 +329,11 @@ class History:
 
     def plan(self) -> list[PlannedRun]:
         gone = frozenset(each.token for each in self.over)
-        context = self.story.context(invocation=str(self.invocation), gone=gone)
-        found = plan(context)
-        assert self.planner.plan(replace(context, decided={})) == found
+        context = self.story.context(invocation=str(self.invocation), gone_claims=gone)
+        found = make_plan(context)
+        assert self.planner.plan(replace(context, decisions={})) == found
         assert decode(encode(self.story.state), journal_id="journal") == self.story.state
-        explained(context, found, self.story.project.assets["a"])
+        explain_planned_asset(context, found, self.story.project.assets["a"])
         slots = [run.slot for run in found.runs]
         assert len(slots) == len({*slots})
         return list(found.runs)
@@ -418,7 +419,7 @@ class History:
             return
         self.land(each)
         done = found or each
-        link = self.story.state.assets["a"].link(done.token)
+        link = self.story.state.assets["a"].claim_state(done.token)
         assert link is not None
         request = link.entry.request
         self.leave(each)
@@ -443,7 +444,7 @@ class History:
             self.record(each)
             return
         fenced = self.random.random() < 0.7
-        link = self.story.state.assets["a"].link(each.token)
+        link = self.story.state.assets["a"].claim_state(each.token)
         assert link is not None
         if fenced:
             self.leave(each)

@@ -8,19 +8,19 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import EVERYTHING, WindowMapping
-from sparkassets.core.spec.model import InletSpec, Require
-from sparkassets.core.validations import Verdict
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
+from sparkassets.core.validations import RuleVerdict
 from tests.builders import Story, asset, at, days, multi, project, timed
 
 ALL = {"cron": "0 0 * * *", "start": "2025-01-29", "catchup": "all"}
 DAYS = ("2025-01-29", "2025-01-30", "2025-01-31")
 MIDDLE = DAYS[1]
-REQUIRES = [Require("all"), Require("any"), Require("none")]
+REQUIRES = [PartitionRequirement("all"), PartitionRequirement("any"), PartitionRequirement("none")]
 OUTCOMES = ["skipped", "withheld"]
 
 
 def verdict(blocks):
-    return Verdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
+    return RuleVerdict("not_null(n)", "fail", "withheld", blocks, 900, 12)
 
 
 def ran(told: Story, outcome: str, *, name: str = "up", day: str = MIDDLE) -> Story:
@@ -57,7 +57,7 @@ def computed(told: Story) -> dict[str, str]:
     down = told.project.assets["down"].partitioning
     found = {}
     while runs := [run for run in told.plan().runs if run.asset == "down"]:
-        found |= {key: runs[0].reason for each in down.each(runs[0].blocks) for key in down.labels(each)}
+        found |= {key: runs[0].reason for each in down.each_partition(runs[0].blocks) for key in down.labels(each)}
         told.run("down")
     return found
 

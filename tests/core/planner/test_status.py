@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.planner.status import asset_status
+from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, at, clock, project, source
 

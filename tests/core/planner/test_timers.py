@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.spec.model import InletSpec, Require
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from tests.builders import Story, asset, at, project, source
 from tests.core.spec.in_memory import errors_of, one
 
@@ -53,7 +53,7 @@ def test_a_timer_does_not_run_before_the_first_update(story):
 
 
 def test_blocks_that_are_due_wait_for_the_timer_as_for_any_time():
-    inlet = InletSpec("s", "", None, require=Require("none"))
+    inlet = InletSpec("s", "", None, require=PartitionRequirement("none"))
     reader = asset("r", inlet, schedule=f"s & s | {TIMER}", start=at("2025-01-01"))
     story = Story(project(source("s"), reader))
     time_passes(story, "2025-01-02T01:00")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import format_instant, instant
+from sparkassets.core.instants import format_instant, from_unix
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, project, timed
@@ -24,7 +24,7 @@ def change(story: Story, value: Any, now: str, *, zone: str = "UTC") -> None:
 
 def interval(run: PlannedRun) -> str:
     assert run.interval is not None
-    return "..".join(format_instant(instant(each)).removesuffix(":00Z") for each in run.interval)
+    return "..".join(format_instant(from_unix(each)).removesuffix(":00Z") for each in run.interval)
 
 
 def intervals(story: Story) -> list[str]:
@@ -288,7 +288,7 @@ def test_whatever_the_changes_no_instant_is_in_none_or_in_two_intervals(steps: l
     story = story_of(first, "2025-03-28", zone=zone)
     found = [run.interval for run in story.run_all(limit=1000)]
     for (value, name), hours in steps:
-        now = format_instant(instant(at(story.now) + hours * 3600))
+        now = format_instant(from_unix(at(story.now) + hours * 3600))
         change(story, value, now, zone=name)
         found += [run.interval for run in story.run_all(limit=1000)]
         assert found[-1][1] <= at(now)

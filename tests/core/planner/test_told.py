@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.journal.requests import BackfillEntry
-from sparkassets.core.partitions import NOTHING, Newest, Overlap
-from sparkassets.core.planner.backfill import all_blocks, plan_backfill
-from sparkassets.core.planner.changes import code_changes
-from sparkassets.core.planner.explain import explain
-from sparkassets.core.planner.impact import impact_of
-from sparkassets.core.planner.status import asset_status, stretches
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Require
+from sparkassets.core.partitions import NOTHING, NewestMapping, OverlapMapping
+from sparkassets.core.planner.batch.backfill import backfillable_partitions, plan_backfill
+from sparkassets.core.planner.explain.code_changes import find_code_changes
+from sparkassets.core.planner.explain.explanation import explain_asset
+from sparkassets.core.planner.explain.impact import trace_impact
+from sparkassets.core.planner.explain.status import asset_status, status_stretches
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, project, source
 
@@ -24,12 +24,12 @@ from tests.builders import Story, asset, at, days, project, source
 def grid(story: Story, name: str) -> dict[str, str]:
     """Label to status."""
     spec = story.context().asset(name)
-    return {spec.partitioning.labels(parts)[0]: status for parts, status in stretches(story.context(), spec)}
+    return {spec.partitioning.labels(parts)[0]: status for parts, status in status_stretches(story.context(), spec)}
 
 
 def explained(story: Story, name: str, key: str | None = None) -> str:
     spec = story.context().asset(name)
-    return repr(explain(story.context(), spec, *([spec.partitioning.parse(key)] if key else [])))
+    return repr(explain_asset(story.context(), spec, *([spec.partitioning.parse(key)] if key else [])))
 
 
 class TestARequestedBackfill:
@@ -79,7 +79,10 @@ class TestARequestedBackfill:
 
 
 def test_what_is_skipped_is_no_partition_of_changed_code():
-    old, new = Definition.of(sql="SELECT 1 AS x", params={}), Definition.of(sql="SELECT 2 AS x", params={})
+    old, new = (
+        AssetDefinition.build(sql="SELECT 1 AS x", params={}),
+        AssetDefinition.build(sql="SELECT 2 AS x", params={}),
+    )
     spec = asset("a", "s", definition=old, on_code_change="warn")
     story = Story(project(source("s"), spec), now="2025-01-10")
     story.observed("s", "2025-01-01..2025-01-04")
@@ -87,13 +90,13 @@ def test_what_is_skipped_is_no_partition_of_changed_code():
     story.change(source("s"), replace(spec, definition=new))
     story.add(MarkEntry("a", "a", "skip", days("2025-01-02"), "why", "ann"))
     context, own = story.context(), story.project.assets["a"]
-    (change,) = code_changes(context)
-    (run,) = plan_backfill(context, own, all_blocks(context, own), force=False, other_code=True).runs
+    (change,) = find_code_changes(context)
+    (run,) = plan_backfill(context, own, backfillable_partitions(context, own), force=False, other_code=True).runs
     assert change.blocks == run.blocks == days("2025-01-01", "2025-01-03..2025-01-04")
     (note,) = asset_status(context, own).notes
     assert note.startswith("2025-01-01, 2025-01-03..2025-01-04: the code changed")
     story.add(MarkEntry("a", "a", "skip", days("2025-01-01..2025-01-04"), "why", "ann"))
-    assert code_changes(story.context()) == ()
+    assert find_code_changes(story.context()) == ()
 
 
 class TestAWeekThatIsNotOver:
@@ -130,7 +133,7 @@ class TestAWeekThatIsNotOver:
         ],
     )
     def test_a_failure_before_it_counts_whatever_is_required(self, kind, said):
-        inlet = InletSpec("daily", "", Overlap(), require=Require(kind))
+        inlet = InletSpec("daily", "", OverlapMapping(), require=PartitionRequirement(kind))
         story = Story(project(source("s"), asset("daily", "s"), asset("weekly", inlet, by="week")), now="2025-01-09")
         story.observed("s", "2024-12-30..2025-01-05")
         (run,) = (each for each in story.plan().runs if each.asset == "daily")
@@ -139,12 +142,12 @@ class TestAWeekThatIsNotOver:
 
     @pytest.mark.parametrize("more", [{"by": "week"}, {"by": None}])
     def test_an_inlet_that_failed_does_not_speak_for_running(self, more):
-        inlet = InletSpec("daily", "", Overlap(), require=Require("any"))
+        inlet = InletSpec("daily", "", OverlapMapping(), require=PartitionRequirement("any"))
         story = Story(project(source("s"), asset("daily", "s"), asset("later", inlet, **more)), now="2025-01-09")
         story.observed("s", "2024-12-30..2025-01-05")
         (run,) = (each for each in story.plan().runs if each.asset == "daily")
         story.fail("daily", story.claim(run))
-        told = repr(explain(story.context(invocation="i"), story.project.assets["later"]))
+        told = repr(explain_asset(story.context(invocation="i"), story.project.assets["later"]))
         assert "- inlet daily (require: any, on_update: rerun)" in told
         assert "    - daily 2024-12-30..2025-01-05, which failed" in told.splitlines()
 
@@ -166,7 +169,7 @@ class TestImpactOfWhatIsRead:
     def told(self, *assets: AssetSpec, key: str, now: str = "2025-01-09") -> list[tuple[str, list[str], str]]:
         story = Story(project(source("s"), *assets), now=now)
         story.observed("s", "2025-01-01..2025-01-07")
-        found = impact_of(story.context(), story.project.assets["s"], days(key))
+        found = trace_impact(story.context(), story.project.assets["s"], days(key))
         return [(each.asset, story.keys(each.asset, each.blocks), each.stays) for each in found.reaches]
 
     def test_a_block_that_is_not_over(self):
@@ -177,7 +180,7 @@ class TestImpactOfWhatIsRead:
         assert both == [("weekly", ["2025-W01"], "")]
 
     def test_a_partition_that_is_not_the_latest(self):
-        latest = asset("model", InletSpec("s", "", Newest()), by=None, segments={"region": ("de", "nl")})
+        latest = asset("model", InletSpec("s", "", NewestMapping()), by=None, segments={"region": ("de", "nl")})
         said = "reads only the newest partition (partitions: latest)"
         assert self.told(latest, key="2025-01-05") == [("model", [], said)]
         assert self.told(latest, key="2025-01-07") == [("model", ["de", "nl"], "")]
@@ -191,7 +194,7 @@ class TestImpactOfWhatIsRead:
             ("a", ["2025-01-20"], "not over before 2025-01-21T00:00Z")
         ]
         story = Story(project(source("s"), asset("a", "s")))
-        assert impact_of(story.context(), story.project.assets["s"], NOTHING).reaches == ()
+        assert trace_impact(story.context(), story.project.assets["s"], NOTHING).reaches == ()
 
 
 class TestWhatComesAfterWhatRunsFirst:

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.journal.entries import ObservedEntry, PauseEntry, SuccessEntry, Viewed
-from sparkassets.core.journal.lineage import lineage
+from sparkassets.core.journal.entries import ObservedEntry, PauseEntry, SuccessEntry, ViewChanges
+from sparkassets.core.journal.lineage import trace_lineage
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, TimePartition, WindowMapping
-from sparkassets.core.planner.backfill import plan_backfill
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.explain import explained
-from sparkassets.core.planner.impact import impact
+from sparkassets.core.planner.batch.backfill import plan_backfill
+from sparkassets.core.planner.explain.explanation import explain_planned_asset
+from sparkassets.core.planner.explain.impact import recomputed_by_update
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.spec.model import AssetSpec, InletSpec, Require
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, project, source
 from tests.depth import histories
@@ -33,7 +33,7 @@ NUMBERS = range(15)
 
 def by_values(by: str, window: str | None = None, **more) -> InletSpec:
     mapping = None if window is None else WindowMapping.trailing(Duration.parse(window))
-    return InletSpec("raw", URIS[by], mapping, Require("any"), view=VIEWS[by], **more)
+    return InletSpec("raw", URIS[by], mapping, PartitionRequirement("any"), view=VIEWS[by], **more)
 
 
 def story(*assets: AssetSpec) -> Story:
@@ -47,7 +47,7 @@ def told(found: Story, *keys: str, removed: str | None = None, whole: bool = Tru
     views = {}
     for by, uri in URIS.items():
         weekly = VIEWS[by].cover(changed), VIEWS[by].cover(gone)
-        views[uri] = Viewed(weekly[0], weekly[1] - weekly[0])
+        views[uri] = ViewChanges(weekly[0], weekly[1] - weekly[0])
     return found.add(ObservedEntry("raw", "x-raw", whole=whole, version=1, table_id="t", views=views))
 
 
@@ -66,13 +66,15 @@ def test_a_late_file_makes_its_days_stale_and_no_other():
     told(found, removed="2025-01-09")
     assert found.due() == {"daily": ["2025-01-09"], "weekly": ["2025-W02"]}
     assert [run.reason for run in found.plan().runs] == ["1 stale: raw changed"] * 2
-    assert found.context().events(found.project.assets["daily"], found.state.assets["daily"], {URIS["day"]: EVERYTHING})
+    assert found.context().answered_events(
+        found.project.assets["daily"], found.state.assets["daily"], {URIS["day"]: EVERYTHING}
+    )
 
 
 def test_what_comes_after_an_update_of_the_source_is_everything():
     found = story(asset("daily", by_values("day")), asset("sums", "daily"))
     told(found, "2025-01-07")
-    assert impact(found.context(), {"raw": EVERYTHING}) == {"daily": EVERYTHING, "sums": EVERYTHING}
+    assert recomputed_by_update(found.context(), {"raw": EVERYTHING}) == {"daily": EVERYTHING, "sums": EVERYTHING}
 
 
 def test_a_condition_that_names_the_source_hears_of_its_values():
@@ -101,7 +103,7 @@ def test_lineage_goes_back_to_the_look_that_told_of_the_rows():
     seq = told(found, "2025-01-07", "2025-01-09")
     found.run_all()
     past = list(reversed(found.entries))
-    traced = lineage(
+    traced = trace_lineage(
         found.project,
         found.state,
         lambda uri: iter([each for each in past if getattr(each.entry, "uri", None) == uri]),
@@ -135,7 +137,7 @@ class History(Drivers):
 
     def check(self, context: PlanningContext, found: Plan) -> None:
         for each in self.story.project.assets.values():
-            explained(context, found, each)
+            explain_planned_asset(context, found, each)
 
     def step(self) -> None:
         likely = ["look", "look", "run", "run", "run", "fail", "crash", "invocation", "pause", "backfill"]
@@ -168,7 +170,7 @@ class History(Drivers):
         views = {}
         for by, uri in URIS.items():
             came, went = VIEWS[by].cover(spans["came"]), VIEWS[by].cover(spans["went"])
-            views[uri] = Viewed(came, went - came) if by == "day" else Viewed(came | went)
+            views[uri] = ViewChanges(came, went - came) if by == "day" else ViewChanges(came | went)
         seq = self.story.add(ObservedEntry("raw", "x-raw", whole=True, version=1, table_id="t", views=views))
         self.ever |= some
         self.changed |= dict.fromkeys(some | removed, seq)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
 from sparkassets.core.journal.entries import EventEntry, ObservedEntry
 from sparkassets.core.partitions import PartitionSet, WindowMapping
-from sparkassets.core.planner.backfill import plan_backfill
-from sparkassets.core.planner.status import asset_status, grid
-from sparkassets.core.spec.model import InletSpec, Require
+from sparkassets.core.planner.batch.backfill import plan_backfill
+from sparkassets.core.planner.explain.status import asset_status, partition_grid
+from sparkassets.core.spec.model import InletSpec, PartitionRequirement
 from sparkassets.core.strategies import DateRange
 from tests.builders import Story, asset, at, days, project, source
 from tests.depth import examples
@@ -29,7 +29,7 @@ DAYS = range(-12, 24)
 
 
 def ranges(found: set[int] | frozenset[int]) -> PartitionSet:
-    return PartitionSet.of_time((ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in found)
+    return PartitionSet.from_time_pairs((ZERO + day * DAY, ZERO + (day + 1) * DAY) for day in found)
 
 
 def of_ranges(found: PartitionSet) -> set[int]:
@@ -42,7 +42,7 @@ class Inlet:
     name: str
     low: int
     high: int
-    require: Require
+    require: PartitionRequirement
     keep: bool
     start: int | None = None
     end: int | None = None
@@ -126,7 +126,15 @@ class Model:
         self.stale = {name: marks - blocks for name, marks in self.stale.items()}
 
 
-REQUIRES = st.sampled_from([Require(), Require(), Require("any"), Require("at_least", 2), Require("none")])
+REQUIRES = st.sampled_from(
+    [
+        PartitionRequirement(),
+        PartitionRequirement(),
+        PartitionRequirement("any"),
+        PartitionRequirement("at_least", 2),
+        PartitionRequirement("none"),
+    ]
+)
 SOME = st.frozensets(st.integers(0, 9), min_size=1, max_size=5)
 
 
@@ -140,6 +148,7 @@ def inlets(draw: st.DrawFn, name: str) -> Inlet:
 @st.composite
 def models(draw: st.DrawFn) -> Model:
     found = [draw(inlets(name)) for name in draw(st.sampled_from(["p", "pq"]))]
+    assume(any(inlet.require.kind != "none" for inlet in found))  # without any, each block is wanted once it is over
     bounds = draw(st.sampled_from([(None, None), (None, None), (1, None), (0, 6)]))
     together = len(found) > 1 and draw(st.booleans())
     return Model(found, together, *bounds, stale={inlet.name: set() for inlet in found})
@@ -149,7 +158,10 @@ def story_of(model: Model) -> Story:
     def instant(day: int | None) -> int | None:
         return None if day is None else ZERO + day * DAY
 
-    sources = [source(each.name, start=instant(each.start), end=instant(each.end)) for each in model.inlets]
+    sources = [
+        source(each.name, start=instant(each.start), end=instant(each.end), columns={"n": "int"})
+        for each in model.inlets
+    ]
     specs = [
         InletSpec(
             each.name,
@@ -184,7 +196,7 @@ def test_what_is_due_and_what_is_kept_is_what_a_model_of_single_days_says(model:
         found = [of_ranges(run.blocks) for run in story.plan().runs]
         assert found == ([model.due()] if model.due() else []), model
         known = story.project.assets["a"]
-        shown = dict(grid(story.context(), known))
+        shown = dict(partition_grid(story.context(), known))
         stale = set[int]().union(*model.stale.values())
         labels = {known.partitioning.time.key(ZERO + day * DAY) for day in (model.kept & model.computed) - stale}
         told = {key for key, status in shown.items() if status == "kept"}
@@ -273,7 +285,9 @@ def stale(story: Story) -> int:
 
 
 def test_what_came_before_the_start_of_its_source_is_used_by_the_run_that_read_it():
-    before = InletSpec("p", "", WindowMapping(Duration.parse("-1d"), Duration.parse("-1d")), Require("none"))
+    before = InletSpec(
+        "p", "", WindowMapping(Duration.parse("-1d"), Duration.parse("-1d")), PartitionRequirement("none")
+    )
     around = InletSpec("q", "", WindowMapping(Duration.parse("-1d"), Duration.parse("1d")))
     sources = source("p", start=ZERO + 2 * DAY), source("q", start=ZERO + DAY, end=ZERO + 8 * DAY)
     story = Story(project(*sources, asset("a", before, around, schedule="p & q", start=ZERO + DAY)), now="2025-06-01")
@@ -292,13 +306,13 @@ def test_what_came_before_the_start_of_its_source_is_used_by_the_run_that_read_i
 
 def test_under_or_too_a_leaf_that_can_have_nothing_leaves_nothing_over_and_one_that_can_does():
     late = source("q", start=at("2025-01-03"))
-    optional = [InletSpec(name, "", None, Require("none")) for name in "qr"]
+    optional = [InletSpec(name, "", None, PartitionRequirement("none")) for name in "qr"]
     either = asset("a", "p", *optional, schedule="p | (q & r)")
     story = Story(project(source("p"), late, replace(source("r"), columns={"n": "int"}), either))
     story.observed("q", "2025-01-02..2025-01-03")
     story.observed("p", "2025-01-02..2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-02..2025-01-03"]
-    shown = dict(grid(story.context(), story.project.assets["a"]))
+    shown = dict(partition_grid(story.context(), story.project.assets["a"]))
     assert shown == {"2025-01-02": "current", "2025-01-03": "stale"}
     story.observed("r", "2025-01-03")
     assert story.keys("a", story.run("a").blocks) == ["2025-01-03"]

@@ -16,20 +16,20 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.definitions import Definition
+from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
+from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.entries import SpecEntry
-from sparkassets.core.journal.requests import BackfillEntry
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.incremental import IncrementalPlanner
-from sparkassets.core.planner.marking import Marking, entries
+from sparkassets.core.planner.due.withheld_partitions import find_withheld
+from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries
+from sparkassets.core.planner.explain.status import partition_statuses
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import PlannedRun
-from sparkassets.core.planner.status import told
-from sparkassets.core.planner.withheld import held
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import DateRange
-from sparkassets.core.validations import Verdict
+from sparkassets.core.validations import RuleVerdict
 from sparkassets.errors import InputError
 from tests.core.planner.test_products import Block, History, blocks_of, inside, made
 from tests.depth import histories
@@ -70,9 +70,9 @@ class Withholding(History):
     def define(self, name: str, rules: str) -> None:
         """The asset has these rules from now on."""
         self.rules[name] = rules
-        spec = replace(self.story.project.assets[name], definition=Definition(rules))
+        spec = replace(self.story.project.assets[name], definition=AssetDefinition(rules))
         self.story.project = replace(self.story.project, assets={**self.story.project.assets, name: spec})
-        self.story.add(SpecEntry(name, fold_spec(spec, self.story.project)))
+        self.story.add(SpecEntry(name, build_fold_spec(spec, self.story.project)))
         self.planner = IncrementalPlanner(self.story.project)
         for block in blocks_of(spec.partitioning):
             self.extra[name, block] += 1
@@ -94,12 +94,12 @@ class Withholding(History):
     def accept(self, name: str) -> None:
         """Somebody accepts some of what is withheld."""
         spec, context = self.story.project.assets[name], self.context()
-        resting = inside(spec.partitioning, held(context, spec, context.state_of(spec)).resting)
+        resting = inside(spec.partitioning, find_withheld(context, spec, context.state_of(spec)).resting)
         if resting:
             some = self.random.sample(resting, self.random.randint(1, len(resting)))
             blocks = PartitionSet.union(made(spec.partitioning, each) for each in some)
             with suppress(InputError):  # of what runs
-                self.story.add(*entries(context, Marking(spec, blocks, "accept", "why", "ann")))
+                self.story.add(*build_mark_entries(context, MarkRequest(spec, blocks, "accept", "why", "ann")))
             for block in some:
                 self.extra[name, block] += 1
 
@@ -124,7 +124,7 @@ class Withholding(History):
         spec, context = self.story.project.assets[run.asset], self.context()
         for name, inlet in spec.inlets.items():
             up = self.story.project.assets[name]
-            resting = held(context, up, context.state_of(up)).resting if up.source is None else NOTHING
+            resting = find_withheld(context, up, context.state_of(up)).resting if up.source is None else NOTHING
             if inlet.on_update == "rerun" and run.kind == "scheduled":
                 for block in inside(spec.partitioning, run.blocks):
                     needs = self.needed(spec, name, block)
@@ -146,7 +146,7 @@ class Withholding(History):
                 good.append(block)
                 self.contents[run.asset][block] = made_of
         withheld = PartitionSet.union(made(spec.partitioning, block) for block in bad)
-        verdicts = (Verdict("rule", "fail", "withheld", withheld, 9, 1),) if bad else ()
+        verdicts = (RuleVerdict("rule", "fail", "withheld", withheld, 9, 1),) if bad else ()
         self.story.succeed(run.asset, claim, withheld=withheld, verdicts=verdicts)
         self.touch(run.asset, good)
 
@@ -192,8 +192,12 @@ def test_in_the_end_all_but_what_is_withheld_is_as_a_full_recomputation_has_it(r
         if spec.source is not None:
             continue
         state = history.story.state.assets[name]
-        resting = held(context, spec, state).resting
-        status = {block: word for parts, word in told(context, spec) for block in inside(spec.partitioning, parts)}
+        resting = find_withheld(context, spec, state).resting
+        status = {
+            block: word
+            for parts, word in partition_statuses(context, spec)
+            for block in inside(spec.partitioning, parts)
+        }
         for block in blocks_of(spec.partitioning):
             rests = resting.covers(made(spec.partitioning, block))
             needs = {inlet: history.needed(spec, inlet, block) for inlet in spec.inlets}

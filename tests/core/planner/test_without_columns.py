@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.iterations import seen
-from sparkassets.core.journal.retiring import retire
+from sparkassets.core.journal.iterations import visible_iterations
+from sparkassets.core.journal.retirement import retire_iterations
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.planner.publications import is_beside
+from sparkassets.core.planner.batch.published_iterations import keeps_newest_iteration
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append, Publish
+from sparkassets.core.writes import AppendWrite, PublishWrite
 from tests.builders import Story, asset, at, project, source, timed
 from tests.core.journal.test_lineage import traced
 
@@ -36,12 +36,12 @@ def filled(write, *others):
 def publish(made, run, version):
     """Succeeds with a run, as a driver records what it published."""
     item, state = made.project.assets["log"], made.state.assets["log"]
-    beside = is_beside(item, state, run.request)
+    beside = keeps_newest_iteration(item, state, run.request)
     made.succeed("log", made.claim(run), version=version, iteration=f"i{version}", beside=beside)
 
 
 def test_each_interval_is_a_run_of_what_it_maps_to():
-    made = filled(Append())
+    made = filled(AppendWrite())
     made.run("log")
     runs = made.plan().runs
     assert [made.keys("log", run.blocks) for run in runs] == [["2025-01-02"], ["2025-01-03"]]
@@ -56,21 +56,21 @@ def test_each_interval_is_a_run_of_what_it_maps_to():
 
 
 def test_what_is_published_takes_the_place_of_the_one_before_so_that_they_go_one_at_a_time():
-    made = filled(Publish(2))
+    made = filled(PublishWrite(2))
     for version, day in enumerate(("2025-01-01", "2025-01-02", "2025-01-03"), start=1):
         (run,) = made.plan().runs
         assert made.keys("log", run.blocks) == [day]
         publish(made, run, version)
     assert made.plan().runs == ()
     iterations = made.state.assets["log"].iterations
-    assert [each.name for each in seen(iterations)] == ["i3"]
+    assert [each.name for each in visible_iterations(iterations)] == ["i3"]
     assert [made.keys("log", each.blocks) for each in iterations] == [["2025-01-01"], ["2025-01-02"], ["2025-01-03"]]
-    assert retire(made.state, "log", keep=2).runs == (iterations[0].run,)
+    assert retire_iterations(made.state, "log", keep=2).runs == (iterations[0].run,)
     assert decode(encode(made.state), journal_id="journal").assets["log"].iterations == iterations
 
 
 def test_one_of_an_earlier_interval_is_beside_the_newest():
-    made = filled(Publish(5))
+    made = filled(PublishWrite(5))
     for version in (1, 2, 3):
         publish(made, made.plan().runs[0], version)
     made.observed("s", "2025-01-02T05")
@@ -79,7 +79,7 @@ def test_one_of_an_earlier_interval_is_beside_the_newest():
     older, newer = sorted(_all(made), key=lambda run: run.blocks.first)
     assert made.keys("log", older.blocks) == ["2025-01-02"]
     assert made.keys("log", newer.blocks) == ["2025-01-04"]
-    assert [each.name for each in seen(made.state.assets["log"].iterations)] == ["i5"]
+    assert [each.name for each in visible_iterations(made.state.assets["log"].iterations)] == ["i5"]
     assert [each.shown for each in made.state.assets["log"].iterations] == [(1,), (2,), (3,), (), (5,)]
 
 
@@ -95,7 +95,7 @@ def _all(made):
 def test_readers_pin_the_newest_or_that_of_their_interval(whole):
     aligned = InletSpec("log", "", None, aligned=not whole)
     reader = asset("r", aligned, by=None, schedule=timed("0 12 * * *") if not whole else None)
-    made = filled(Publish(5), reader)
+    made = filled(PublishWrite(5), reader)
     for version in (1, 2, 3):
         publish(made, next(run for run in made.plan().runs if run.asset == "log"), version)
     made.now = "2025-01-02T13:00" if not whole else made.now
@@ -107,7 +107,7 @@ def test_readers_pin_the_newest_or_that_of_their_interval(whole):
 def test_params_are_runs_of_their_own_in_each_interval():
     models = SegmentPartition("model", ("a", "b"), in_rows=False)
     both = Partitioning(DAYS.time, (models,))
-    made = Story(project(source("s", by="hour"), replace(of(Append()), partitioning=both)), now="2025-01-03T00:30")
+    made = Story(project(source("s", by="hour"), replace(of(AppendWrite()), partitioning=both)), now="2025-01-03T00:30")
     made.observed("s", "2025-01-01T00..2025-01-02T23")
     made.run("log")
     runs = made.plan().runs
@@ -118,7 +118,7 @@ def test_params_are_runs_of_their_own_in_each_interval():
 
 @pytest.mark.parametrize("column", [None, "day"])
 def test_intervals_that_ran_before_they_were_partitions_are_not_appended_once_more(column):
-    plain = replace(of(Append()), partitioning=Partitioning(), schedule=timed("@daily", start=at("2025-01-01")))
+    plain = replace(of(AppendWrite()), partitioning=Partitioning(), schedule=timed("@daily", start=at("2025-01-01")))
     made = Story(project(source("s", by="hour"), plain), now="2025-01-03T00:30")
     made.observed("s", "2025-01-01T00..2025-01-04T23")
     assert [run.request.interval for run in made.run_all()] == [
@@ -138,7 +138,7 @@ def test_intervals_that_ran_before_they_were_partitions_are_not_appended_once_mo
 def test_what_a_reader_saw_came_from_the_run_of_that_iteration(whole):
     aligned = InletSpec("log", "", None, aligned=not whole)
     reader = asset("r", aligned, by=None, schedule=timed("0 12 * * *") if not whole else None)
-    made = filled(Publish(5), reader)
+    made = filled(PublishWrite(5), reader)
     for version in (1, 2, 3):
         publish(made, next(run for run in made.plan().runs if run.asset == "log"), version)
     made.now = "2025-01-02T13:00" if not whole else made.now

@@ -5,10 +5,10 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.core.spec.asset_file import read_asset_files
-from sparkassets.core.spec.bodies import WantedSql, wanted
-from sparkassets.core.spec.document import SourceFile
-from sparkassets.core.spec.load import compile_project
+from sparkassets.core.spec.bodies import WantedSql, find_required_code
+from sparkassets.core.spec.compilation import compile_project
 from sparkassets.core.spec.project_file import read_project_file
+from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.errors import SpecError
 
 FLIGHTS = """
@@ -26,7 +26,7 @@ def compiled(files, env=None, timetables=None, tables=None, checks=None):
     project = read_project_file(file, root="/shop", environment=env or {})
     asset_files = [each for path, each in read.items() if path.endswith(".yml") and path != "project.yml"]
     assets = read_asset_files(asset_files, project=project)
-    wants = [wanted(draft, project) for draft in assets.drafts.values()]
+    wants = [find_required_code(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}
     return compile_project(

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.journal.codec.values import spec_from, spec_to
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import TimePartition
 from tests.core.spec.in_memory import compiled, errors_of, one
 
@@ -30,7 +30,7 @@ def test_the_journal_keeps_it():
             "a.sql": "SELECT 1 AS at, 'x' AS s",
         }
     )
-    spec = fold_spec(project.assets["a"], project)
+    spec = build_fold_spec(project.assets["a"], project)
     assert spec_from(spec_to(spec)) == spec
 
 

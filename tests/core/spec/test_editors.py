@@ -3,8 +3,8 @@ import json
 import pytest
 
 from sparkassets.core.spec import json_schema
-from sparkassets.core.spec.editors import json_schema as schema_of
-from sparkassets.core.spec.files import AssetFile, ProjectFile, keys_of
+from sparkassets.core.spec.editor_schema import json_schema as schema_of
+from sparkassets.core.spec.file_models import AssetFile, ProjectFile, written_keys
 
 
 def test_it_names_its_dialect_and_tells_the_files_apart():
@@ -21,7 +21,7 @@ def test_it_names_its_dialect_and_tells_the_files_apart():
 
 def test_it_is_made_from_the_models():
     definitions = json_schema()["$defs"]
-    assert list(definitions["AssetFile"]["properties"]) == list(keys_of(AssetFile))
+    assert list(definitions["AssetFile"]["properties"]) == list(written_keys(AssetFile))
     assert list(definitions["ProjectFile"]["properties"]) == list(ProjectFile.model_fields)
 
 

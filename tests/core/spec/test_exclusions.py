@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from sparkassets.core.journal.codec.values import spec_from, spec_to
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import RangeSet
 from tests.core.spec.in_memory import compiled, errors_of, one
 
@@ -32,7 +32,7 @@ def test_what_it_becomes(written, expected):
 def test_it_is_recorded_and_read_back():
     text = "asset: a\npartition: {by: day, column: at, exclude: ['* * * * SAT,SUN', 2025-12-24]}"
     project = compiled({"a.yml": text, "a.sql": SQL})
-    spec = fold_spec(project.assets["a"], project)
+    spec = build_fold_spec(project.assets["a"], project)
     assert spec_from(spec_to(spec)) == spec
     assert spec_to(spec)["partitioning"]["time"]["exclude"] == "* * * * SAT,SUN; 2025-12-24"
 
@@ -55,7 +55,7 @@ def test_of_a_calendar_its_open_days_are_left(code, week, sessions):
 def test_weekends_of_a_calendar_are_excluded_for_all_years():
     time = excluded("DE")
     assert time.exclude.startswith("* * * * SAT,SUN; 2024-01-01 2024-03-29 ")
-    assert time.of_date(date(2070, 1, 4)) is None
+    assert time.slot_of_date(date(2070, 1, 4)) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.spec.model import NotifyRule
 from tests.builders import at
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
@@ -12,8 +12,8 @@ ALL = ("failure", "withheld", "late", "recovery")
 
 
 def deadlines(text, now, **more):
-    found = one(f"{SOURCE}{text}\n", **more).expect
-    slot = found.deadlines.last_at(instant(at(now)))
+    found = one(f"{SOURCE}{text}\n", **more).deadlines
+    slot = found.deadlines.last_at(from_unix(at(now)))
     return found.text, None if slot is None else slot.run_after.isoformat()
 
 

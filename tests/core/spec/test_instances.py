@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.strategies import EveryInstance
-from sparkassets.core.writes import Append, Replace
+from sparkassets.core.writes import AppendWrite, ReplaceWrite
 from tests.core.spec.in_memory import compiled, errors
 
 FLIGHTS = """asset: flights
@@ -23,10 +23,10 @@ PARTITION = "partition: [{by: hour, column: hour}, {segments: [de, nl], column: 
 @pytest.mark.parametrize(
     ("text", "write"),
     [
-        ("", Replace()),
-        ("write: replace\n", Replace()),
-        ("write: append\n", Append()),
-        ("schedule: '@daily'\n", Replace()),
+        ("", ReplaceWrite()),
+        ("write: replace\n", ReplaceWrite()),
+        ("write: append\n", AppendWrite()),
+        ("schedule: '@daily'\n", ReplaceWrite()),
     ],
 )
 def test_of_partitions_it_takes_every_write(text, write):
@@ -84,7 +84,7 @@ partition: [{by: day, column: day}, {segments: [big, "7"], column: model}]
 
 def test_a_list_of_params_has_one_for_each_segment():
     made = asset_of(f"{MODELS}params: [{{model: big, depth: 9}}, {{model: 7, depth: 2}}]\n")
-    assert made.fan is not None
+    assert made.segment_params is not None
     assert made.params == {}
     of = {key: made.params_of(made.partitioning.parse(f"2025-01-01,{key}")) for key in ("7", "big")}
     assert of == {"7": {"model": 7, "depth": 2}, "big": {"model": "big", "depth": 9}}

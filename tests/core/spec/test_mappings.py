@@ -2,8 +2,16 @@
 
 import pytest
 
-from sparkassets.core.partitions import Match, Newest, Overlap, Partitioning, SegmentPartition, TimePartition, Whole
-from sparkassets.core.spec.model import Require
+from sparkassets.core.partitions import (
+    NewestMapping,
+    OverlapMapping,
+    Partitioning,
+    SegmentMatch,
+    SegmentPartition,
+    TimePartition,
+    WholeMapping,
+)
+from sparkassets.core.spec.model import PartitionRequirement
 from tests.core.spec.in_memory import compiled, errors
 
 INLETS = {
@@ -31,7 +39,7 @@ INLETS = {
 REGIONS = "{segments: [apac, emea], column: region}"
 BOTH = f"[{{by: day, column: day}}, {REGIONS}]"
 COUNTRIES = "{segments: [de, jp], column: land}"
-MAPPED = (Match("region", "country", (("apac", ("jp",)), ("emea", ("de", "nl")))),)
+MAPPED = (SegmentMatch("region", "country", (("apac", ("jp",)), ("emea", ("de", "nl")))),)
 KEYS = "{emea: [de, nl], apac: [jp]}"
 
 
@@ -42,17 +50,29 @@ def files(partition, inlets):
 @pytest.mark.parametrize(
     ("partition", "inlets", "mapping", "matches", "on_update"),
     [
-        (REGIONS, f"{{sales: {{partitions: {KEYS}}}}}", Overlap(), MAPPED, "rerun"),
+        (REGIONS, f"{{sales: {{partitions: {KEYS}}}}}", OverlapMapping(), MAPPED, "rerun"),
         (BOTH, f"{{sales: {{partitions: {KEYS}, window: 7d}}}}", None, MAPPED, "rerun"),
-        (REGIONS, f"{{stores: {{partitions: {{region: {{country: {KEYS}}}}}}}}}", Overlap(), MAPPED, "rerun"),
-        (BOTH, f"{{sales: {{partitions: {{day: latest, region: {KEYS}}}}}, days: }}", Newest(), MAPPED, "ignore"),
-        (REGIONS, f"{{sales: {{partitions: {{day: latest, region: {KEYS}}}}}}}", Newest(), MAPPED, "rerun"),
-        (BOTH, "{sales: {partitions: latest}, days: }", Newest(), None, "ignore"),
-        (REGIONS, "{days: {partitions: latest}}", Newest(), None, "rerun"),
-        (BOTH, "{sales: {partitions: all}}", Whole(), (), "rerun"),
-        (BOTH, "{sales: {partitions: {day: all}}}", Whole(), None, "rerun"),
-        (COUNTRIES, "{sales: {partitions: {land: country}}}", Overlap(), (Match("land", "country"),), "rerun"),
-        ("{segments: [de], column: country}", "{rates: {partitions: {country: all}}}", Overlap(), (), "rerun"),
+        (REGIONS, f"{{stores: {{partitions: {{region: {{country: {KEYS}}}}}}}}}", OverlapMapping(), MAPPED, "rerun"),
+        (
+            BOTH,
+            f"{{sales: {{partitions: {{day: latest, region: {KEYS}}}}}, days: }}",
+            NewestMapping(),
+            MAPPED,
+            "ignore",
+        ),
+        (REGIONS, f"{{sales: {{partitions: {{day: latest, region: {KEYS}}}}}}}", NewestMapping(), MAPPED, "rerun"),
+        (BOTH, "{sales: {partitions: latest}, days: }", NewestMapping(), None, "ignore"),
+        (REGIONS, "{days: {partitions: latest}}", NewestMapping(), None, "rerun"),
+        (BOTH, "{sales: {partitions: all}}", WholeMapping(), (), "rerun"),
+        (BOTH, "{sales: {partitions: {day: all}}}", WholeMapping(), None, "rerun"),
+        (
+            COUNTRIES,
+            "{sales: {partitions: {land: country}}}",
+            OverlapMapping(),
+            (SegmentMatch("land", "country"),),
+            "rerun",
+        ),
+        ("{segments: [de], column: country}", "{rates: {partitions: {country: all}}}", OverlapMapping(), (), "rerun"),
     ],
 )
 def test_what_is_said(partition, inlets, mapping, matches, on_update):
@@ -390,7 +410,7 @@ def test_values_of_a_column_make_partitions_of_their_own():
     inlet = found.assets["a"].inlets["raw"]
     assert inlet.view == Partitioning(HAPPENED)
     assert inlet.uri == "sparkassets:raw/happened?by=day&timezone=Europe/Berlin"
-    assert (inlet.require, inlet.on_update) == (Require("any"), "rerun")
+    assert (inlet.require, inlet.on_update) == (PartitionRequirement("any"), "rerun")
     assert found.assets["raw"].views == {inlet.uri: inlet.view}
     assert found.dependency(found.assets["a"], inlet).is_mapped
 
@@ -404,10 +424,10 @@ def test_segments_that_the_inlet_has_itself_match_as_ever():
 def test_files_are_asked_of_values_besides_what_their_paths_tell():
     region = "{segments: [a, b], column: region}"
     found = compiled(viewed(f"[{DAY}, {region}]", "{landing: {partitions: {from: day}}}"))
-    inlet, read = found.assets["a"].inlets["landing"], found.as_read(found.assets["a"], "landing")
+    inlet, read = found.assets["a"].inlets["landing"], found.inlet_with_mapping(found.assets["a"], "landing")
     assert inlet.view is not None
     assert inlet.view.columns == ("day", "region")
-    assert (read.partitioning, read.layout) == (inlet.view, found.assets["landing"].partitioning)
+    assert (read.partitioning, read.path_partitioning) == (inlet.view, found.assets["landing"].partitioning)
     assert list(read.views) == [inlet.uri]
 
 
@@ -424,7 +444,7 @@ def test_segments_alone_go_by_the_column_and_two_assets_share_a_view():
     found = compiled(asked | {"b.sql": "SELECT 1"})
     inlet = found.assets["a"].inlets["raw"]
     assert inlet.view == Partitioning(None, (SegmentPartition("region", ("apac", "emea")),))
-    assert inlet.matches == (Match("region", "region"),)
+    assert inlet.matches == (SegmentMatch("region", "region"),)
     assert found.assets["raw"].views == {
         inlet.uri: Partitioning(None, (SegmentPartition("region", ("apac", "emea", "us")),))
     }

@@ -2,22 +2,22 @@
 
 import pytest
 
-from sparkassets.core.conditions import Leaf
-from sparkassets.core.conditions.parse import parse_condition
-from sparkassets.core.instants import Duration, parse_instant, unix
-from sparkassets.core.partitions import Overlap, TimePartition, WindowMapping
+from sparkassets.core.conditions import UpdateLeaf
+from sparkassets.core.conditions.parsing import parse_condition
+from sparkassets.core.instants import Duration, parse_instant, to_unix
+from sparkassets.core.partitions import OverlapMapping, TimePartition, WindowMapping
 from sparkassets.core.spec.model import (
     InletSpec,
+    PartitionRequirement,
     ReadAfter,
-    Require,
     Schedule,
     SourceSpec,
     SqlBody,
     StorageLocation,
 )
 from sparkassets.core.strategies import DateRange, FullRefresh, LatestOnly
-from sparkassets.core.writes import Append, Replace
-from sparkassets.errors import Location
+from sparkassets.core.writes import AppendWrite, ReplaceWrite
+from sparkassets.errors import FileLocation
 from tests.builders import clock
 from tests.core.spec.in_memory import FLIGHTS, compiled, one
 
@@ -30,15 +30,19 @@ def test_the_two_line_asset():
     assert asset.partitioning.time == TimePartition("day", "UTC", "day")
     assert asset.inlets == {
         "flights": InletSpec(
-            "flights", "landing/flights/{day}.csv", Overlap(), on_removed="keep", location=Location("a.sql", 1, 27)
+            "flights",
+            "landing/flights/{day}.csv",
+            OverlapMapping(),
+            on_removed="keep",
+            location=FileLocation("a.sql", 1, 27),
         )
     }
-    assert asset.schedule == Schedule(condition=Leaf("flights"), text="flights", default=True)
-    assert (asset.strategy, asset.write) == (DateRange(None, 366), Replace())
+    assert asset.schedule == Schedule(condition=UpdateLeaf("flights"), text="flights", default=True)
+    assert (asset.strategy, asset.write) == (DateRange(None, 366), ReplaceWrite())
     assert asset.storage == StorageLocation("/shop/warehouse/a", "warehouse/a")
     assert asset.uri == "warehouse/a"
-    assert asset.body == SqlBody(SQL, Location("a.sql", 1, 1))
-    assert asset.location == Location("a.yml", 1, 8)
+    assert asset.body == SqlBody(SQL, FileLocation("a.sql", 1, 1))
+    assert asset.location == FileLocation("a.yml", 1, 8)
     assert (asset.retries, asset.retry_delay_seconds, asset.timeout_seconds, asset.lease_seconds) == (1, 30, 7200, 600)
     assert (asset.type, asset.timezone, asset.paused, asset.start, asset.end) == ("dataset", "UTC", False, None, None)
 
@@ -80,7 +84,7 @@ def test_the_short_partition_of_a_file_source_has_the_field_as_column():
 
 def test_without_inlets_an_asset_is_manual():
     asset = one("asset: a")
-    assert (asset.schedule, asset.strategy, asset.write) == (Schedule(default=True), FullRefresh(), Replace())
+    assert (asset.schedule, asset.strategy, asset.write) == (Schedule(default=True), FullRefresh(), ReplaceWrite())
 
 
 def test_the_default_schedule_is_any_inlet_that_makes_stale():
@@ -100,21 +104,21 @@ def test_an_inlet_without_partitions_makes_nothing_stale():
 
 def test_an_asset_without_partitions_takes_any_update():
     asset = one("asset: a", sql=SQL)
-    assert (asset.inlets["flights"].mapping, asset.inlets["flights"].require) == (None, Require("any"))
+    assert (asset.inlets["flights"].mapping, asset.inlets["flights"].require) == (None, PartitionRequirement("any"))
     assert asset.strategy == FullRefresh()
 
 
 def test_what_is_only_listed_is_waited_for():
     asset = one("asset: a\ninlets: [flights]")
     assert asset.inlets["flights"].waits_only
-    assert asset.inlets["flights"].location == Location("a.yml", 2, 10)
+    assert asset.inlets["flights"].location == FileLocation("a.yml", 2, 10)
 
 
 @pytest.mark.parametrize(
     ("options", "mapping"),
     [
-        ("{}", Overlap()),
-        ("", Overlap()),
+        ("{}", OverlapMapping()),
+        ("", OverlapMapping()),
         ("{window: 7d}", WindowMapping.trailing(Duration(days=7))),
         ("{window: [-6d, 0d]}", WindowMapping(Duration(days=-6), Duration())),
     ],
@@ -126,10 +130,10 @@ def test_mappings(options, mapping):
 @pytest.mark.parametrize(
     ("options", "require"),
     [
-        ("require: all", Require()),
-        ("require: any", Require("any")),
-        ("require: none", Require("none")),
-        ("require: {at_least: 6}, window: 7d", Require("at_least", 6)),
+        ("require: all", PartitionRequirement()),
+        ("require: any", PartitionRequirement("any")),
+        ("require: none", PartitionRequirement("none")),
+        ("require: {at_least: 6}, window: 7d", PartitionRequirement("at_least", 6)),
     ],
 )
 def test_require(options, require):
@@ -138,7 +142,7 @@ def test_require(options, require):
 
 def test_reading_above_a_watermark_is_latest_only():
     asset = one("asset: a\ninlets: {flights: {read: {after: id}}}\nwrite: append", sql=SQL)
-    assert (asset.strategy, asset.write) == (LatestOnly(), Append())
+    assert (asset.strategy, asset.write) == (LatestOnly(), AppendWrite())
     assert asset.inlets["flights"].read == ReadAfter("id")
 
 
@@ -163,7 +167,7 @@ def test_once_needs_no_start_where_the_asset_has_an_end():
 def test_a_timetable_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own():
     text = "asset: a\ntimezone: Europe/Berlin\nstart: 2025-01-01\nschedule: {}\n"
     outer = one(text.replace("{}", '"@daily"')).schedule.timetable
-    berlin = unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
+    berlin = to_unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
     assert (outer.timezone, outer.start, outer.end) == ("Europe/Berlin", berlin, None)
     inner = one(
         text.replace("{}", "{cron: '@daily', timezone: UTC, start: 2025-02-01, end: 2025-03-01}")
@@ -173,7 +177,7 @@ def test_a_timetable_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own(
 
 def test_a_partition_has_the_zone_and_bounds_of_its_asset_unless_it_has_its_own():
     asset = one(f"{DAILY}timezone: Europe/Berlin\nstart: 2025-01-01\n", sql=SQL)
-    berlin = unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
+    berlin = to_unix(parse_instant("2025-01-01", zone="Europe/Berlin"))
     assert asset.partitioning.time == TimePartition("day", "Europe/Berlin", "day", berlin)
     assert (asset.start, asset.end) == (berlin, None)
     asset = one(
@@ -222,13 +226,13 @@ def test_assets_stand_after_what_they_need():
 
 def test_sql_in_the_yaml_knows_its_place():
     asset = one("asset: a\nsql: |\n  SELECT *\n  FROM {{ inlets.flights }}\n")
-    assert asset.body == SqlBody("SELECT *\nFROM {{ inlets.flights }}\n", Location("a.yml", 3, 3))
-    assert asset.inlets["flights"].location == Location("a.yml", 4, 18)
+    assert asset.body == SqlBody("SELECT *\nFROM {{ inlets.flights }}\n", FileLocation("a.yml", 3, 3))
+    assert asset.inlets["flights"].location == FileLocation("a.yml", 4, 18)
 
 
 def test_a_sql_file_by_its_path_from_the_project_folder():
     asset = one("asset: a\nsql: queries/x.sql", **{"queries/x.sql": "SELECT 2"})
-    assert asset.body == SqlBody("SELECT 2", Location("queries/x.sql", 1, 1))
+    assert asset.body == SqlBody("SELECT 2", FileLocation("queries/x.sql", 1, 1))
 
 
 def test_several_documents_in_a_file():

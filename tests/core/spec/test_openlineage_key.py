@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.errors import SpecError
-from sparkassets.project import load
+from sparkassets.project import load_project
 
 ASSETS = "asset: a\nsource: true\nuri: x-a\n"
 
@@ -12,7 +12,7 @@ def loaded(folder, text):
     (folder / "assets").mkdir()
     (folder / "assets" / "a.yml").write_text(ASSETS)
     (folder / "project.yml").write_text(f"project: shop\n{text}")
-    return load(folder, {})
+    return load_project(folder, {})
 
 
 @pytest.mark.parametrize(

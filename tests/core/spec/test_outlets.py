@@ -34,7 +34,7 @@ def test_outlets_are_assets_after_the_one_whose_runs_write_them():
     assert (test.uri, test.storage.given) == ("./warehouse/test".removeprefix("./"), "warehouse/test")
     assert (train.description, str(train.location)) == ("for fitting", "split.yml:4:3")
     assert train.body.template == SQL["train.sql"]
-    assert (split.written, train.written) == (("train", "test"), ("train",))
+    assert (split.written_assets, train.written_assets) == (("train", "test"), ("train",))
     assert list(found["r"].inlets) == ["test"]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.variables import PROFILE, asked
+from sparkassets.core.variables import PROFILE, merge_requested
 from sparkassets.errors import InputError
 from tests.core.spec.in_memory import compiled, errors
 
@@ -20,11 +20,11 @@ SOURCE = {"a.yml": "asset: a\nsource: true\ndescription: from ${LAKE:-nowhere}\n
 
 
 def project(text=PROJECT, *, profile=None, env=None, given=None):
-    return compiled({"project.yml": text, **SOURCE}, env=asked(env or {}, profile=profile, given=given or {}))
+    return compiled({"project.yml": text, **SOURCE}, env=merge_requested(env or {}, profile=profile, given=given or {}))
 
 
 def refused(text, *, profile=None, env=None):
-    return errors({"project.yml": text, **SOURCE}, env=asked(env or {}, profile=profile, given={}))
+    return errors({"project.yml": text, **SOURCE}, env=merge_requested(env or {}, profile=profile, given={}))
 
 
 def test_what_a_profile_says_holds_and_all_else_is_the_projects():
@@ -104,7 +104,7 @@ def test_places_are_compared_as_variables_make_them():
 def test_what_is_set_leads_no_profile_into_another():
     assert project(profile="dev", given={"LAKE": "/set"}).warehouse == "/set/tables"
     text = PROJECT.replace("s3://${BUCKET}/shop", "./big")
-    told = errors({"project.yml": text, **SOURCE}, env=asked({}, profile="dev", given={"LAKE": "./big"}))
+    told = errors({"project.yml": text, **SOURCE}, env=merge_requested({}, profile="dev", given={"LAKE": "./big"}))
     assert "profile 'prod' has the warehouse of profile 'dev': ${LAKE}/tables" in told
 
 

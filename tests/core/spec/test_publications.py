@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.writes import Publish
+from sparkassets.core.writes import PublishWrite
 from tests.core.spec.in_memory import errors_of, one
 
 HEAD = "asset: a\ninlets: [flights]\nsql: SELECT 1 AS n FROM {{ inlets.flights }}\n"
@@ -10,7 +10,7 @@ HEAD = "asset: a\ninlets: [flights]\nsql: SELECT 1 AS n FROM {{ inlets.flights }
 
 def test_it_keeps_so_many_and_all_of_it_is_news():
     made = one(f"{HEAD}write: {{publish: {{keep: 3}}}}")
-    assert (made.write, made.unchanged) == (Publish(3), "publish")
+    assert (made.write, made.unchanged) == (PublishWrite(3), "publish")
 
 
 def test_how_many_it_keeps_is_none_of_the_code():

@@ -3,15 +3,15 @@
 import pytest
 from pydantic import BaseModel
 
-from sparkassets.core.spec import files, markdown
+from sparkassets.core.spec import file_models, markdown
 
-MODELS = [each for each in vars(files).values() if isinstance(each, type) and issubclass(each, BaseModel)]
-KEYS = [(model, name) for model in MODELS for name in files.keys_of(model)]
+MODELS = [each for each in vars(file_models).values() if isinstance(each, type) and issubclass(each, BaseModel)]
+KEYS = [(model, name) for model in MODELS for name in file_models.written_keys(model)]
 
 
 @pytest.mark.parametrize(("model", "name"), KEYS, ids=lambda each: getattr(each, "__name__", each))
 def test_every_key_is_described_and_in_a_table(model, name):
-    assert files.keys_of(model)[name].description
+    assert file_models.written_keys(model)[name].description
     assert f"\n| `{name}` | " in markdown()
 
 

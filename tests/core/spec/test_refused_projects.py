@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.errors import MOST_PROBLEMS, Location, Problem, SpecError
+from sparkassets.errors import MOST_PROBLEMS, FileLocation, SpecError, SpecProblem
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
 
 
@@ -421,11 +421,11 @@ def test_reading_stops_at_so_many_problems_that_a_program_has_spoilt_the_files()
     found = error.value.problems
     assert len(found) == MOST_PROBLEMS
     assert found[-1].message == "reading stops here after 1,000 problems; what follows is not checked"
-    assert found[-1].location == Location("a.yml", 3_001, 1)
+    assert found[-1].location == FileLocation("a.yml", 3_001, 1)
 
 
 def test_problems_beyond_those_that_are_listed_are_counted():
-    problems = [Problem(Location("a.yml", line, 1), "wrong") for line in range(1, 1_004)]
+    problems = [SpecProblem(FileLocation("a.yml", line, 1), "wrong") for line in range(1, 1_004)]
     assert [str(each) for each in SpecError(problems).problems[-2:]] == [
         "a.yml:1000:1: wrong",
         "a.yml:1001:1: 3 more problems, the first of them here",

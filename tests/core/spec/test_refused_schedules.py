@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.instants import instant, parse_instant
+from sparkassets.core.instants import from_unix, parse_instant
 from tests.core.spec.in_memory import errors_of, one
 
 READS = "SELECT 1 FROM {{ inlets.flights }}"
@@ -767,7 +767,7 @@ def test_a_start_at_the_beginning_of_the_calendar(rule):
 )
 def test_once_in_a_condition_is_the_time_of_its_start(text):
     (time,) = one("asset: a\n" + text).schedule.condition.times()
-    assert time.timetable.first_after(instant(0)).run_after == parse_instant("2025-01-01", zone="UTC")
+    assert time.timetable.first_after(from_unix(0)).run_after == parse_instant("2025-01-01", zone="UTC")
 
 
 def test_what_an_inlet_triggers_is_not_judged_while_its_partition_is_wrong():

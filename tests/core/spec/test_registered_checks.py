@@ -52,7 +52,7 @@ def test_a_registered_check_with_its_parameters():
     )
     assert rule.check == RegisteredCheck("weighing", {"column": "id", "most": 3}, "row")
     assert (rule.name, rule.severity) == ("check(weighing)", "drop")
-    assert rule.written()["check"] == {"check": "weighing", "column": "id", "most": 3}
+    assert rule.to_yaml()["check"] == {"check": "weighing", "column": "id", "most": 3}
 
 
 @pytest.mark.parametrize(

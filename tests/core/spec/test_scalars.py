@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sparkassets.core.spec.scalars import BadVariable, plain_value, substitute
+from sparkassets.core.spec.scalars import UnresolvedVariable, plain_value, substitute_variables
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_not_a_number():
     ],
 )
 def test_variables(text, expected):
-    assert substitute(text, environment={"A": "1", "B": "2", "EMPTY": ""}) == (expected, [])
+    assert substitute_variables(text, environment={"A": "1", "B": "2", "EMPTY": ""}) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -100,20 +100,20 @@ def test_variables(text, expected):
     [
         (
             "a ${C}",
-            BadVariable(
+            UnresolvedVariable(
                 "${C}",
                 "the environment has no variable 'C'",
                 "set it, give it by --set C=… or a profile's `variables`, or write ${C:-a default}",
             ),
         ),
-        ("${1}", BadVariable("${1}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
-        ("${A", BadVariable("${A", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
-        ("${}", BadVariable("${}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
+        ("${1}", UnresolvedVariable("${1}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
+        ("${A", UnresolvedVariable("${A", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
+        ("${}", UnresolvedVariable("${}", "expected ${NAME} or ${NAME:-default}", "'${' itself is written '$${'")),
     ],
 )
 def test_variables_without_a_value(text, bad):
-    assert substitute(text, environment={"A": "1"})[1] == [bad]
+    assert substitute_variables(text, environment={"A": "1"})[1] == [bad]
 
 
 def test_a_value_is_not_substituted_again():
-    assert substitute("${A}", environment={"A": "${B}"}) == ("${B}", [])
+    assert substitute_variables("${A}", environment={"A": "${B}"}) == ("${B}", [])

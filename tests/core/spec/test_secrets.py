@@ -3,8 +3,8 @@
 import pytest
 
 from sparkassets.core.spec.model import SecretRef
-from sparkassets.core.variables import asked
-from sparkassets.errors import Location
+from sparkassets.core.variables import merge_requested
+from sparkassets.errors import FileLocation
 from tests.core.spec.in_memory import compiled, errors
 
 PROJECT = """
@@ -19,14 +19,14 @@ SOURCE = {"a.yml": "asset: a\nsource: true\n"}
 
 
 def project(text=PROJECT, *, env=None, profile=None):
-    return compiled({"project.yml": text, **SOURCE}, env=asked(env or {}, profile=profile, given={}))
+    return compiled({"project.yml": text, **SOURCE}, env=merge_requested(env or {}, profile=profile, given={}))
 
 
 @pytest.mark.parametrize("env", [{}, {"KEY": "hunter2222"}])
 def test_a_setting_keeps_the_name_of_a_secret_whatever_the_environment_has(env):
     spec = project(env=env)
     assert dict(spec.spark) == {"a": "x-${KEY}-o", "b": "plain"}
-    assert spec.secrets == {"KEY": SecretRef("ops", "the-key", Location("project.yml", 4, 3))}
+    assert spec.secrets == {"KEY": SecretRef("ops", "the-key", FileLocation("project.yml", 4, 3))}
     assert spec.variables == env  # what is told of a run shows their names
 
 
@@ -48,7 +48,7 @@ def test_a_profile_has_secrets_of_its_own():
     ],
 )
 def test_elsewhere_a_secret_is_refused(files, place):
-    told = errors({**SOURCE, **files}, env=asked({"KEY": "hunter2222"}, profile="dev", given={}))
+    told = errors({**SOURCE, **files}, env=merge_requested({"KEY": "hunter2222"}, profile="dev", given={}))
     assert place in told
     assert "is a secret, which cannot stand here" in told
     assert "hunter2222" not in told

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparkassets.core.partitions import Overlap, Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.spec.model import Require
-from sparkassets.core.strategies import DateRange, Segments
+from sparkassets.core.partitions import OverlapMapping, Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.spec.model import PartitionRequirement
+from sparkassets.core.strategies import DateRange, SegmentBatches
 from tests.core.spec.in_memory import compiled
 
 SHOPS = "[{by: hour, column: hour}, {segments: ['1', '-2'], column: shop}]"
@@ -30,17 +30,17 @@ def one(text):
 @pytest.mark.parametrize(
     ("text", "partitioning", "strategy"),
     [
-        ("partition: {segments: [nl, de], column: region}", Partitioning(None, (REGIONS,)), Segments()),
-        ("partition: [{segments: [nl, de], column: region}]", Partitioning(None, (REGIONS,)), Segments()),
+        ("partition: {segments: [nl, de], column: region}", Partitioning(None, (REGIONS,)), SegmentBatches()),
+        ("partition: [{segments: [nl, de], column: region}]", Partitioning(None, (REGIONS,)), SegmentBatches()),
         (
             "partition: {segments: [nl, de], column: region}\nstrategy: {segments: {max_partitions_per_run: 7}}",
             Partitioning(None, (REGIONS,)),
-            Segments(7),
+            SegmentBatches(7),
         ),
         (
             "partition: {segments: [nl, de], column: region}\nstrategy: segments\nstart: 2025-01-01",
             Partitioning(None, (REGIONS,)),
-            Segments(),
+            SegmentBatches(),
         ),
         (
             "partition: [{segments: [de, nl], column: region}, {by: hour, column: hour}]\nstrategy: date_range",
@@ -77,9 +77,9 @@ BOTH = "[{by: day, column: day}, {segments: [de, nl], column: region}]"
 @pytest.mark.parametrize(
     ("partition", "flights", "rates"),
     [
-        (BOTH, (Overlap(), "rerun"), (Overlap(), "ignore")),
-        ("{by: day, column: day}", (Overlap(), "rerun"), (None, "ignore")),
-        ("{segments: [de], column: region}", (Overlap(), "rerun"), (Overlap(), "rerun")),
+        (BOTH, (OverlapMapping(), "rerun"), (OverlapMapping(), "ignore")),
+        ("{by: day, column: day}", (OverlapMapping(), "rerun"), (None, "ignore")),
+        ("{segments: [de], column: region}", (OverlapMapping(), "rerun"), (OverlapMapping(), "rerun")),
         ("{segments: [de], column: land}", (None, "rerun"), (None, "rerun")),
         ("none", (None, "rerun"), (None, "rerun")),
     ],
@@ -92,7 +92,7 @@ def test_inlets_are_mapped_by_the_dimensions_that_both_have(partition, flights, 
 
 def test_a_count_goes_by_all_segments_of_a_dimension_that_only_the_inlet_has():
     found = one("partition: {by: day, column: day}\ninlets: {flights: {require: {at_least: 2}}}")
-    assert found.inlets["flights"].require == Require("at_least", 2)
+    assert found.inlets["flights"].require == PartitionRequirement("at_least", 2)
 
 
 def test_segments_that_are_named_unlike_are_probably_not_meant():
@@ -126,7 +126,7 @@ def test_a_join_of_partitions_leaves_out_what_no_inlet_tells(inlet, more, warns)
 
 def test_a_template_knows_the_columns_of_all_dimensions():
     sql = "SELECT day, '{{ partition.region }}' AS region FROM {{ inlets.flights }}"
-    assert project(f"partition: {BOTH}", **{"a.sql": sql}).assets["a"].inlets["flights"].mapping == Overlap()
+    assert project(f"partition: {BOTH}", **{"a.sql": sql}).assets["a"].inlets["flights"].mapping == OverlapMapping()
 
 
 @pytest.mark.parametrize(

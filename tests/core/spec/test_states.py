@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.branches.places import state_of
-from sparkassets.core.spec.storage import StorageUse, overlaps, storage_uses
+from sparkassets.core.branches.branch_locations import branch_state_location
+from sparkassets.core.spec.storage_overlaps import StorageUse, find_overlaps, storage_uses
 from sparkassets.core.variables import PROFILE
 from sparkassets.errors import InputError
 from tests.core.spec.in_memory import compiled, errors
@@ -87,7 +87,7 @@ def test_two_profiles_share_no_schema():
 def test_a_state_that_a_session_keeps_has_no_branches():
     spec = compiled({"project.yml": "project: p\nstate: {catalog: main, schema: ops}\n", **SOURCE})
     with pytest.raises(InputError, match="is kept by a Spark session, and has no branches"):
-        state_of(spec, "new")
+        branch_state_location(spec, "new")
 
 
 def test_an_asset_is_not_written_to_the_state():
@@ -95,5 +95,5 @@ def test_an_asset_is_not_written_to_the_state():
     spec = compiled({"project.yml": "project: p\nstate: {catalog: main, schema: ops}\n", **SOURCE})
     uses = storage_uses(root=spec.root, state=(spec.state, "main.ops"), folders=(), assets={})
     taken = StorageUse("target", "table://3/main/ops/journal", "main.ops.journal", "a")
-    (found,) = overlaps([*uses, taken])
+    (found,) = find_overlaps([*uses, taken])
     assert found.sentence("").startswith("the target 'main.ops.journal' is also the state 'main.ops'")

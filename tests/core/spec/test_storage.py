@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.spec.storage import overlap, written
+from sparkassets.core.spec.storage_overlaps import parse_site, sites_overlap
 from tests.core.spec.in_memory import compiled, errors
 
 SOURCE = "asset: s\nsource: csv\n"
@@ -169,8 +169,8 @@ def test_what_does_no_harm_is_allowed(files):
     ],
 )
 def test_places_are_compared_by_what_they_mean(one, other, expected):
-    assert overlap(written(one), written(other)) is expected
-    assert overlap(written(other), written(one)) is expected
+    assert sites_overlap(parse_site(one), parse_site(other)) is expected
+    assert sites_overlap(parse_site(other), parse_site(one)) is expected
 
 
 names = st.lists(st.sampled_from(["a", "b", "ab", "..", ".", ""]), max_size=4)
@@ -178,6 +178,6 @@ names = st.lists(st.sampled_from(["a", "b", "ab", "..", ".", ""]), max_size=4)
 
 @given(names, names)
 def test_overlap_is_symmetric_and_what_the_names_say(one, other):
-    first, second = (written("/r/" + "/".join(path)) for path in (one, other))
+    first, second = (parse_site("/r/" + "/".join(path)) for path in (one, other))
     expected = first.names[: len(second.names)] == second.names or second.names[: len(first.names)] == first.names
-    assert overlap(first, second) is overlap(second, first) is expected
+    assert sites_overlap(first, second) is sites_overlap(second, first) is expected

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.spec.model import StoreOptions
-from sparkassets.core.variables import asked
+from sparkassets.core.variables import merge_requested
 from tests.core.spec.in_memory import compiled, errors
 
 SOURCE = {"a.yml": "asset: a\nsource: true\n"}
@@ -19,7 +19,7 @@ profiles:
 
 
 def project(text=PROJECT, *, profile=None):
-    env = asked({}, profile=profile, given={})
+    env = merge_requested({}, profile=profile, given={})
     return {each.bucket: each for each in compiled({"project.yml": text, **SOURCE}, env=env).storage}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.spec.model import StorageLocation
 from sparkassets.core.spec.table_sets import TableSet
-from sparkassets.core.table_names import parse_table, quoted, written
+from sparkassets.core.table_names import format_table_name, parse_table_name, quote_table_name
 from sparkassets.errors import InputError
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
 
@@ -20,9 +20,9 @@ from tests.core.spec.in_memory import compiled, errors, errors_of, one
     ],
 )
 def test_a_name_has_parts_and_is_quoted_as_a_whole(text, parts):
-    assert parse_table(text) == parts
-    assert parse_table(written(parts)) == parts
-    assert parse_table(quoted(parts)) == parts
+    assert parse_table_name(text) == parts
+    assert parse_table_name(format_table_name(parts)) == parts
+    assert parse_table_name(quote_table_name(parts)) == parts
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_name_has_parts_and_is_quoted_as_a_whole(text, parts):
 )
 def test_what_is_no_name(text, message):
     with pytest.raises(InputError) as raised:
-        parse_table(text)
+        parse_table_name(text)
     assert raised.value.args[0] == message
     assert message in errors_of(f'asset: a\ntable: "{text}"')
 
@@ -54,7 +54,7 @@ def test_an_asset_is_known_by_the_name_of_its_table():
 def test_a_source_may_be_in_a_catalog(source):
     asset = one(f"asset: a\nsource: {source}\ntable: raw.events", name="a")
     assert asset.source is not None
-    assert (asset.source.kind, asset.storage) == ("delta", StorageLocation.named(("raw", "events")))
+    assert (asset.source.kind, asset.storage) == ("delta", StorageLocation.of_table(("raw", "events")))
 
 
 SEVERAL = "asset: raw\nsource: delta\ntable: Lake.Raw_{region}\npartition: {segments: runtime, column: region}\n"
@@ -65,8 +65,8 @@ def test_a_name_with_fields_is_an_identity_as_it_is_written():
     assert asset.storage == StorageLocation("table://Lake.Raw_{region}", "Lake.Raw_{region}", ("lake", "raw_{region}"))
     assert asset.uri == "Lake.Raw_{region}"
     tables = TableSet.of(asset)
-    assert tables.pattern.segment("raw_de") == ("de",)
-    assert tables.place("raw_de") == StorageLocation.named(("lake", "raw_de"))
+    assert tables.pattern.segments_of_path("raw_de") == ("de",)
+    assert tables.place("raw_de") == StorageLocation.of_table(("lake", "raw_de"))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_name_with_fields_is_an_identity_as_it_is_written():
 )
 def test_the_schema_or_the_table_may_vary(text, relative, segment, table):
     tables = TableSet.of(one(SEVERAL.replace("Lake.Raw_{region}", f'"{text}"'), name="raw"))
-    assert tables.pattern.segment(relative) == segment
+    assert tables.pattern.segments_of_path(relative) == segment
     assert tables.place(relative).table == table
 
 
@@ -125,7 +125,7 @@ def test_outlets_are_tables_of_their_own():
             "assets/test.sql": "SELECT 2 AS a",
         }
     )
-    assert project.assets["train"].storage == StorageLocation.named(("ml", "train"))
+    assert project.assets["train"].storage == StorageLocation.of_table(("ml", "train"))
     assert project.assets["test"].storage.table == ()
     assert project.is_in_catalogs
 
@@ -162,5 +162,5 @@ def test_two_assets_that_replace_one_table_are_refused(name):
 
 
 def test_the_journal_tells_a_table_from_a_folder_of_that_name():
-    assert StorageLocation.named(("demo", "daily")).recorded == "table://demo.daily"
-    assert StorageLocation("/p/demo.daily", "demo.daily").recorded == "demo.daily"
+    assert StorageLocation.of_table(("demo", "daily")).journal_identity == "table://demo.daily"
+    assert StorageLocation("/p/demo.daily", "demo.daily").journal_identity == "demo.daily"

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.journal.codec.values import spec_from, spec_to
-from sparkassets.core.journal.specs import fold_spec
+from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import UNPARTITIONED, TimePartition
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
 
@@ -24,13 +24,13 @@ def test_what_they_become(written, expected):
     text = f"asset: a\npartition: {{{written}, column: at}}"
     assert one(text, sql=SQL).partitioning.time == expected
     project = compiled({"a.yml": text, "a.sql": SQL})
-    spec = fold_spec(project.assets["a"], project)
+    spec = build_fold_spec(project.assets["a"], project)
     assert spec_from(spec_to(spec)) == spec
 
 
 def test_a_plain_partition_is_kept_as_ever():
     project = compiled({"a.yml": "asset: a\npartition: {by: day, column: at}", "a.sql": SQL})
-    told = spec_to(fold_spec(project.assets["a"], project))["partitioning"]["time"]
+    told = spec_to(build_fold_spec(project.assets["a"], project))["partitioning"]["time"]
     assert told == {"by": "day", "timezone": "UTC", "column": "at"}
 
 

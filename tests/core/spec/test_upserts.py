@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import History, Upsert
+from sparkassets.core.writes import HistoryColumns, UpsertWrite
 from tests.core.spec.in_memory import errors_of, one
 
 HEAD = "asset: a\ninlets: {flights: {read: {after: id}}}\nsql: SELECT 1 FROM {{ inlets.flights }}\n"
@@ -14,22 +14,22 @@ def spec(write: str, more: str = "") -> AssetSpec:
 
 
 def test_keys_alone():
-    assert spec("{keys: [id]}").write == Upsert(("id",))
+    assert spec("{keys: [id]}").write == UpsertWrite(("id",))
 
 
 def test_everything():
     history = "history: {valid_from: since, valid_to: until, current: holds}"
     write = spec(f"{{keys: [a, b], newest_by: _at, delete_when: \"_op = 'd'\", keep_deletes: 30d, {history}}}").write
-    assert isinstance(write, Upsert)
+    assert isinstance(write, UpsertWrite)
     assert (write.keys, write.newest_by, write.delete_when) == (("a", "b"), ("_at",), "_op = 'd'")
     assert write.keep_deletes is not None
     assert write.keep_deletes.text == "30d"
-    assert write.history == History("since", "until", "holds")
+    assert write.history == HistoryColumns("since", "until", "holds")
 
 
 def test_a_list_of_columns_tells_which_is_newest():
     write = spec("{keys: [id], newest_by: [at, seq]}").write
-    assert isinstance(write, Upsert)
+    assert isinstance(write, UpsertWrite)
     assert write.newest_by == ("at", "seq")
 
 

@@ -6,18 +6,18 @@ import pytest
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.validations import (
-    Accepted,
-    Allowance,
-    Change,
-    ForeignKey,
-    Freshness,
-    HasColumns,
-    NotNull,
-    Pattern,
-    Range,
-    RowCount,
+    AcceptedCheck,
+    FailureAllowance,
+    ForeignKeyCheck,
+    FreshnessCheck,
+    HasColumnsCheck,
+    NotNullCheck,
+    PatternCheck,
+    RangeCheck,
+    RowCountChange,
+    RowCountCheck,
     SqlCheck,
-    Unique,
+    UniqueCheck,
 )
 from tests.core.spec.in_memory import compiled, errors, errors_of, one
 
@@ -37,36 +37,40 @@ def refused(text, **more):
 @pytest.mark.parametrize(
     ("text", "name", "check"),
     [
-        ("{not_null: id}", "not_null(id)", NotNull(("id",))),
-        ("{not_null: [id, DAY]}", "not_null(id, DAY)", NotNull(("id", "DAY"))),
-        ("{unique: [id]}", "unique(id)", Unique(("id",))),
-        ("{unique: id, per: run}", "unique(id)", Unique(("id",), "run")),
-        ("{accepted: {status: [open, 1, true]}}", "accepted(status)", Accepted("status", ("open", 1, True))),
-        ("{range: {amount: {min: 0, max: 9.5}}}", "range(amount)", Range("amount", 0, 9.5)),
-        ("{range: {day: {min: 2025-01-01}}}", "range(day)", Range("day", "2025-01-01")),
-        ("{pattern: {id: '[a-z]+'}}", "pattern(id)", Pattern("id", "[a-z]+")),
-        ("{row_count: {min: 1}}", "row_count(min 1)", RowCount(min=1)),
+        ("{not_null: id}", "not_null(id)", NotNullCheck(("id",))),
+        ("{not_null: [id, DAY]}", "not_null(id, DAY)", NotNullCheck(("id", "DAY"))),
+        ("{unique: [id]}", "unique(id)", UniqueCheck(("id",))),
+        ("{unique: id, per: run}", "unique(id)", UniqueCheck(("id",), "run")),
+        ("{accepted: {status: [open, 1, true]}}", "accepted(status)", AcceptedCheck("status", ("open", 1, True))),
+        ("{range: {amount: {min: 0, max: 9.5}}}", "range(amount)", RangeCheck("amount", 0, 9.5)),
+        ("{range: {day: {min: 2025-01-01}}}", "range(day)", RangeCheck("day", "2025-01-01")),
+        ("{pattern: {id: '[a-z]+'}}", "pattern(id)", PatternCheck("id", "[a-z]+")),
+        ("{row_count: {min: 1}}", "row_count(min 1)", RowCountCheck(min=1)),
         (
             "{row_count: {change: -50%..+100%, over: 3}}",
             "row_count(change -50%..+100%)",
-            RowCount(change=Change(Decimal("-0.5"), Decimal(1), 3)),
+            RowCountCheck(change=RowCountChange(Decimal("-0.5"), Decimal(1), 3)),
         ),
         (
             "{row_count: {change: -12.5%..}, per: run}",
             "row_count(change -12.5%..)",
-            RowCount(change=Change(Decimal("-0.125"), None), scope="run"),
+            RowCountCheck(change=RowCountChange(Decimal("-0.125"), None), scope="run"),
         ),
-        ("{freshness: {day: 36h}}", "freshness(day)", Freshness("day", Duration(seconds=36 * 3600))),
-        ("{foreign_key: {shop: shops.id}}", "foreign_key(shop in shops)", ForeignKey(("shop",), "shops", ("id",))),
+        ("{freshness: {day: 36h}}", "freshness(day)", FreshnessCheck("day", Duration(seconds=36 * 3600))),
+        ("{foreign_key: {shop: shops.id}}", "foreign_key(shop in shops)", ForeignKeyCheck(("shop",), "shops", ("id",))),
         (
             "{foreign_key: {columns: [shop, status], asset: shops, to: [id, city]}}",
             "foreign_key(shop, status in shops)",
-            ForeignKey(("shop", "status"), "shops", ("id", "city")),
+            ForeignKeyCheck(("shop", "status"), "shops", ("id", "city")),
         ),
         ("{sql: amount > 0}", "sql(amount > 0)", SqlCheck("amount > 0")),
         ("{sql: sum(amount) > 0, per: block}", "sql(sum(amount) > 0)", SqlCheck("sum(amount) > 0", "block")),
-        ("{has_columns: [id]}", "has_columns(id)", HasColumns((("id", ""),))),
-        ("{has_columns: {id: bigint, shop: }}", "has_columns(id, shop)", HasColumns((("id", "bigint"), ("shop", "")))),
+        ("{has_columns: [id]}", "has_columns(id)", HasColumnsCheck((("id", ""),))),
+        (
+            "{has_columns: {id: bigint, shop: }}",
+            "has_columns(id, shop)",
+            HasColumnsCheck((("id", "bigint"), ("shop", ""))),
+        ),
     ],
 )
 def test_a_check(text, name, check):
@@ -77,9 +81,9 @@ def test_a_check(text, name, check):
 
 def test_options_of_a_rule():
     (rule,) = rules("{not_null: id, name: ids, severity: drop, allow: 0.1%, where: \"status = 'new'\"}")
-    assert (rule.name, rule.severity, rule.allow) == ("ids", "drop", Allowance(Decimal("0.001")))
+    assert (rule.name, rule.severity, rule.allow) == ("ids", "drop", FailureAllowance(Decimal("0.001")))
     assert rule.where == "status = 'new'"
-    assert rules("{not_null: id, allow: 3}")[0].allow == Allowance(rows=3)
+    assert rules("{not_null: id, allow: 3}")[0].allow == FailureAllowance(rows=3)
 
 
 def test_several_columns_are_a_rule_each():
@@ -199,8 +203,8 @@ def test_an_inlet_is_judged_as_one():
     text = "asset: a\ninlets: {shops: {validations: [{row_count: {min: 1}}, {unique: id, severity: warn}]}}\n"
     asset = one(text, sql="SELECT * FROM {{ inlets.shops }}", **SHOPS)
     assert [(each.check, each.severity) for each in asset.inlets["shops"].rules] == [
-        (RowCount(min=1, scope="run"), "fail"),
-        (Unique(("id",), "run"), "warn"),
+        (RowCountCheck(min=1, scope="run"), "fail"),
+        (UniqueCheck(("id",), "run"), "warn"),
     ]
     assert asset.rules == ()
 
@@ -254,7 +258,7 @@ def test_the_asset_of_a_foreign_key_is_an_inlet_that_makes_nothing_stale():
 def test_of_one_with_partitions_all_of_it_is_read():
     days = {"days.yml": "asset: days\nsource: csv\npath: days/{day}.csv\npartition: {by: day, column: day}\n"}
     inlet = one(f"{HEAD}  - {{foreign_key: {{day: days.day}}}}\n", sql=SQL, **days).inlets["days"]
-    assert (type(inlet.mapping).__name__, inlet.require.kind) == ("Whole", "any")
+    assert (type(inlet.mapping).__name__, inlet.require.kind) == ("WholeMapping", "any")
 
 
 def test_what_is_an_inlet_anyway_stays_as_it_is():
@@ -296,7 +300,7 @@ def test_only_rules_that_take_rows_away_are_code():
 
 def test_what_is_withheld_is_tried_again_by_other_rules():
     def judged(rule):
-        return one(f"{HEAD}  - {rule}\n", sql=SQL).judged_by
+        return one(f"{HEAD}  - {rule}\n", sql=SQL).judge_digest
 
     assert judged("{not_null: id}") == judged("{not_null: [id]}")
     assert judged("{not_null: id}") != judged("{not_null: id, allow: 1}")
@@ -335,7 +339,7 @@ def test_no_row_is_shown_unless_somebody_asks():
 def test_how_many_are_shown_changes_neither_what_comes_out_nor_what_is_tried_again():
     few, more = (one(f"{HEAD}  - {{not_null: id, severity: drop, samples: {n}}}\n", sql=SQL) for n in (1, 5))
     assert few.definition == more.definition
-    assert few.judged_by == more.judged_by
+    assert few.judge_digest == more.judge_digest
 
 
 @pytest.mark.parametrize(

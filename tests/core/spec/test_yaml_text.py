@@ -1,6 +1,6 @@
 import pytest
 
-from sparkassets.core.spec.yaml_text import Broken, NodeComposer, PurePythonComposer, compose, split_lines
+from sparkassets.core.spec.yaml_text import NodeComposer, PurePythonComposer, YamlFault, compose_documents, split_lines
 
 TWICE = "a second ':' on the line, or a key that is not below its neighbours"
 COLON = "text that holds ': ' must be quoted"
@@ -10,50 +10,50 @@ COLON = "text that holds ': ' must be quoted"
 @pytest.mark.parametrize(
     ("text", "broken"),
     [
-        ("schedule: @daily\n", Broken(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"')),
+        ("schedule: @daily\n", YamlFault(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"')),
         (
             "schedule: */5 * * * *   # often\n",
-            Broken(1, 11, 11, "text that begins with '*' must be quoted", 'write "*/5 * * * *"'),
+            YamlFault(1, 11, 11, "text that begins with '*' must be quoted", 'write "*/5 * * * *"'),
         ),
-        ("s: * * * * *\n", Broken(1, 4, 9, "text that begins with '*' must be quoted", 'write "* * * * *"')),
+        ("s: * * * * *\n", YamlFault(1, 4, 9, "text that begins with '*' must be quoted", 'write "* * * * *"')),
         (
             "s: {cron: @daily, timezone: UTC}\n",
-            Broken(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"'),
+            YamlFault(1, 11, 6, "text that begins with '@' must be quoted", 'write "@daily"'),
         ),
-        ("s: `x`\n", Broken(1, 4, 3, "text that begins with '`' must be quoted", 'write "`x`"')),
-        ('s: %"x"\n', Broken(1, 4, 4, "text that begins with '%' must be quoted", "put it in quotes")),
+        ("s: `x`\n", YamlFault(1, 4, 3, "text that begins with '`' must be quoted", 'write "`x`"')),
+        ('s: %"x"\n', YamlFault(1, 4, 4, "text that begins with '%' must be quoted", "put it in quotes")),
         (
             "s: *daily\n",
-            Broken(1, 4, 6, "there is no such anchor; text that begins with '*' must be quoted", 'write "*daily"'),
+            YamlFault(1, 4, 6, "there is no such anchor; text that begins with '*' must be quoted", 'write "*daily"'),
         ),
-        ("s: & b\n", Broken(1, 4, 3, "text that begins with '&' must be quoted", 'write "& b"')),
-        ("a: &x 1\nb: &x 2\n", Broken(2, 4, 1, "this anchor is defined twice")),
-        ("a:\n\tb: 1\n", Broken(2, 1, 1, "a tab cannot indent; expected spaces")),
-        ("a: b: c\n", Broken(1, 5, 1, TWICE, COLON)),
-        ("a: 1\n b: 2\n", Broken(2, 3, 1, TWICE, COLON)),
-        ("a: 'x\nb: 1\n", Broken(1, 4, 1, "this quote is not closed")),
-        ("a: [1, 2\nb: 3\n", Broken(1, 4, 1, "this list is not closed by ']', or a ',' is missing in it")),
-        ("a: {x: 1\nb: 3\n", Broken(1, 4, 1, "this map is not closed by '}', or a ',' is missing in it")),
+        ("s: & b\n", YamlFault(1, 4, 3, "text that begins with '&' must be quoted", 'write "& b"')),
+        ("a: &x 1\nb: &x 2\n", YamlFault(2, 4, 1, "this anchor is defined twice")),
+        ("a:\n\tb: 1\n", YamlFault(2, 1, 1, "a tab cannot indent; expected spaces")),
+        ("a: b: c\n", YamlFault(1, 5, 1, TWICE, COLON)),
+        ("a: 1\n b: 2\n", YamlFault(2, 3, 1, TWICE, COLON)),
+        ("a: 'x\nb: 1\n", YamlFault(1, 4, 1, "this quote is not closed")),
+        ("a: [1, 2\nb: 3\n", YamlFault(1, 4, 1, "this list is not closed by ']', or a ',' is missing in it")),
+        ("a: {x: 1\nb: 3\n", YamlFault(1, 4, 1, "this map is not closed by '}', or a ',' is missing in it")),
         (
             "a: {x: ${Y:-1}}\n",
-            Broken(1, 8, 7, "'${…}' inside a flow map or list must be quoted", 'write "${Y:-1}"'),
+            YamlFault(1, 8, 7, "'${…}' inside a flow map or list must be quoted", 'write "${Y:-1}"'),
         ),
-        ("- a\nb: 1\n", Broken(2, 1, 1, "this does not continue the list above; expected '- '")),
+        ("- a\nb: 1\n", YamlFault(2, 1, 1, "this does not continue the list above; expected '- '")),
         (
             "a: |\n  x\n y\n",
-            Broken(3, 2, 1, "this does not continue the map above; expected a key below its other keys"),
+            YamlFault(3, 2, 1, "this does not continue the map above; expected a key below its other keys"),
         ),
-        ("a: ]\n", Broken(1, 4, 1, "expected a value", 'write "]"')),
-        (" a: 1\nb: 2\n", Broken(2, 1, 1, "this is indented less than the lines above")),
-        ("a: 1\nb: \x01\n", Broken(2, 4, 1, "the character U+0001 cannot stand in YAML")),
+        ("a: ]\n", YamlFault(1, 4, 1, "expected a value", 'write "]"')),
+        (" a: 1\nb: 2\n", YamlFault(2, 1, 1, "this is indented less than the lines above")),
+        ("a: 1\nb: \x01\n", YamlFault(2, 4, 1, "the character U+0001 cannot stand in YAML")),
     ],
 )
 def test_what_is_broken(text, broken, composer):
-    assert compose(text, composer=composer).broken == broken
+    assert compose_documents(text, composer=composer).fault == broken
 
 
 def test_an_escape_that_does_not_exist():
-    broken = compose('a: "x\\q"\n').broken
+    broken = compose_documents('a: "x\\q"\n').fault
     assert broken is not None
     assert (broken.message, broken.hint) == (
         "this escape does not exist in double quotes",
@@ -62,29 +62,31 @@ def test_an_escape_that_does_not_exist():
 
 
 def test_directives_are_refused():
-    assert compose("%FOO bar\n---\na: 1\n").broken == Broken(1, 1, 1, "a line that begins with '%' is not supported")
+    assert compose_documents("%FOO bar\n---\na: 1\n").fault == YamlFault(
+        1, 1, 1, "a line that begins with '%' is not supported"
+    )
 
 
 def test_documents_before_the_broken_place_are_there():
-    composed = compose("a: 1\n---\nb: @x\n")
+    composed = compose_documents("a: 1\n---\nb: @x\n")
     assert len(composed.roots) == 1
-    assert composed.broken is not None
+    assert composed.fault is not None
 
 
 @pytest.mark.parametrize("composer", [NodeComposer, PurePythonComposer])
 @pytest.mark.parametrize("text", ["[" * 20_000, "a: " + "{b: " * 5_000, "- " * 5_000])
 def test_what_would_overflow_the_stack(text, composer):
-    broken = compose(text, composer=composer).broken
+    broken = compose_documents(text, composer=composer).fault
     assert broken is not None
     assert broken.message == "this is nested more than 100 levels deep"
 
 
 def test_a_long_list_is_not_deep():
-    assert compose("a:\n" + "- [x]\n" * 500).broken is None
+    assert compose_documents("a:\n" + "- [x]\n" * 500).fault is None
 
 
 def test_comments_alone_are_no_document():
-    assert compose("# nothing\n").roots == ()
+    assert compose_documents("# nothing\n").roots == ()
 
 
 def test_lines_end_as_yaml_ends_them():

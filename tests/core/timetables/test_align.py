@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.timetables import Timetable
-from sparkassets.core.timetables.align import Alignment, aligned
+from sparkassets.core.timetables.align import RunAlignment, align_runs
 from sparkassets.core.timetables.parse import parse_timetable
 from sparkassets.errors import InputError
 
@@ -20,8 +20,8 @@ def cron(text: str, **bounds: str) -> Timetable:
     return parse_timetable({"cron": text, **bounds}, timezone="UTC")
 
 
-def alignment(upstream: Timetable, downstream: Timetable, now: str) -> Alignment:
-    return aligned(upstream, downstream, at(now), names=("up", "down"))
+def alignment(upstream: Timetable, downstream: Timetable, now: str) -> RunAlignment:
+    return align_runs(upstream, downstream, at(now), names=("up", "down"))
 
 
 # the timelines of the classic proposal

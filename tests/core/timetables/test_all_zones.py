@@ -7,12 +7,12 @@ from zoneinfo import available_timezones
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import instant, local_seconds, offsets, unix
+from sparkassets.core.instants import from_unix, local_seconds, to_unix, zone_offsets
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, wall_clock
 from tests.depth import examples
 
-FIRST, LAST = unix(datetime(1970, 1, 1, tzinfo=UTC)), unix(datetime(2100, 1, 1, tzinfo=UTC))
+FIRST, LAST = to_unix(datetime(1970, 1, 1, tzinfo=UTC)), to_unix(datetime(2100, 1, 1, tzinfo=UTC))
 MICROSECOND = timedelta(microseconds=1)
 
 zones = st.sampled_from(sorted(available_timezones() - {"Factory", "localtime"}))
@@ -52,7 +52,7 @@ others = st.sampled_from(
 def instants_of(draw, zone):
     """An instant; mostly near one of the zone's clock changes."""
     at = draw(st.integers(FIRST, LAST))
-    changes = offsets(zone).changes(at, at + 400 * 86_400)
+    changes = zone_offsets(zone).changes(at, at + 400 * 86_400)
     return changes[0].at + draw(st.integers(-200, 200)) * 900 if changes and draw(st.integers(0, 4)) else at
 
 
@@ -61,7 +61,7 @@ def instants_of(draw, zone):
 def test_intervals_abut_and_next_and_previous_are_inverse(data, zone, schedule):
     timetable = parse_timetable(schedule, timezone=zone)
     assert timetable.abutting
-    now = instant(data.draw(instants_of(zone)))
+    now = from_unix(data.draw(instants_of(zone)))
     last, first = timetable.last_at(now), timetable.first_after(now)
     assert last.run_after <= now < first.run_after
     slots = list(timetable.between(last.run_after, first.run_after + ONE_DAY))
@@ -78,7 +78,7 @@ def test_intervals_abut_and_next_and_previous_are_inverse(data, zone, schedule):
 def test_other_slots_ascend_and_next_and_previous_are_inverse(data, zone, schedule):
     timetable = parse_timetable(schedule, timezone=zone)
     assert not timetable.abutting
-    now = instant(data.draw(instants_of(zone)))
+    now = from_unix(data.draw(instants_of(zone)))
     last, first = timetable.last_at(now), timetable.first_after(now)
     assert last.run_after <= now < first.run_after
     slots = list(timetable.between(last.run_after, first.run_after))
@@ -88,24 +88,24 @@ def test_other_slots_ascend_and_next_and_previous_are_inverse(data, zone, schedu
 
 
 @settings(max_examples=examples(200))
-@example(zone="Pacific/Apia", at=unix(datetime(2011, 12, 30, 12, tzinfo=UTC)), minute=0, every=True)
-@example(zone="Pacific/Kwajalein", at=unix(datetime(1993, 8, 21, 12, tzinfo=UTC)), minute=150, every=False)
-@example(zone="Australia/Lord_Howe", at=unix(datetime(2024, 4, 6, 15, tzinfo=UTC)), minute=105, every=True)
-@example(zone="America/Sao_Paulo", at=unix(datetime(2018, 11, 4, 3, tzinfo=UTC)), minute=0, every=False)
-@example(zone="Asia/Kathmandu", at=unix(datetime(1985, 12, 31, 18, 30, tzinfo=UTC)), minute=10, every=True)
+@example(zone="Pacific/Apia", at=to_unix(datetime(2011, 12, 30, 12, tzinfo=UTC)), minute=0, every=True)
+@example(zone="Pacific/Kwajalein", at=to_unix(datetime(1993, 8, 21, 12, tzinfo=UTC)), minute=150, every=False)
+@example(zone="Australia/Lord_Howe", at=to_unix(datetime(2024, 4, 6, 15, tzinfo=UTC)), minute=105, every=True)
+@example(zone="America/Sao_Paulo", at=to_unix(datetime(2018, 11, 4, 3, tzinfo=UTC)), minute=0, every=False)
+@example(zone="Asia/Kathmandu", at=to_unix(datetime(1985, 12, 31, 18, 30, tzinfo=UTC)), minute=10, every=True)
 @given(zone=zones, at=st.integers(FIRST, LAST), minute=st.integers(0, 1439), every=st.booleans())
 def test_a_daily_time_happens_once_on_each_date_that_exists(zone, at, minute, every):
     schedule = f"{minute % 60} {minute // 60} * * *"
     start = None
     if every:  # anchored at that minute of a date long before
-        schedule, start = {"every": "1d"}, max(offsets(zone).instants(-36_500 * 86_400 + minute * 60))
+        schedule, start = {"every": "1d"}, max(zone_offsets(zone).readings_of(-36_500 * 86_400 + minute * 60))
         minute = local_seconds(wall_clock(start, zone)) % 86_400 // 60
-    low, high = instant(at - 4 * 86_400), instant(at + 4 * 86_400)
+    low, high = from_unix(at - 4 * 86_400), from_unix(at + 4 * 86_400)
     slots = list(parse_timetable(schedule, timezone=zone, start=start).between(low, high))
     dates = {wall_clock(moment, zone).date() for moment in range(at - 4 * 86_400, at + 4 * 86_400, 900)}
     # a time that is skipped moves on, past midnight at the latest: then the date after has its own and the moved one
     moved = [slot for slot in slots if _minute(slot, zone) != minute]
-    plain = [wall_clock(unix(slot.end), zone).date() for slot in slots if _minute(slot, zone) == minute]
+    plain = [wall_clock(to_unix(slot.end), zone).date() for slot in slots if _minute(slot, zone) == minute]
     assert len(plain) == len(set(plain))
     inner = sorted(dates)[1:-1]
     gone = [date for date in inner if date not in plain]
@@ -113,4 +113,4 @@ def test_a_daily_time_happens_once_on_each_date_that_exists(zone, at, minute, ev
 
 
 def _minute(slot, zone):
-    return local_seconds(wall_clock(unix(slot.end), zone)) % 86_400 // 60
+    return local_seconds(wall_clock(to_unix(slot.end), zone)) % 86_400 // 60

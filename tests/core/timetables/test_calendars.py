@@ -8,27 +8,27 @@ from hypothesis import strategies as st
 
 from sparkassets.core.crons.expand import expand
 from sparkassets.core.crons.wall_clock import WallClockTicks
-from sparkassets.core.instants import DAY, day_number, format_instant, instant, unix
+from sparkassets.core.instants import DAY, day_number, format_instant, from_unix, to_unix
 from sparkassets.core.timetables.base import TimetableError
-from sparkassets.core.timetables.calendars import calendar
-from sparkassets.core.timetables.exchanges import exchange
-from sparkassets.core.timetables.rolled import ROLLS, Rolled
-from sparkassets.core.timetables.sessions import SessionTicks, Trading
+from sparkassets.core.timetables.calendars import find_calendar
+from sparkassets.core.timetables.exchanges import find_trading_calendar
+from sparkassets.core.timetables.rolled_ticks import ROLLS, RolledTicks
+from sparkassets.core.timetables.sessions import SessionTicks, TradingIntervals
 from tests.depth import examples
 
 CODES = ["DE", "DE-BY", "US-NY", "AE", "XNYS", "XSHG"]
 
 
 def at(text):
-    return unix(datetime.fromisoformat(text).replace(tzinfo=UTC))
+    return to_unix(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
 
 def rolled(cron, code, roll, timezone="UTC"):
-    return Rolled(WallClockTicks(cron, timezone, expand(cron)), calendar(code), roll, timezone)
+    return RolledTicks(WallClockTicks(cron, timezone, expand(cron)), find_calendar(code), roll, timezone)
 
 
 def listed(ticks, start, end):
-    return [format_instant(instant(tick)) for tick in ticks.between(at(start), at(end))]
+    return [format_instant(from_unix(tick)) for tick in ticks.between(at(start), at(end))]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def listed(ticks, start, end):
     ],
 )
 def test_a_day_is_open_or_closed(code, day, is_open):
-    assert calendar(code).is_open(day_number(date.fromisoformat(day))) is is_open
+    assert find_calendar(code).is_open(day_number(date.fromisoformat(day))) is is_open
 
 
 def test_the_15th_or_the_last_working_day_before_it():
@@ -62,9 +62,9 @@ def test_the_15th_or_the_last_working_day_before_it():
         "2025-05-15T07:00:00Z",
         "2025-06-13T07:00:00Z",
     ]
-    assert format_instant(instant(ticks.after(at("2025-03-14T07:59")))) == "2025-03-14T08:00:00Z"
-    assert format_instant(instant(ticks.after(at("2025-03-14T08:00")))) == "2025-04-15T07:00:00Z"
-    assert format_instant(instant(ticks.before(at("2025-03-15T12:00")))) == "2025-03-14T08:00:00Z"
+    assert format_instant(from_unix(ticks.after(at("2025-03-14T07:59")))) == "2025-03-14T08:00:00Z"
+    assert format_instant(from_unix(ticks.after(at("2025-03-14T08:00")))) == "2025-04-15T07:00:00Z"
+    assert format_instant(from_unix(ticks.before(at("2025-03-15T12:00")))) == "2025-03-14T08:00:00Z"
 
 
 def test_the_first_or_the_next_working_day():
@@ -75,7 +75,7 @@ def test_the_first_or_the_next_working_day():
         "2025-03-03T09:00:00Z",
         "2025-04-01T09:00:00Z",
     ]
-    assert format_instant(instant(ticks.before(at("2025-02-03T09:00")))) == "2025-01-02T09:00:00Z"
+    assert format_instant(from_unix(ticks.before(at("2025-02-03T09:00")))) == "2025-01-02T09:00:00Z"
 
 
 def test_trading_days_only():
@@ -120,12 +120,12 @@ def test_outside_what_an_exchange_knows_there_are_no_ticks():
     for roll in ROLLS:
         ticks = rolled("0 9 * * *", "XBOM", roll)
         assert ticks.between(at("2027-02-01"), at("2027-03-01")) == []
-        assert instant(ticks.before(at("2099-01-01"))).date() == date(2026, 12, 31)
-        assert instant(ticks.after(at("1900-01-01"))).year == 1997
+        assert from_unix(ticks.before(at("2099-01-01"))).date() == date(2026, 12, 31)
+        assert from_unix(ticks.after(at("1900-01-01"))).year == 1997
 
 
 def test_sessions_open_and_close_when_they_really_do():
-    exchanged = exchange("XNYS")
+    exchanged = find_trading_calendar("XNYS")
     closes = SessionTicks(exchanged, "close")
     assert listed(closes, "2024-11-27", "2024-12-03") == [
         "2024-11-27T21:00:00Z",
@@ -136,7 +136,7 @@ def test_sessions_open_and_close_when_they_really_do():
     assert closes.before(at("2024-11-29T18:00")) == at("2024-11-27T21:00")
     opens = SessionTicks(exchanged, "open")
     assert listed(opens, "2024-11-28", "2024-12-01") == ["2024-11-29T14:30:00Z"]
-    assert list(Trading(exchanged).intervals(opens, at("2024-11-28"), at("2024-12-01"))) == [
+    assert list(TradingIntervals(exchanged).intervals(opens, at("2024-11-28"), at("2024-12-01"))) == [
         (at("2024-11-29T14:30"), at("2024-11-29T18:00"))
     ]
 
@@ -183,7 +183,7 @@ EXPECTED = "expected a country such as DE, a part of one such as US-NY, or an ex
 )
 def test_a_code_of_no_calendar(code, message):
     with pytest.raises(TimetableError) as refused:
-        calendar(code)
+        find_calendar(code)
     assert str(refused.value) == message
 
 
@@ -197,7 +197,7 @@ def test_a_code_of_no_calendar(code, message):
 def test_a_calendar_whose_package_is_missing(code, module, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(TimetableError) as refused:
-        calendar(code)
+        find_calendar(code)
     assert str(refused.value) == (
         f"the calendar '{code}' needs the package '{package}', which is not installed\n"
         f"  hint: pip install 'sparkassets[{extra}]'"
@@ -212,7 +212,7 @@ def test_a_calendar_that_its_library_cannot_compute(monkeypatch):
 
     monkeypatch.setattr(exchange_calendars, "get_calendar", fails)
     with pytest.raises(TimetableError) as refused:
-        calendar("XSTO")
+        find_calendar("XSTO")
     assert str(refused.value) == (
         "the package 'exchange_calendars' cannot compute the calendar 'XSTO': "
         "NotImplementedError: implemented by subclasses\n"
@@ -223,4 +223,4 @@ def test_a_calendar_that_its_library_cannot_compute(monkeypatch):
 def test_the_rule_for_people():
     assert rolled("0 9 15 * *", "DE", "back").describe() == "0 9 15 * *, or the last open day of DE before"
     assert rolled("0 9 15 * *", "DE", "skip").describe() == "0 9 15 * *, on open days of DE only"
-    assert SessionTicks(exchange("XNYS"), "close").describe() == "close of XNYS"
+    assert SessionTicks(find_trading_calendar("XNYS"), "close").describe() == "close of XNYS"

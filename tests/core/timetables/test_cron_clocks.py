@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from croniter import croniter
 
-from sparkassets.core.instants import instant, unix
+from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ZONES, telling_changes, ticks_of_wall_clock
 from tests.depth import COUNT, USUAL, deep
@@ -56,7 +56,7 @@ def ticks_by_the_minute(cron, zone, first, last):
 def test_ticks_are_those_of_the_rule(zone):
     turn = ZONES.index(zone) * 3 % len(CRONS)
     for at, cron in zip(reversed(telling_changes(zone)), (CRONS * 2)[turn : turn + EACH], strict=False):
-        change = instant(at)
+        change = from_unix(at)
         day = change.astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, tzinfo=None, fold=0)
         expected = ticks_by_the_minute(cron, zone, day - 2 * DAY, day + 2 * DAY)
         low, high = change - timedelta(hours=20), change + timedelta(hours=20)
@@ -104,7 +104,7 @@ def test_examples(zone, cron, day, ticks):
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("cron", ["0 0 * * *", "30 2 * * *", "0 * * * *"])
 def test_intervals_abut(zone, cron):
-    low = unix(datetime(2009, 1, 1, tzinfo=UTC))
-    slots = list(parse_timetable(cron, timezone=zone).between(instant(low), instant(low + 3 * 366 * 86_400)))
+    low = to_unix(datetime(2009, 1, 1, tzinfo=UTC))
+    slots = list(parse_timetable(cron, timezone=zone).between(from_unix(low), from_unix(low + 3 * 366 * 86_400)))
     assert [slot.end for slot in slots[:-1]] == [slot.start for slot in slots[1:]]
     assert all(slot.start < slot.end == slot.run_after for slot in slots)

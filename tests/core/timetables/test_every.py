@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sparkassets.core.instants import instant, parse_instant, unix
+from sparkassets.core.instants import from_unix, parse_instant, to_unix
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, ZONES, telling_changes, ticks_of_wall_clock
 
@@ -42,7 +42,7 @@ def test_elapsed_time_in_a_zone_begins_at_its_own_1970():
 
 def test_elapsed_time_from_start():
     timetable = every("90m", start="2025-03-21T00:10")
-    first, second = list(timetable.between(instant(0), parse_instant("2025-03-21T04:00", zone="UTC")))
+    first, second = list(timetable.between(from_unix(0), parse_instant("2025-03-21T04:00", zone="UTC")))
     assert (f"{first.start:%H:%M}", f"{first.end:%H:%M}") == ("00:10", "01:40")
     assert (f"{second.start:%H:%M}", f"{second.end:%H:%M}") == ("01:40", "03:10")
 
@@ -62,7 +62,7 @@ def test_months_do_not_drift():
         "2025-04-30T00:00+00",
         "2025-05-31T00:00+00",
     ]
-    first = every("1mo", start="2025-01-31").first_after(instant(0))
+    first = every("1mo", start="2025-01-31").first_after(from_unix(0))
     assert first.start == parse_instant("2025-01-31", zone="UTC")
 
 
@@ -135,13 +135,13 @@ def test_calendar_ticks_are_those_of_the_rule(zone):
     for number, at in enumerate(telling_changes(zone)[-8:]):
         text, months, days = LENGTHS[(number + turn) % len(LENGTHS)]
         minutes = (-75, -45, -15, 0, 15, 30)[(number + turn) % 6]
-        near = (instant(at) + timedelta(minutes=minutes)).astimezone(ZoneInfo(zone)).replace(tzinfo=None, second=0)
+        near = (from_unix(at) + timedelta(minutes=minutes)).astimezone(ZoneInfo(zone)).replace(tzinfo=None, second=0)
         anchor = later(near, months, days, -2)
         local = [time for step in range(-3, 8) if abs((time := later(anchor, months, days, step)) - near) < 3 * ONE_DAY]
         if not local:  # a short month in between
             continue
-        expected = [tick for tick in ticks_of_wall_clock(local, zone) if abs(unix(tick) - at) <= 100_000]
-        low, high = instant(at - 100_000), instant(at + 100_000)
+        expected = [tick for tick in ticks_of_wall_clock(local, zone) if abs(to_unix(tick) - at) <= 100_000]
+        low, high = from_unix(at - 100_000), from_unix(at + 100_000)
         slots = parse_timetable({"every": text, "start": anchor.isoformat()}, timezone=zone).between(low, high)
         assert [slot.end for slot in slots] == expected, (text, anchor)
 
@@ -150,6 +150,6 @@ def test_calendar_ticks_are_those_of_the_rule(zone):
 @pytest.mark.parametrize("length", ["1d", "7h", "1mo"])
 def test_intervals_abut_across_changes(zone, length):
     for at in telling_changes(zone):
-        slots = list(every(length, zone).between(instant(at) - 40 * ONE_DAY, instant(at) + 40 * ONE_DAY))
+        slots = list(every(length, zone).between(from_unix(at) - 40 * ONE_DAY, from_unix(at) + 40 * ONE_DAY))
         assert all(slot.start < slot.end == slot.run_after for slot in slots)
         assert all(before.end == after.start for before, after in pairwise(slots))

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import format_instant, instant, offsets, parse_instant, unix
-from sparkassets.core.timetables import Continuous, Once, Slot
+from sparkassets.core.instants import format_instant, from_unix, parse_instant, to_unix, zone_offsets
+from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Slot
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import FIRST, LAST, zones
 
-ALWAYS = (instant(0), instant(4_000_000_000))
+ALWAYS = (from_unix(0), from_unix(4_000_000_000))
 
 
 def at(text):
@@ -19,7 +19,7 @@ def at(text):
 
 
 def utc(schedule, **bounds):
-    return parse_timetable(schedule, timezone="UTC", **{key: unix(at(text)) for key, text in bounds.items()})
+    return parse_timetable(schedule, timezone="UTC", **{key: to_unix(at(text)) for key, text in bounds.items()})
 
 
 def runs(timetable, low, high):
@@ -103,7 +103,7 @@ def test_a_window_widens_the_interval_after_the_bounds_judged_it():
 def test_bounds_of_what_does_not_abut(schedule):
     timetable = utc(schedule, start="2025-03-20", end="2025-03-22")
     assert [slot.start.day for slot in timetable.between(*ALWAYS)] == [20, 21]
-    assert timetable.first_after(instant(0)).start.day == 20
+    assert timetable.first_after(from_unix(0)).start.day == 20
     assert timetable.last_at(ALWAYS[1]).start.day == 21
 
 
@@ -153,21 +153,21 @@ def test_instants_beside_crons():
 
 @given(st.data(), zones)
 def test_a_day_more_or_less_is_the_next_tick_or_the_last_over_a_repeated_hour(data, zone):
-    back = [change for change in offsets(zone).changes(FIRST, LAST) if change.after < change.before]
+    back = [change for change in zone_offsets(zone).changes(FIRST, LAST) if change.after < change.before]
     assume(back)
     change = data.draw(st.sampled_from(back))
     repeated = (change.at + change.after) // 60 + data.draw(st.integers(-120, 300))
     cron = f"{repeated % 60} {repeated // 60 % 24} * * *"
     low, high = change.at - 3 * 86_400, change.at + 3 * 86_400
-    assume(offsets(zone).changes(low, high + 3 * 86_400) == [change])
+    assume(zone_offsets(zone).changes(low, high + 3 * 86_400) == [change])
 
     def slots(modifier):
-        found = parse_timetable({"cron": cron, **modifier}, timezone=zone).between(instant(low), instant(high))
+        found = parse_timetable({"cron": cron, **modifier}, timezone=zone).between(from_unix(low), from_unix(high))
         return [(slot.start, slot.end) for slot in found]
 
     expected = slots({})
     assert slots({"interval": "1d"}) == slots({"window": "1d"}) == expected
-    later = parse_timetable({"at": cron, "delay": "1d"}, timezone=zone).between(instant(low), instant(high))
+    later = parse_timetable({"at": cron, "delay": "1d"}, timezone=zone).between(from_unix(low), from_unix(high))
     assert [(slot.end, slot.run_after) for slot in later] == expected
 
 
@@ -177,17 +177,17 @@ def test_a_day_more_or_less_is_the_next_tick_or_the_last_over_a_repeated_hour(da
 def test_once_at_its_start():
     timetable = utc({"cron": "@once", "start": "2025-03-21T06:00"})
     begin = at("2025-03-21T06:00")
-    assert isinstance(timetable, Once)
+    assert isinstance(timetable, OnceTimetable)
     assert list(timetable.between(*ALWAYS)) == [Slot(begin, begin, begin)]
     assert timetable.describe() == "@once (UTC) from 2025-03-21T06:00Z"
 
 
-@pytest.mark.parametrize(("text", "kind"), [("@once", Once), ("@continuous", Continuous)])
+@pytest.mark.parametrize(("text", "kind"), [("@once", OnceTimetable), ("@continuous", ContinuousTimetable)])
 def test_no_slots_without_ticks(text, kind):
     timetable = utc(text)
     assert isinstance(timetable, kind)
     assert not timetable.abutting
-    assert timetable.first_after(instant(0)) is timetable.last_at(ALWAYS[1]) is None
+    assert timetable.first_after(from_unix(0)) is timetable.last_at(ALWAYS[1]) is None
     assert list(timetable.between(*ALWAYS)) == []
 
 

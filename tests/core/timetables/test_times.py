@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import instant
+from sparkassets.core.instants import from_unix
 from sparkassets.core.timetables import TimetableError
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.core.clocks import ONE_DAY, ZONES, telling_changes, ticks_of_wall_clock
@@ -134,11 +134,11 @@ def test_around_clock_changes(zone):
     for number, change in enumerate(telling_changes(zone)[-3:]):
         times = alternatives[(number + ZONES.index(zone)) % 3]
         first = (
-            instant(change).astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, tzinfo=None) - 2 * ONE_DAY
+            from_unix(change).astimezone(ZoneInfo(zone)).replace(hour=0, minute=0, second=0, tzinfo=None) - 2 * ONE_DAY
         )
         local = [time for n in range(4 * 1440) if holds(times, time := first + timedelta(minutes=n))]
         expected = ticks_of_wall_clock(local, zone, every_hour="hours" not in times)
-        low, high = instant(change) - timedelta(hours=20), instant(change) + timedelta(hours=20)
+        low, high = from_unix(change) - timedelta(hours=20), from_unix(change) + timedelta(hours=20)
         slots = parse_timetable({"times": times}, timezone=zone).between(low, high)
         assert [slot.run_after for slot in slots] == [tick for tick in expected if low <= tick <= high], times
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.instants import InstantError, format_instant, instant, parse_instant, unix
+from sparkassets.core.instants import InstantError, format_instant, from_unix, parse_instant, to_unix
 from sparkassets.core.phrases import listing
 from sparkassets.core.timetables import Slot, TimetableError
 from sparkassets.core.timetables.parse import KINDS, MODIFIERS, parse_timetable
@@ -26,7 +26,7 @@ def slot(start, end):
 
 
 def utc(schedule, **bounds):
-    return parse_timetable(schedule, timezone="UTC", **{key: unix(at(text)) for key, text in bounds.items()})
+    return parse_timetable(schedule, timezone="UTC", **{key: to_unix(at(text)) for key, text in bounds.items()})
 
 
 # ------------------------------------------------------------------ slots
@@ -50,7 +50,7 @@ crons = st.sampled_from(
 @given(st.data(), crons, zones)
 def test_neighbouring_slots_agree(data, cron, zone):
     timetable = parse_timetable(cron, timezone=zone)
-    now = instant(data.draw(instants_near_changes(zone)))
+    now = from_unix(data.draw(instants_near_changes(zone)))
     last, first = timetable.last_at(now), timetable.first_after(now)
     assert last.run_after <= now < first.run_after
     assert last.end == last.run_after == first.start
@@ -69,11 +69,11 @@ def test_bounds_select_slots_by_their_start(data, cron, zone, start, length):
         parse_timetable(cron, timezone=zone),
         parse_timetable(cron, timezone=zone, start=start, end=end),
     )
-    low, high = instant(near - 5 * 86_400), instant(near + 5 * 86_400)
+    low, high = from_unix(near - 5 * 86_400), from_unix(near + 5 * 86_400)
     wanted = [
         found
         for found in free.between(low, high)
-        if (start is None or unix(found.start) >= start) and (end is None or unix(found.start) < end)
+        if (start is None or to_unix(found.start) >= start) and (end is None or to_unix(found.start) < end)
     ]
     assert list(bounded.between(low, high)) == wanted
     for found, following in pairwise(wanted):
@@ -185,8 +185,8 @@ def test_mapping_overrides_zone_and_bounds():
     schedule = {"cron": "0 6 * * *", "timezone": "Europe/Berlin", "start": "2025-03-20", "end": "2025-04-01T06:00"}
     timetable = parse_timetable(schedule, timezone="UTC", start=0, end=None)
     assert timetable.timezone == "Europe/Berlin"
-    assert timetable.start == unix(at("2025-03-19T23:00"))
-    assert timetable.end == unix(at("2025-04-01T04:00"))
+    assert timetable.start == to_unix(at("2025-03-19T23:00"))
+    assert timetable.end == to_unix(at("2025-04-01T04:00"))
     assert timetable.text == "0 6 * * *"
     assert timetable.describe() == "0 6 * * * (Europe/Berlin) from 2025-03-20T00:00+01:00 until 2025-04-01T06:00+02:00"
 

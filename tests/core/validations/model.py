@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.validations import NotNull, Range, RowCount, Rule, Tally, Unique
+from sparkassets.core.validations import NotNullCheck, RangeCheck, RowCountCheck, RuleTally, UniqueCheck, ValidationRule
 
 Row = Mapping[str, Any]
 
@@ -24,31 +24,33 @@ class Published:
     withheld: set[int]
 
 
-def is_bad(rule: Rule, row: Row) -> bool:
+def is_bad(rule: ValidationRule, row: Row) -> bool:
     """Whether a row fails a rule of rows."""
     match rule.check:
-        case NotNull(columns):
+        case NotNullCheck(columns):
             return any(row[name] is None for name in columns)
-        case Range(column, low, high):
+        case RangeCheck(column, low, high):
             value = row[column]
             return value is not None and ((low is not None and value < low) or (high is not None and value > high))
     raise AssertionError(rule)
 
 
-def looked_at(rule: Rule, rows: Sequence[Row]) -> list[Row]:
+def looked_at(rule: ValidationRule, rows: Sequence[Row]) -> list[Row]:
     """The rows that a rule's ``where`` leaves: here it is the name of a column that is true."""
     return [row for row in rows if not rule.where or row[rule.where]]
 
 
-def _failing(rule: Rule, rows: Sequence[Row]) -> list[Row]:
-    if isinstance(rule.check, Unique):
+def _failing(rule: ValidationRule, rows: Sequence[Row]) -> list[Row]:
+    if isinstance(rule.check, UniqueCheck):
         keys = [tuple(row[name] for name in rule.check.columns) for row in rows]
         times = Counter(key for key in keys if None not in key)
         return [row for row, key in zip(rows, keys, strict=True) if times[key] > 1]
     return [row for row in rows if is_bad(rule, row)]
 
 
-def published(rules: Sequence[Rule], blocks: Sequence[Sequence[Row]], past: Mapping[str, Sequence[int]]) -> Published:
+def published(
+    rules: Sequence[ValidationRule], blocks: Sequence[Sequence[Row]], past: Mapping[str, Sequence[int]]
+) -> Published:
     """What is published of blocks that follow each other, where the rules that compare found that many rows before."""
     found = Published({}, {}, {}, set())
     before = {name: list(counts) for name, counts in past.items()}
@@ -66,7 +68,7 @@ def published(rules: Sequence[Rule], blocks: Sequence[Sequence[Row]], past: Mapp
         for rule in (rule for rule in rules if rule.severity in ("fail", "warn")):
             among = looked_at(rule, left)
             fails = False
-            if isinstance(rule.check, RowCount):
+            if isinstance(rule.check, RowCountCheck):
                 counts[rule.name] = len(among)
                 fails = _too_far(rule.check, len(among), before.get(rule.name, []))
             elif rule.check.scope != "run":
@@ -85,7 +87,7 @@ def published(rules: Sequence[Rule], blocks: Sequence[Sequence[Row]], past: Mapp
     return found
 
 
-def _whole_bad(rules: Sequence[Rule], blocks: Sequence[Sequence[Row]]) -> bool:
+def _whole_bad(rules: Sequence[ValidationRule], blocks: Sequence[Sequence[Row]]) -> bool:
     """Whether a rule of the whole run fails."""
     left = [row for rows in blocks for row in rows]
     for rule in (rule for rule in rules if rule.severity in ("drop", "quarantine")):
@@ -94,7 +96,7 @@ def _whole_bad(rules: Sequence[Rule], blocks: Sequence[Sequence[Row]]) -> bool:
     return any(_failing(rule, looked_at(rule, left)) for rule in wide)
 
 
-def _too_far(check: RowCount, count: int, before: Sequence[int]) -> bool:
+def _too_far(check: RowCountCheck, count: int, before: Sequence[int]) -> bool:
     if (check.min is not None and count < check.min) or (check.max is not None and count > check.max):
         return True
     latest = before[-check.change.over :] if check.change else []
@@ -105,23 +107,25 @@ def _too_far(check: RowCount, count: int, before: Sequence[int]) -> bool:
     return (least is not None and share < least) or (most is not None and share > most)
 
 
-def tallies(rules: Sequence[Rule], blocks: Sequence[Sequence[Row]], of: Callable[[int], PartitionSet]) -> list[Tally]:
+def tallies(
+    rules: Sequence[ValidationRule], blocks: Sequence[Sequence[Row]], of: Callable[[int], PartitionSet]
+) -> list[RuleTally]:
     """What is measured of the rows, in one pass over each block; nothing is told of one without rows."""
     found = []
     rests = []
     for place, rows in enumerate(blocks):
         left = list(rows)
-        for rule in (rule for rule in rules if rule.takes_rows):
+        for rule in (rule for rule in rules if rule.removes_rows):
             among = looked_at(rule, left)
             gone = [row for row in among if is_bad(rule, row)]
             left = [row for row in left if not any(row is one for one in gone)]
-            found.append(Tally(rule.name, of(place), len(among), len(gone)))
+            found.append(RuleTally(rule.name, of(place), len(among), len(gone)))
         rests.append(left)
     whole = PartitionSet.union([of(place) for place in range(len(blocks))])
-    for rule in (rule for rule in rules if not rule.takes_rows):
+    for rule in (rule for rule in rules if not rule.removes_rows):
         wide = rule.check.scope == "run"
         for block, rows in [(whole, [row for rest in rests for row in rest])] if wide else enumerate(rests):
             among = looked_at(rule, rows)
-            failing = 0 if isinstance(rule.check, RowCount) else len(_failing(rule, among))
-            found.append(Tally(rule.name, block if wide else of(block), len(among), failing))
+            failing = 0 if isinstance(rule.check, RowCountCheck) else len(_failing(rule, among))
+            found.append(RuleTally(rule.name, block if wide else of(block), len(among), failing))
     return [each for each in found if each.checked]

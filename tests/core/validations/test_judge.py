@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.validations import (
-    Allowance,
-    Change,
-    Counted,
-    HasColumns,
-    Judgement,
-    NotNull,
-    Range,
-    RowCount,
-    Rule,
-    Tally,
-    Unique,
-    judge,
+    FailureAllowance,
+    HasColumnsCheck,
+    NotNullCheck,
+    PartitionRowCount,
+    RangeCheck,
+    RowCountChange,
+    RowCountCheck,
+    RuleTally,
+    RunJudgement,
+    UniqueCheck,
+    ValidationRule,
+    judge_run,
     judgement_from,
     judgement_to,
 )
@@ -33,20 +33,20 @@ def day(number: int) -> PartitionSet:
 
 
 DAYS = [day(number) for number in range(3)]
-HAS_A = Rule("not_null(a)", NotNull(("a",)), samples=1)
+HAS_A = ValidationRule("not_null(a)", NotNullCheck(("a",)), samples=1)
 
 
-def outcomes(judgement: Judgement) -> list[tuple[str, str]]:
+def outcomes(judgement: RunJudgement) -> list[tuple[str, str]]:
     return [(each.rule, each.outcome) for each in judgement.verdicts]
 
 
 def test_a_block_with_a_bad_row_is_withheld_and_the_others_are_not():
-    found = judge([HAS_A], [Tally("not_null(a)", day(1), 900, 12, samples=({"a": "NULL"},))], DAYS)
+    found = judge_run([HAS_A], [RuleTally("not_null(a)", day(1), 900, 12, samples=({"a": "NULL"},))], DAYS)
     assert found.withheld == day(1)
     assert outcomes(found) == [("not_null(a)", "passed"), ("not_null(a)", "withheld")]
-    assert found.of("withheld")[0].text == "not_null(a): 12 of 900 rows"
-    assert found.of("withheld")[0].samples == ({"a": "NULL"},)
-    assert found.of("passed")[0].blocks == day(0) | day(2)
+    assert found.verdicts_with("withheld")[0].text == "not_null(a): 12 of 900 rows"
+    assert found.verdicts_with("withheld")[0].samples == ({"a": "NULL"},)
+    assert found.verdicts_with("passed")[0].blocks == day(0) | day(2)
 
 
 @pytest.mark.parametrize(
@@ -54,53 +54,53 @@ def test_a_block_with_a_bad_row_is_withheld_and_the_others_are_not():
     [
         ("fail", None, 0, "passed"),
         ("fail", None, 1, "withheld"),
-        ("fail", Allowance(Decimal("0.01")), 1, "warned"),
-        ("fail", Allowance(Decimal("0.01")), 2, "withheld"),
-        ("fail", Allowance(rows=2), 2, "warned"),
+        ("fail", FailureAllowance(Decimal("0.01")), 1, "warned"),
+        ("fail", FailureAllowance(Decimal("0.01")), 2, "withheld"),
+        ("fail", FailureAllowance(rows=2), 2, "warned"),
         ("warn", None, 1, "warned"),
         ("warn", None, 100, "warned"),
         ("drop", None, 100, "dropped"),
         ("drop", None, 0, "passed"),
-        ("drop", Allowance(rows=1), 1, "dropped"),
-        ("drop", Allowance(rows=1), 2, "withheld"),
+        ("drop", FailureAllowance(rows=1), 1, "dropped"),
+        ("drop", FailureAllowance(rows=1), 2, "withheld"),
         ("quarantine", None, 3, "quarantined"),
-        ("quarantine", Allowance(Decimal("0.5")), 51, "withheld"),
+        ("quarantine", FailureAllowance(Decimal("0.5")), 51, "withheld"),
     ],
 )
 def test_severity_and_allowance(severity, allow, failing, outcome):
-    rule = Rule("r", NotNull(("a",)), severity, allow)
-    found = judge([rule], [Tally("r", day(0), 100, failing)], [day(0)])
+    rule = ValidationRule("r", NotNullCheck(("a",)), severity, allow)
+    found = judge_run([rule], [RuleTally("r", day(0), 100, failing)], [day(0)])
     assert outcomes(found) == [("r", outcome)]
     assert found.withheld == (day(0) if outcome == "withheld" else NOTHING)
 
 
 def test_a_warning_within_its_allowance_is_none():
-    rule = Rule("r", NotNull(("a",)), "warn", Allowance(rows=2))
-    assert outcomes(judge([rule], [Tally("r", day(0), 9, 2)], [day(0)])) == [("r", "passed")]
-    assert outcomes(judge([rule], [Tally("r", day(0), 9, 3)], [day(0)])) == [("r", "warned")]
+    rule = ValidationRule("r", NotNullCheck(("a",)), "warn", FailureAllowance(rows=2))
+    assert outcomes(judge_run([rule], [RuleTally("r", day(0), 9, 2)], [day(0)])) == [("r", "passed")]
+    assert outcomes(judge_run([rule], [RuleTally("r", day(0), 9, 3)], [day(0)])) == [("r", "warned")]
 
 
 def test_a_rule_of_the_run_withholds_all_of_it():
-    rule = Rule("has_columns(a)", HasColumns((("a", ""),)))
+    rule = ValidationRule("has_columns(a)", HasColumnsCheck((("a", ""),)))
     whole = PartitionSet.union(DAYS)
-    found = judge([rule], [Tally("has_columns(a)", whole, 1, 1, "the column 'a' is missing")], DAYS)
+    found = judge_run([rule], [RuleTally("has_columns(a)", whole, 1, 1, "the column 'a' is missing")], DAYS)
     assert found.withheld == whole
     assert found.verdicts[0].text == "has_columns(a): the column 'a' is missing"
 
 
 def test_a_block_without_rows_fails_the_least_number_of_rows_alone():
-    rules = [Rule("row_count(min 1)", RowCount(min=1)), HAS_A]
-    found = judge(rules, [Tally("row_count(min 1)", day(0), 3), Tally("not_null(a)", day(0), 3)], DAYS)
+    rules = [ValidationRule("row_count(min 1)", RowCountCheck(min=1)), HAS_A]
+    found = judge_run(rules, [RuleTally("row_count(min 1)", day(0), 3), RuleTally("not_null(a)", day(0), 3)], DAYS)
     assert found.withheld == day(1) | day(2)
-    assert found.of("withheld")[0].text == "row_count(min 1): 0 rows"
+    assert found.verdicts_with("withheld")[0].text == "row_count(min 1): 0 rows"
 
 
 def test_an_asset_without_partitions_is_one_block():
-    assert judge([HAS_A], [Tally("not_null(a)", EVERYTHING, 2, 1)], [EVERYTHING]).withheld == EVERYTHING
+    assert judge_run([HAS_A], [RuleTally("not_null(a)", EVERYTHING, 2, 1)], [EVERYTHING]).withheld == EVERYTHING
 
 
 def test_what_a_person_accepted_is_published_and_said_so():
-    found = judge([HAS_A], [Tally("not_null(a)", each, 9, 1) for each in DAYS], DAYS, accepted=day(1))
+    found = judge_run([HAS_A], [RuleTally("not_null(a)", each, 9, 1) for each in DAYS], DAYS, accepted=day(1))
     assert found.withheld == day(0) | day(2)
     assert [(each.outcome, each.blocks) for each in found.verdicts] == [
         ("withheld", day(0) | day(2)),
@@ -108,50 +108,50 @@ def test_what_a_person_accepted_is_published_and_said_so():
     ]
 
 
-HALVES = Rule("rows", RowCount(change=Change(Decimal("-0.5"), Decimal(1), over=3)))
+HALVES = ValidationRule("rows", RowCountCheck(change=RowCountChange(Decimal("-0.5"), Decimal(1), over=3)))
 
 
 def test_the_number_of_rows_is_compared_with_the_blocks_before_it_that_are_published():
-    past = {"rows": [Counted(day(number), 100) for number in (-3, -2, -1)]}
-    counts = [Tally("rows", block, rows) for block, rows in zip(DAYS, (90, 30, 110), strict=True)]
-    found = judge([HALVES], counts, DAYS, past=past)
+    past = {"rows": [PartitionRowCount(day(number), 100) for number in (-3, -2, -1)]}
+    counts = [RuleTally("rows", block, rows) for block, rows in zip(DAYS, (90, 30, 110), strict=True)]
+    found = judge_run([HALVES], counts, DAYS, past=past)
     assert found.withheld == day(1)
-    assert found.of("withheld")[0].text == "rows: 30 rows, -70% of 100 (the median of the last 3)"
-    assert found.counts == {"rows": (Counted(day(0), 90), Counted(day(2), 110))}
+    assert found.verdicts_with("withheld")[0].text == "rows: 30 rows, -70% of 100 (the median of the last 3)"
+    assert found.counts == {"rows": (PartitionRowCount(day(0), 90), PartitionRowCount(day(2), 110))}
 
 
 def test_a_block_computed_again_is_not_compared_with_itself_nor_with_later_ones():
-    past = {"rows": [Counted(day(0), 100), Counted(day(1), 1000), Counted(day(2), 1000)]}
-    assert not judge([HALVES], [Tally("rows", day(1), 110)], [day(1)], past=past).withheld
-    assert judge([HALVES], [Tally("rows", day(0), 1)], [day(0)], past=past).withheld == NOTHING
+    past = {"rows": [PartitionRowCount(day(0), 100), PartitionRowCount(day(1), 1000), PartitionRowCount(day(2), 1000)]}
+    assert not judge_run([HALVES], [RuleTally("rows", day(1), 110)], [day(1)], past=past).withheld
+    assert judge_run([HALVES], [RuleTally("rows", day(0), 1)], [day(0)], past=past).withheld == NOTHING
 
 
 def test_each_segment_is_compared_with_its_own():
     def block(segment: str, number: int) -> PartitionSet:
         return PartitionSet.by_segment({(segment,): day(number).time})
 
-    past = {"rows": [Counted(block("de", 0), 1000), Counted(block("nl", 0), 10)]}
+    past = {"rows": [PartitionRowCount(block("de", 0), 1000), PartitionRowCount(block("nl", 0), 10)]}
     blocks = [block("de", 1), block("nl", 1)]
-    found = judge([HALVES], [Tally("rows", each, 12) for each in blocks], blocks, past=past)
+    found = judge_run([HALVES], [RuleTally("rows", each, 12) for each in blocks], blocks, past=past)
     assert found.withheld == block("de", 1)
 
 
 def test_without_time_it_is_compared_with_its_own_latest():
-    past = {"rows": [Counted(EVERYTHING, rows) for rows in (1, 1, 100, 100, 100)]}
-    assert judge([HALVES], [Tally("rows", EVERYTHING, 49)], [EVERYTHING], past=past).withheld == EVERYTHING
-    assert not judge([HALVES], [Tally("rows", EVERYTHING, 50)], [EVERYTHING], past=past).withheld
+    past = {"rows": [PartitionRowCount(EVERYTHING, rows) for rows in (1, 1, 100, 100, 100)]}
+    assert judge_run([HALVES], [RuleTally("rows", EVERYTHING, 49)], [EVERYTHING], past=past).withheld == EVERYTHING
+    assert not judge_run([HALVES], [RuleTally("rows", EVERYTHING, 50)], [EVERYTHING], past=past).withheld
 
 
 def test_what_another_rule_withholds_is_no_past():
-    tally = [Tally("rows", day(number), rows) for number, rows in enumerate((100, 10, 100))]
-    found = judge([HALVES, HAS_A], [*tally, Tally("not_null(a)", day(0), 100, 1)], DAYS)
+    tally = [RuleTally("rows", day(number), rows) for number, rows in enumerate((100, 10, 100))]
+    found = judge_run([HALVES, HAS_A], [*tally, RuleTally("not_null(a)", day(0), 100, 1)], DAYS)
     assert found.withheld == day(0) | day(2)
 
 
 def test_what_one_outlet_withholds_is_withheld_in_the_other():
-    one = judge([HAS_A], [Tally("not_null(a)", day(0), 9, 1)], DAYS)
-    two = judge([HALVES], [Tally("rows", each, 9) for each in DAYS], DAYS)
-    both = one.and_(two)
+    one = judge_run([HAS_A], [RuleTally("not_null(a)", day(0), 9, 1)], DAYS)
+    two = judge_run([HALVES], [RuleTally("rows", each, 9) for each in DAYS], DAYS)
+    both = one.merge(two)
     assert both.withheld == day(0)
     assert [each.block for each in both.counts["rows"]] == DAYS[1:]
     assert len(both.verdicts) == 3
@@ -159,25 +159,31 @@ def test_what_one_outlet_withholds_is_withheld_in_the_other():
 
 # --------------------------------------------------------------------------- against the model
 
-ALLOWANCES = st.none() | st.builds(Allowance, rows=st.integers(0, 2)) | st.just(Allowance(Decimal("0.25")))
+ALLOWANCES = (
+    st.none() | st.builds(FailureAllowance, rows=st.integers(0, 2)) | st.just(FailureAllowance(Decimal("0.25")))
+)
 SEVERITIES = st.sampled_from(["fail", "warn", "drop", "quarantine"])
-ROW_CHECKS = st.sampled_from([NotNull(("a",)), NotNull(("a", "b")), Range("a", 1, 2), Range("b", None, 1)])
+ROW_CHECKS = st.sampled_from(
+    [NotNullCheck(("a",)), NotNullCheck(("a", "b")), RangeCheck("a", 1, 2), RangeCheck("b", None, 1)]
+)
 BLOCK_CHECKS = st.sampled_from(
     [
-        Unique(("a",)),
-        Unique(("a", "b")),
-        RowCount(min=1),
-        RowCount(max=3),
-        RowCount(change=Change(Decimal("-0.4"), Decimal(1), over=2)),
-        RowCount(change=Change(None, Decimal("0.5"), over=1)),
+        UniqueCheck(("a",)),
+        UniqueCheck(("a", "b")),
+        RowCountCheck(min=1),
+        RowCountCheck(max=3),
+        RowCountCheck(change=RowCountChange(Decimal("-0.4"), Decimal(1), over=2)),
+        RowCountCheck(change=RowCountChange(None, Decimal("0.5"), over=1)),
     ]
 )
 WHERE = st.sampled_from(["", "", "c"])
-OF_ROWS = st.builds(Rule, st.just(""), ROW_CHECKS, SEVERITIES, ALLOWANCES, WHERE)
-OF_BLOCKS = st.builds(Rule, st.just(""), BLOCK_CHECKS, st.sampled_from(["fail", "warn"]), st.none(), WHERE)
-OF_THE_RUN = st.builds(Rule, st.just(""), st.just(Unique(("b",), "run")), st.sampled_from(["fail", "warn"]))
+OF_ROWS = st.builds(ValidationRule, st.just(""), ROW_CHECKS, SEVERITIES, ALLOWANCES, WHERE)
+OF_BLOCKS = st.builds(ValidationRule, st.just(""), BLOCK_CHECKS, st.sampled_from(["fail", "warn"]), st.none(), WHERE)
+OF_THE_RUN = st.builds(
+    ValidationRule, st.just(""), st.just(UniqueCheck(("b",), "run")), st.sampled_from(["fail", "warn"])
+)
 RULES = st.lists(OF_ROWS | OF_BLOCKS | OF_THE_RUN, max_size=5).map(
-    lambda rules: [Rule(f"r{n}", r.check, r.severity, r.allow, r.where) for n, r in enumerate(rules)]
+    lambda rules: [ValidationRule(f"r{n}", r.check, r.severity, r.allow, r.where) for n, r in enumerate(rules)]
 )
 VALUES = st.none() | st.integers(0, 3)
 ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "c": st.booleans()}), max_size=5)
@@ -185,11 +191,11 @@ ROWS = st.lists(st.fixed_dictionaries({"a": VALUES, "b": VALUES, "c": st.boolean
 
 @given(RULES, st.lists(ROWS, min_size=1, max_size=4), st.lists(st.integers(0, 4), max_size=3))
 def test_what_is_published_is_what_a_model_by_row_publishes(rules, blocks, counts):
-    past = {rule.name: counts for rule in rules if rule.over}
+    past = {rule.name: counts for rule in rules if rule.history_length}
     model = published(rules, blocks, past)
-    before = {name: [Counted(day(n - len(counts)), rows) for n, rows in enumerate(counts)] for name in past}
+    before = {name: [PartitionRowCount(day(n - len(counts)), rows) for n, rows in enumerate(counts)] for name in past}
     run = [day(number) for number in range(len(blocks))]
-    found = judge(rules, tallies(rules, blocks, day), run, past=before)
+    found = judge_run(rules, tallies(rules, blocks, day), run, past=before)
     assert {number for number in range(len(blocks)) if found.withheld.overlaps(day(number))} == model.withheld
     assert found.withheld == PartitionSet.union([day(number) for number in model.withheld])
     for rule in rules:
@@ -207,33 +213,35 @@ FIGURES = st.dictionaries(st.integers(0, 9), st.tuples(st.integers(1, 50), st.in
 def test_of_some_blocks_a_verdict_tells_their_own_figures(figures, some):
     """Whatever part of it is asked for, and however often: rows and samples are those of these blocks."""
     tallies_ = [
-        Tally("not_null(a)", day(number), rows + 1, rows, samples=({"a": f"{number}.{bad}"},) * bad)
+        RuleTally(
+            "not_null(a)", day(number), rows + 1, rows, samples=tuple({"a": f"{number}.{each}"} for each in range(bad))
+        )
         for number, (rows, bad) in sorted(figures.items())
     ]
-    (told,) = judge([HAS_A], tallies_, [each.block for each in tallies_]).of("withheld")
-    assert judgement_from(judgement_to(Judgement(told.blocks, (told,)))).verdicts == (told,)
-    assert [(each.blocks, each.checked, each.failing) for each in told.apart] == [
+    (told,) = judge_run([HAS_A], tallies_, [each.block for each in tallies_]).verdicts_with("withheld")
+    assert judgement_from(judgement_to(RunJudgement(told.blocks, (told,)))).verdicts == (told,)
+    assert [(each.blocks, each.checked, each.failing) for each in told.by_partition] == [
         (each.block, each.checked, each.failing) for each in tallies_
     ]
     wanted = {number: figures[number] for number in figures.keys() & some}
     if not wanted:
         return
-    found = told.within(PartitionSet.union(map(day, some)))
+    found = told.restrict_to(PartitionSet.union(map(day, some)))
     assert found.blocks == PartitionSet.union(map(day, wanted))
     assert found.failing == sum(rows for rows, _ in wanted.values())
     assert found.checked == found.failing + len(wanted)
     assert {sample["a"].partition(".")[0] for sample in found.samples} <= {str(number) for number in wanted}
     for number in wanted:
-        alone = found.within(day(number))
+        alone = found.restrict_to(day(number))
         assert (alone.checked, alone.failing, alone.by_block) == (figures[number][0] + 1, figures[number][0], ())
         assert len(alone.samples) == min(figures[number][1], 5)
 
 
 def test_of_very_many_blocks_the_first_have_their_own_figures_and_the_others_are_told_together():
-    several = [Tally("not_null(a)", day(number), 10, 1, samples=({"a": str(number)},) * 3) for number in range(120)]
-    (told,) = judge([HAS_A], several, [each.block for each in several]).of("withheld")
-    *apart, rest = told.apart
+    several = [RuleTally("not_null(a)", day(number), 10, 1, samples=({"a": str(number)},) * 3) for number in range(120)]
+    (told,) = judge_run([HAS_A], several, [each.block for each in several]).verdicts_with("withheld")
+    *apart, rest = told.by_partition
     assert (len(apart), {len(each.samples) for each in apart}) == (100, {1})
     assert (rest.checked, rest.failing, rest.blocks) == (200, 20, PartitionSet.union(map(day, range(100, 120))))
-    assert told.within(day(7) | day(110)).failing == 21
-    assert told.within(day(7)).text == "not_null(a): 1 of 10 rows"
+    assert told.restrict_to(day(7) | day(110)).failing == 21
+    assert told.restrict_to(day(7)).text == "not_null(a): 1 of 10 rows"

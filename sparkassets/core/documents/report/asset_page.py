@@ -6,24 +6,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sparkassets.core.definitions.differences import difference
+from sparkassets.core.definitions.differences import describe_difference
 from sparkassets.core.documents.graph import inlet_gates
-from sparkassets.core.documents.report.causes import pieces
-from sparkassets.core.documents.report.cells import cells_document
-from sparkassets.core.documents.report.links import Links
-from sparkassets.core.documents.report.past import Past
-from sparkassets.core.documents.report.rows import named, short
+from sparkassets.core.documents.report.grid_cells import cells_document
+from sparkassets.core.documents.report.history import ReportHistory
+from sparkassets.core.documents.report.partition_links import PartitionLinks
+from sparkassets.core.documents.report.row_values import partition_text, shorten
+from sparkassets.core.documents.report.status_causes import status_pieces
 from sparkassets.core.documents.report.validations import validations_document
-from sparkassets.core.instants import instant, unix
-from sparkassets.core.journal.lineage import sources_of
-from sparkassets.core.partitions import EVERYTHING, Named, Newest, Overlap, PartitionSet, Whole, WindowMapping
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.lineage import newest_origins
+from sparkassets.core.partitions import (
+    EVERYTHING,
+    NamedMapping,
+    NewestMapping,
+    OverlapMapping,
+    PartitionSet,
+    WholeMapping,
+    WindowMapping,
+)
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.explain import Node, explained
+from sparkassets.core.planner.due.outdated_code import own_definition_id, partitions_made_by
+from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_planned_asset
+from sparkassets.core.planner.explain.inlet_watermarks import list_watermarks
+from sparkassets.core.planner.explain.preview import preview_schedule
 from sparkassets.core.planner.plan import Plan
-from sparkassets.core.planner.preview import preview
-from sparkassets.core.planner.redefined import own_id, there_of
-from sparkassets.core.planner.watermarks import watermarks
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, InletSpec, PythonBody, ReadAfter, ReadChanges, SqlBody
 from sparkassets.core.validations import MASKED
 
@@ -42,8 +50,8 @@ def asset_document(
     asset: AssetSpec,
     *,
     found: Plan,
-    past: Past,
-    links: Links,
+    past: ReportHistory,
+    links: PartitionLinks,
     most: int,
 ) -> dict[str, Any]:
     """All that the page of an asset has.
@@ -57,43 +65,43 @@ def asset_document(
         most: How many of its slices are shown, about.
     """
     there = context.state.dataset(asset.uri).coverage
-    read = watermarks(context, asset)
+    read = list_watermarks(context, asset)
     private = {each.high: MASKED for each in read if each.high and _is_private(context.asset(each.inlet), each.column)}
     document = {
         "name": asset.name,
-        **_said(asset, context),
+        **_spec_facts(asset, context),
         "schedule": _schedule(context, asset),
         "inlets": [_inlet(context, asset, inlet) for inlet in asset.inlets.values()],
         "code": _code(asset),
         "versions": [*_versions(context, asset)],
         "watermarks": [[each.inlet, replace(each, high=private.get(each.high or "", each.high)).text] for each in read],
         "validations": validations_document(context, asset, past),
-        "why": _node(explained(context, found, asset), [MOST_NODES], private),
-        "up": links.up(asset, there),
-        "down": links.down(asset, there),
+        "why": _node(explain_planned_asset(context, found, asset), [MOST_NODES], private),
+        "up": links.upstream_links(asset, there),
+        "down": links.downstream_links(asset, there),
         "slices": None,
     }
     if asset.partitioning.is_partitioned:
-        origins = sources_of(context.project, context.state, past.told, asset=asset)
-        told = pieces(context, asset, found.runs, found.waiting)
+        origins = newest_origins(context.project, context.state, past.dataset_entries, asset=asset)
+        told = status_pieces(context, asset, found.runs, found.waiting)
         document["slices"] = cells_document(asset.partitioning, told, origins, most=most)
     return document
 
 
-def _said(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
+def _spec_facts(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
     """What its files say of it."""
     facts = {
         "Kind": f"source ({asset.source.kind})" if asset.source is not None else "",
         "Strategy": asset.strategy.name if asset.strategy is not None else "",
         "Write": asset.write.name if asset.write is not None else "",
-        "Partitions": asset.partitioning.described,
+        "Partitions": asset.partitioning.description,
         "Outlets": ", ".join(asset.outlets),
         "Written by": asset.maker,
         "Stored at": asset.storage.given if asset.storage is not None else "",
         "Identity": asset.uri,
         "Defined in": f"{asset.location.file}:{asset.location.line}" if asset.location.file else "",
         "Time zone": asset.timezone,
-        "Expected": asset.expect.text if asset.expect is not None else "",
+        "Expected": asset.deadlines.text if asset.deadlines is not None else "",
         "Wanted from": _when(context, asset.start),
         "Wanted until": _when(context, asset.end),
     }
@@ -104,9 +112,9 @@ def _said(asset: AssetSpec, context: PlanningContext) -> dict[str, Any]:
             "On a change of code": asset.on_code_change,
         }
     return {
-        "description": short(asset.description),
+        "description": shorten(asset.description),
         "facts": [[name, value] for name, value in facts.items() if value],
-        "extra": [[str(name), short(str(value))] for name, value in list(asset.extra.items())[:40]],
+        "extra": [[str(name), shorten(str(value))] for name, value in list(asset.extra.items())[:40]],
         "columns": [[name, kind, _is_private(asset, name)] for name, kind in asset.columns.items()],
     }
 
@@ -117,20 +125,20 @@ def _is_private(asset: AssetSpec, column: str | None) -> bool:
 
 
 def _when(context: PlanningContext, moment: int | None) -> str:
-    return "" if moment is None else context.when(moment)
+    return "" if moment is None else context.format_instant(moment)
 
 
 def _schedule(context: PlanningContext, asset: AssetSpec) -> dict[str, Any]:
     """When it runs, and its next runs by time alone."""
     paused = context.state_of(asset).paused
-    coming = preview(asset, start=instant(context.now), count=NEXT_RUNS, paused=paused)
+    coming = preview_schedule(asset, start=from_unix(context.now), count=NEXT_RUNS, paused=paused)
     timetable = asset.schedule.timetable
     return {
         "text": asset.schedule.text if asset.source is None else "others write it",
         "described": timetable.describe() if timetable is not None else "",
         "default": asset.schedule.default,
         "timezone": coming.timezone,
-        "next": [[unix(slot.run_after), unix(slot.start), unix(slot.end)] for slot in coming.slots],
+        "next": [[to_unix(slot.run_after), to_unix(slot.start), to_unix(slot.end)] for slot in coming.slots],
         "reason": coming.reason,
         "paused": coming.paused,
     }
@@ -159,13 +167,13 @@ def _mapping(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> st
     match inlet.mapping:
         case WindowMapping() as window:
             return f"a window from {window.low.text} to {window.high.text} around each slice"
-        case Newest():
+        case NewestMapping():
             return "its newest partition"
-        case Named(parts):
-            return f"its partitions {few(context.partitioning(inlet).told(parts))}"
-        case Whole():
+        case NamedMapping(parts):
+            return f"its partitions {few(context.partitioning(inlet).display_labels(parts))}"
+        case WholeMapping():
             return "all time of the same segments"
-        case Overlap():
+        case OverlapMapping():
             same = context.partitioning(inlet).same_grid(asset.partitioning)
             return "the same slice" if same and inlet.matches is None else "the slices that overlap"
     return "all of it"
@@ -188,32 +196,32 @@ def _place(body: SqlBody | PythonBody) -> str:
 def _versions(context: PlanningContext, asset: AssetSpec) -> Iterator[Mapping[str, Any]]:
     """The definitions that made what there is, the newest first, with what each changed."""
     maker = context.asset(asset.maker) if asset.maker else asset
-    state, own = context.state_of(maker), own_id(maker)
+    state, own = context.state_of(maker), own_definition_id(maker)
     made = state.made[-MOST_VERSIONS:]
     for place in range(len(made) - 1, -1, -1):
         each = made[place]
         before = made[place - 1].definition if place else None
-        there = there_of(maker, state, each)
+        there = partitions_made_by(maker, state, each)
         yield {
             "definition": each.definition.id[:8],
             "current": each.definition.id == own,
             "run": each.run,
             "at": each.at or None,
-            "slices": _there(there, maker),
-            "changes": [*difference(before, each.definition)][:40] if before is not None else [],
+            "slices": _describe_present(there, maker),
+            "changes": [*describe_difference(before, each.definition)][:40] if before is not None else [],
         }
 
 
-def _there(parts: PartitionSet, asset: AssetSpec) -> str:
+def _describe_present(parts: PartitionSet, asset: AssetSpec) -> str:
     """What is there by one definition, in words."""
     if not parts:
         return "nothing any more"
-    return "all of it" if parts == EVERYTHING else named(parts, asset)
+    return "all of it" if parts == EVERYTHING else partition_text(parts, asset)
 
 
-def _node(node: Node, left: list[int], private: Mapping[str, str]) -> dict[str, Any]:
+def _node(node: ExplanationNode, left: list[int], private: Mapping[str, str]) -> dict[str, Any]:
     """A line of an explanation and what is below it, as long as lines are ``left``; ``private`` ones are hidden."""
-    told: dict[str, Any] = {"text": short(node.text)}
+    told: dict[str, Any] = {"text": shorten(node.text)}
     for value, shown in private.items():
         told["text"] = told["text"].replace(value, shown)
     left[0] -= 1

@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from sparkassets.core.documents.report.past import Past
-from sparkassets.core.documents.report.rows import counted, known, named, short
-from sparkassets.core.instants import unix
+from sparkassets.core.documents.report.history import ReportHistory
+from sparkassets.core.documents.report.row_values import drop_empty, partition_count, partition_text, shorten
+from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.entries import SuccessEntry
-from sparkassets.core.planner.context import PlanningContext
-from sparkassets.core.planner.withheld import accepting, held, span_of
+from sparkassets.core.planner.due.withheld_partitions import accept_command, find_withheld, instance_span
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import Rule, Verdict, rule_of
+from sparkassets.core.validations import RuleVerdict, ValidationRule, qualified_rule_name
 from sparkassets.frozen import frozen
 
 MOST_JUDGED = 90
@@ -26,28 +26,30 @@ MOST_SAMPLE = 200
 
 
 @frozen
-class Judged:
+class JudgedRun:
     """What the rules said of one run; ``at`` is when it was recorded, Unix seconds."""
 
     run: str
     at: int
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[RuleVerdict, ...]
 
 
-def validations_document(context: PlanningContext, asset: AssetSpec, past: Past) -> dict[str, Any] | None:
+def validations_document(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> dict[str, Any] | None:
     """The rules, by run what each of them said, and what is withheld now; None where there is nothing to tell.
 
     ``runs`` are oldest first, each with ``[place of the rule, outcome, failing, checked]``.
     """
     written = {
-        rule_of(name if asset.outlets else "", rule.name): rule
-        for name in asset.written
+        qualified_rule_name(name if asset.outlets else "", rule.name): rule
+        for name in asset.written_assets
         for rule in context.asset(name).rules
     }
-    asked = {rule_of(inlet.name, rule.name): rule for inlet in asset.inlets.values() for rule in inlet.rules}
-    judged = [*islice(_judged(context, asset, past), MOST_JUDGED)]
+    asked = {
+        qualified_rule_name(inlet.name, rule.name): rule for inlet in asset.inlets.values() for rule in inlet.rules
+    }
+    judged = [*islice(_judged_runs(context, asset, past), MOST_JUDGED)]
     names = list(dict.fromkeys([*written, *(each.name for one in judged for each in one.verdicts)]))
-    withheld = [*_withheld(context, asset)]
+    withheld = [*_withheld_rows(context, asset)]
     if not names and not withheld:
         return None
     places = {name: place for place, name in enumerate(names)}
@@ -66,54 +68,54 @@ def validations_document(context: PlanningContext, asset: AssetSpec, past: Past)
     }
 
 
-def verdict_rows(verdicts: Sequence[Verdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
+def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
     """What rules said, with some of the rows that fail; of each slice that is withheld for itself."""
     return [
-        known(
+        drop_empty(
             {
                 "rule": each.name,
                 "severity": each.severity,
                 "outcome": each.outcome,
-                "slices": named(each.blocks, asset),
+                "slices": partition_text(each.blocks, asset),
                 "checked": each.checked,
                 "failing": each.failing,
-                "observed": short(each.observed),
+                "observed": shorten(each.observed),
                 "samples": [{name: value[:MOST_SAMPLE] for name, value in row.items()} for row in each.samples],
             }
         )
-        for each in islice((one for verdict in verdicts for one in verdict.apart), MOST_VERDICTS)
+        for each in islice((one for verdict in verdicts for one in verdict.by_partition), MOST_VERDICTS)
     ]
 
 
-def _judged(context: PlanningContext, asset: AssetSpec, past: Past) -> Iterator[Judged]:
+def _judged_runs(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> Iterator[JudgedRun]:
     """The newest runs of which verdicts are known, the newest first; of an outlet those of its own rules."""
     maker = context.asset(asset.maker) if asset.maker else asset
-    for numbered in past.told(maker.uri):
+    for numbered in past.dataset_entries(maker.uri):
         entry = numbered.entry
         if isinstance(entry, SuccessEntry) and entry.asset == maker.name:
-            verdicts = entry.verdicts if not asset.maker else _own(entry.verdicts, asset)
+            verdicts = entry.verdicts if not asset.maker else _outlet_verdicts(entry.verdicts, asset)
             if verdicts:
-                yield Judged(entry.run, unix(numbered.at), verdicts)
+                yield JudgedRun(entry.run, to_unix(numbered.at), verdicts)
 
 
-def _own(verdicts: Sequence[Verdict], outlet: AssetSpec) -> tuple[Verdict, ...]:
+def _outlet_verdicts(verdicts: Sequence[RuleVerdict], outlet: AssetSpec) -> tuple[RuleVerdict, ...]:
     """Those of the outlet's own rules, as it tells them itself."""
     return tuple(replace(each, outlet="") for each in verdicts if each.outlet == outlet.name)
 
 
-def _rule(name: str, rule: Rule | None) -> dict[str, Any]:
+def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
     """A rule as it is written; of one that is not any more its name."""
     if rule is None:
         return {"name": name, "gone": True}
     told = {
         "name": name,
         "severity": rule.severity,
-        "asks": short(_text(rule.check.written())),
+        "asks": shorten(_text(rule.check.to_yaml())),
         "allow": str(rule.allow) if rule.allow is not None else "",
-        "where": short(rule.where),
+        "where": shorten(rule.where),
         "per": rule.check.scope,
     }
-    return known(told)
+    return drop_empty(told)
 
 
 def _text(asks: object) -> str:
@@ -123,17 +125,17 @@ def _text(asks: object) -> str:
     return ", ".join(map(_text, asks)) if isinstance(asks, list | tuple) else str(asks)
 
 
-def _withheld(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
+def _withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
     """What is withheld and rests, the newest first."""
     maker = context.asset(asset.maker) if asset.maker else asset
     state = context.state_of(maker)
-    found = held(context, maker, state)
+    found = find_withheld(context, maker, state)
     for record, parts in reversed(found.records):
         yield {
             "run": record.run,
-            "accept": accepting(context, state, record, named=found.to_name(parts)),
+            "accept": accept_command(context, state, record, named=found.partitions_to_name(parts)),
             "at": record.at,
-            "slices": named(parts, maker) or span_of(context, record),
-            "count": counted(parts, maker),
+            "slices": partition_text(parts, maker) or instance_span(context, record),
+            "count": partition_count(parts, maker),
             "rules": verdict_rows(record.verdicts, maker),
         }

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, told_parts, unbound
@@ -21,7 +22,7 @@ from sparkassets.core.journal.entries import (
     EventEntry,
     FailureEntry,
     LateEntry,
-    Numbered,
+    NumberedEntry,
     ObservedEntry,
     OutletEntry,
     PauseEntry,
@@ -32,11 +33,10 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.found import TargetEntry
 from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.journal.requests import BackfillEntry
-from sparkassets.core.partitions.plain import from_plain, to_plain
+from sparkassets.core.journal.table_findings import TargetEntry
+from sparkassets.core.partitions.json_form import from_plain, to_plain
 from sparkassets.errors import StateError
 
 
@@ -61,7 +61,7 @@ _FORMS: Mapping[str, _Form] = {
     "spec": _Form(SpecEntry, ("asset", "uri")),
     "event": _Form(EventEntry, ("asset", "uri", "run", "id", "extra"), "parts"),
     "observed": _Form(ObservedEntry, _SEEN, "changed"),
-    "target": _Form(TargetEntry, _SEEN, "changed", holder="found"),
+    "target": _Form(TargetEntry, _SEEN, "event_partitions", holder="found"),
     "claim": _Form(ClaimEntry, ("asset", "run"), "blocks", holder="request"),
     "renew": _Form(RenewEntry, ()),
     "success": _Form(SuccessEntry, _RECORDED, "blocks"),
@@ -81,7 +81,7 @@ _FORMS: Mapping[str, _Form] = {
 _KINDS: Mapping[type[Entry], str] = {form.entry: kind for kind, form in _FORMS.items()}
 
 
-def to_row(numbered: Numbered) -> JournalRow:
+def to_row(numbered: NumberedEntry) -> JournalRow:
     """The row of an entry."""
     entry = numbered.entry
     kind = _kind(entry)
@@ -103,7 +103,7 @@ def to_row(numbered: Numbered) -> JournalRow:
     return JournalRow(numbered.seq, numbered.at, numbered.driver, kind, body=body_to(body), **columns)
 
 
-def from_row(row: JournalRow) -> Numbered:
+def from_row(row: JournalRow) -> NumberedEntry:
     """The entry of a row.
 
     Raises:
@@ -111,7 +111,7 @@ def from_row(row: JournalRow) -> Numbered:
     """
     try:
         body = body_from(row, row.kind, what=f"journal entry {row.seq}")
-        return Numbered(_entry(row, body), row.seq, row.at, row.driver)
+        return NumberedEntry(_entry(row, body), row.seq, row.at, row.driver)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, msgspec.MsgspecError) as error:
         raise StateError(
             f"journal entry {row.seq} (kind {row.kind!r}) is damaged: {error}",

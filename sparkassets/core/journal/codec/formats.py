@@ -18,9 +18,9 @@ Body = dict[str, Any]
 
 
 def _from_1(kind: str, body: Body, _: Row) -> Body:
-    from sparkassets.core.journal.codec.from_1 import upgraded  # where there is something of that age
+    from sparkassets.core.journal.codec.from_1 import upgrade_body  # where there is something of that age
 
-    return upgraded(kind, body)
+    return upgrade_body(kind, body)
 
 
 def _from_2(_kind: str, body: Body, _: Row) -> Body:

@@ -9,31 +9,31 @@ from typing import Any
 Body = dict[str, Any]
 
 
-def upgraded(kind: str, body: Body) -> Body:
+def upgrade_body(kind: str, body: Body) -> Body:
     """The body of that kind, as format 2 has it."""
     upgrade = _BY_KIND.get(kind)
     return body if upgrade is None else upgrade(body)
 
 
-def _renamed(body: Body, **names: str) -> Body:
+def _rename_keys(body: Body, **names: str) -> Body:
     return {names.get(key, key): value for key, value in body.items()}
 
 
 def _spec(body: Body) -> Body:
-    return _renamed(body, place="storage")
+    return _rename_keys(body, place="storage")
 
 
 def _claim(body: Body) -> Body:
     """Where it writes was recorded, and read by nobody."""
-    return {key: value for key, value in _renamed(body, left="remaining").items() if key != "places"}
+    return {key: value for key, value in _rename_keys(body, left="remaining").items() if key != "places"}
 
 
 def _ending(body: Body) -> Body:
-    return _renamed(body, epoch="token")
+    return _rename_keys(body, epoch="token")
 
 
 def _target(body: Body) -> Body:
-    told = _renamed(body, left="reached")
+    told = _rename_keys(body, left="reached")
     whole = told.pop("whole")
     del told["event"]
     return {**told, "commits": _commits(told["commits"], whole=whole)}
@@ -50,7 +50,7 @@ def _asset(body: Body) -> Body:
         },
         "foreign": _commits(body["foreign"], whole=whole),
         "chain": [_link(link) for link in body["chain"]],
-        "failed": [_failed(item) for item in body["failed"]],
+        "failed": [_upgrade_failed(item) for item in body["failed"]],
     }
 
 
@@ -71,7 +71,7 @@ def _link(link: Body) -> Body:
     return {**_ending(link), "claim": _claim(claim)}
 
 
-def _failed(item: list[Any]) -> list[Any]:
+def _upgrade_failed(item: list[Any]) -> list[Any]:
     """The cause was kept, and read by nobody."""
     pairs, token, run, _, *rest = item
     return [pairs, token, run, *rest]

@@ -18,10 +18,10 @@ import msgspec
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.rows import SnapshotRow
 from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, told_parts, unbound
-from sparkassets.core.journal.recent import Pack, Recent
-from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, Made, State
+from sparkassets.core.journal.recent_events import EventPack, RecentEvents
+from sparkassets.core.journal.state import AssetState, DatasetState, DefinitionOutput, EventRef, State
 from sparkassets.core.partitions import StampedPartitions
-from sparkassets.core.partitions.plain import flat_from, flat_to, from_plain, to_plain
+from sparkassets.core.partitions.json_form import flat_from, flat_to, from_plain, to_plain
 from sparkassets.errors import StateError
 
 
@@ -51,12 +51,12 @@ def decode(rows: Iterable[SnapshotRow], *, journal_id: str) -> State:
             else:
                 datasets[row.uri or ""] = _dataset(row.uri or "", row, body)
         except (ValueError, KeyError, TypeError, IndexError, msgspec.MsgspecError) as error:
-            raise _damaged(row.asset or row.uri, error) from error
+            raise _damaged_row_error(row.asset or row.uri, error) from error
     known = sorted(assets.values(), key=lambda each: each.name)
     return State(journal_id, seq, commit, assets, datasets, _consumers(known), _keepers(known))
 
 
-def _damaged(name: str | None, error: Exception) -> StateError:
+def _damaged_row_error(name: str | None, error: Exception) -> StateError:
     return StateError(
         f"the snapshot's row of {name!r} is damaged: {error}",
         hint="delete the folder `watermarks` of the state; it is made anew from the journal",
@@ -81,7 +81,7 @@ def _keepers(assets: Iterable[AssetState]) -> dict[str, tuple[str, ...]]:
 
 
 def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
-    stale = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.together().items()]
+    stale = [(name, *item) for name, stamped in asset.stale.items() for item in stamped.merged_stamps().items()]
     columns = list(zip(*stale, strict=True)) or [(), (), (), ()]
     body = to_plain(replace(asset, spec=unbound(asset.spec), stale=_apart(asset.stale)))
     body = {name: value for name, value in body.items() if name not in _IN_COLUMNS}
@@ -125,7 +125,7 @@ def _asset(name: str, row: SnapshotRow, body: dict[str, Any]) -> AssetState:
     return replace(known, spec=bound(known.spec))
 
 
-def _briefly(told: list[Any], made: Made, asset: AssetState) -> list[Any]:
+def _briefly(told: list[Any], made: DefinitionOutput, asset: AssetState) -> list[Any]:
     """What a definition made: the asset's own is told with its spec, and all that is there in one word."""
     definition, since, blocks, *rest = told
     same = made.definition == asset.spec.definition
@@ -163,16 +163,16 @@ def _dataset(uri: str, row: SnapshotRow, body: dict[str, Any]) -> DatasetState:
     return replace(from_plain(body | columns, DatasetState), recent=recent)
 
 
-def _recent_to(recent: Recent[EventRef]) -> dict[str, Any]:
+def _recent_to(recent: RecentEvents[EventRef]) -> dict[str, Any]:
     """The newest one by one; those before them in packs, which are written once."""
-    packed = [[pack.first, pack.last, pack.count, pack.text(_pack_to)] for pack in recent.packs]
+    packed = [[pack.first, pack.last, pack.count, pack.encoded_text(_pack_to)] for pack in recent.packs]
     return {"recent": [_ref_to(ref) for ref in recent.loose], **({"packed": packed} if packed else {})}
 
 
-def _recent_from(uri: str, loose: Iterable[Any], packed: Iterable[Any]) -> Recent[EventRef]:
+def _recent_from(uri: str, loose: Iterable[Any], packed: Iterable[Any]) -> RecentEvents[EventRef]:
     read = partial(_pack_from, uri)
-    packs = tuple(Pack(*numbers, text=text, read=read) for *numbers, text in packed)
-    return Recent(packs).plus(_ref_from(uri, ref) for ref in loose)
+    packs = tuple(EventPack(*numbers, text=text, read=read) for *numbers, text in packed)
+    return RecentEvents(packs).with_events(_ref_from(uri, ref) for ref in loose)
 
 
 def _pack_to(refs: Sequence[EventRef]) -> str:
@@ -189,7 +189,7 @@ def _pack_from(uri: str, text: str) -> tuple[EventRef, ...]:
     try:
         return tuple(_ref_from(uri, ref) for ref in json.loads(zlib.decompress(b64decode(text))))
     except (ValueError, TypeError, IndexError, zlib.error) as error:
-        raise _damaged(uri, error) from error
+        raise _damaged_row_error(uri, error) from error
 
 
 def _ref_to(ref: EventRef) -> list[Any]:

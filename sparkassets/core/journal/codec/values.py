@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.journal.specs import FoldSpec
+from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet, RangeSet
-from sparkassets.core.partitions.plain import from_plain, parts_to, to_plain
-from sparkassets.core.partitions.segments import encoded
+from sparkassets.core.partitions.json_form import encode_partitions, from_plain, to_plain
+from sparkassets.core.partitions.segments import encode_segment
 
 
 def extra_to(value: Mapping[str, Any]) -> str:
@@ -24,17 +24,17 @@ def columns_to(parts: PartitionSet) -> dict[str, Any]:
 
     That is the time of all tuples together, and the tuple where there is one. All of time needs no columns.
     """
-    time = parts.together()
+    time = parts.any_time()
     if time == EVERYTHING.time:
         time = RangeSet()
     one = parts.apart[0][0] if len(parts.apart) == 1 and not parts.time else ()
-    return {"segment": ",".join(map(encoded, one)) or None, "starts": time.starts, "ends": time.ends}
+    return {"segment": ",".join(map(encode_segment, one)) or None, "starts": time.starts, "ends": time.ends}
 
 
 def beside_columns(parts: PartitionSet) -> dict[str, Any]:
     """What a row's body has of its partitions: those that `columns_to` cannot tell, and nothing of others."""
     told = bool(parts) and not parts.apart and not parts.is_everything
-    return {} if told else {"parts": parts_to(parts)}
+    return {} if told else {"parts": encode_partitions(parts)}
 
 
 def told_parts(row: JournalRow | SnapshotRow, body: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -57,9 +57,9 @@ def spec_from(plain: Mapping[str, Any]) -> FoldSpec:
 
 def unbound(spec: FoldSpec) -> FoldSpec:
     """The spec whose inlets do not have the asset's partitions each."""
-    return replace(spec, inlets=tuple(inlet.by(UNPARTITIONED) for inlet in spec.inlets))
+    return replace(spec, inlets=tuple(inlet.with_consumer_partitioning(UNPARTITIONED) for inlet in spec.inlets))
 
 
 def bound(spec: FoldSpec) -> FoldSpec:
     """The spec of `unbound`."""
-    return replace(spec, inlets=tuple(inlet.by(spec.partitioning) for inlet in spec.inlets))
+    return replace(spec, inlets=tuple(inlet.with_consumer_partitioning(spec.partitioning) for inlet in spec.inlets))

@@ -5,6 +5,6 @@ and no later one, so an update that arrives while a run computes is never lost (
 history"). The fold goes by the specs in the journal, not by the checkout's.
 """
 
-from sparkassets.core.journal.fold.entries import fold
+from sparkassets.core.journal.fold.dispatch import fold
 
 __all__ = ["fold"]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from sparkassets.core.journal.state import FailedBlocks
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.runs.division import Known
+from sparkassets.core.runs.division import PartFinding
 
 Failures = tuple[FailedBlocks, ...]
 
 
-def after_failure(
+def add_failure(
     before: Failures, item: FailedBlocks, *, settled: PartitionSet, bad: PartitionSet = NOTHING
 ) -> Failures:
     """What has failed when ``item`` did, but for what a person has ``settled`` since its run was claimed.
@@ -22,16 +22,16 @@ def after_failure(
     if item.blocks.is_everything:
         instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
         return before if settled.is_everything else instead
-    after = _after_parts(before, item, bad)
-    return without(after, settled) if settled else after
+    after = _add_partition_failure(before, item, bad)
+    return forget_failed(after, settled) if settled else after
 
 
-def _after_parts(before: Failures, item: FailedBlocks, bad: PartitionSet) -> Failures:
+def _add_partition_failure(before: Failures, item: FailedBlocks, bad: PartitionSet) -> Failures:
     """What has failed when ``item`` did, instead of the same blocks."""
-    whole = next((each for each in before if _parted(each, item.blocks, item.invocation)), None)
+    whole = next((each for each in before if _is_divided(each, item.blocks, item.invocation)), None)
     if whole is not None and whole.division is not None and item.division is not None:
         item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
-    others = _outside(_spent(before, item.blocks, item.invocation), item.blocks, known="unknown")
+    others = _failures_outside(_count_division_run(before, item.blocks, item.invocation), item.blocks, known="unknown")
     return (*others, *_told_apart(item, item.blocks & bad))
 
 
@@ -44,30 +44,30 @@ def _told_apart(item: FailedBlocks, bad: PartitionSet) -> Failures:
     return replace(item, blocks=bad, division=replace(division, left=0)), rest
 
 
-def after_blocks(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
+def clear_failures(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
     """What is still failed when a run of that invocation has computed ``blocks``."""
-    return _outside(_spent(before, blocks, invocation), blocks, known="bad")
+    return _failures_outside(_count_division_run(before, blocks, invocation), blocks, known="bad")
 
 
-def without(before: Failures, blocks: PartitionSet) -> Failures:
+def forget_failed(before: Failures, blocks: PartitionSet) -> Failures:
     """What is still failed when somebody forgets that ``blocks`` are, of which no run has tried any."""
-    return _outside(before, blocks, known="unknown")
+    return _failures_outside(before, blocks, known="unknown")
 
 
-def but_of(before: Failures, events: Collection[int]) -> Failures:
+def failures_without_events(before: Failures, events: Collection[int]) -> Failures:
     """What is still failed when somebody answers these events, of runs that are for some of them each."""
     return tuple(item for item in before if not item.events or not set(item.events) <= set(events))
 
 
-def _parted(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
+def _is_divided(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
     """Whether a run of ``blocks`` is one of the division."""
     there = item.division is not None and item.division.left > 0 and item.invocation == invocation
     return there and item.blocks.overlaps(blocks)
 
 
-def _spent(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
+def _count_division_run(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
     """All parts of a division of which a run has tried ``blocks``, with one run less."""
-    taken = {item.division.first for item in before if item.division and _parted(item, blocks, invocation)}
+    taken = {item.division.first for item in before if item.division and _is_divided(item, blocks, invocation)}
     return tuple(
         replace(item, division=replace(item.division, left=item.division.left - 1))
         if item.division is not None and item.division.left and item.division.first in taken
@@ -76,14 +76,16 @@ def _spent(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
     )
 
 
-def _outside(before: Failures, blocks: PartitionSet, *, known: Known) -> Failures:
+def _failures_outside(before: Failures, blocks: PartitionSet, *, known: PartFinding) -> Failures:
     """What is left of each; ``known`` tells what that is now where it had failed as one run."""
     return tuple(
-        left for item in before if not item.blocks.is_everything and (left := _rest(item, blocks, known)).blocks
+        left
+        for item in before
+        if not item.blocks.is_everything and (left := _failure_outside(item, blocks, known)).blocks
     )
 
 
-def _rest(item: FailedBlocks, blocks: PartitionSet, known: Known) -> FailedBlocks:
+def _failure_outside(item: FailedBlocks, blocks: PartitionSet, known: PartFinding) -> FailedBlocks:
     if not item.blocks.overlaps(blocks):
         return item
     division = item.division

@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
-from sparkassets.core.journal.found import Found, TargetEntry
-from sparkassets.core.journal.state import AssetState, ClaimState, Loss
+from sparkassets.core.journal.state import AssetState, ClaimState, TableLoss
+from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
 MOST_COMMITS = 20
 """Foreign commits that are remembered of one asset; the newest tell enough."""
 
 
-def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
+def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
     """The asset once the entry of number ``seq`` is known."""
     found = entry.found
     if entry.stuck:
-        return replace(asset, loss=Loss(EVERYTHING, found.reason, seq, stuck=True))
+        return replace(asset, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
     position: dict[str, Any] = {
         "table_id": found.table_id,
         "version": found.version,
@@ -29,7 +29,7 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
         return replace(asset, loss=None, **position)
     foreign = (*asset.foreign, *found.commits)[-MOST_COMMITS:]
     if found.lost.is_everything:
-        blocks = asset.coverage | _lost(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
+        blocks = asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
         return AssetState(
             asset.name,
             asset.spec,
@@ -42,74 +42,78 @@ def after_look(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
             paused=asset.paused,
             placed=asset.placed,
             costs=asset.costs,
-            marks=asset.skips,
+            marks=asset.skip_marks,
             instance_marks=asset.skipped_instances,
             keys=asset.keys,
             redo=asset.redo,
             made=tuple(replace(each, blocks=NOTHING) for each in asset.made),
             iterations=asset.iterations if found.kind == "restored" else (),
-            loss=Loss(blocks, found.reason, seq),
+            loss=TableLoss(blocks, found.reason, seq),
             foreign=found.commits,
             **position,
         )
     lost = found.lost & asset.coverage
     if not lost:
         return replace(asset, foreign=foreign, **position)
-    loss = Loss(lost | _lost(asset.loss), found.reason, seq)
+    loss = TableLoss(lost | _lost_partitions(asset.loss), found.reason, seq)
     return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
 
 
-def after_look_at_outlet(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: Loss | None) -> AssetState:
+def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: TableLoss | None) -> AssetState:
     """A multi-asset once a look at one of its outlets is known: what is lost there its next run makes again, in all.
 
     ``stuck`` is what another of its outlets lost, if a person has to decide on it.
     """
     found = entry.found
     if entry.stuck:
-        return replace(maker, loss=Loss(EVERYTHING, found.reason, seq, stuck=True))
+        return replace(maker, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
     if found.kind == "back":
         return replace(maker, loss=stuck)
     if not found.is_loss:
         return maker
-    lost = Found(found.kind, found.reason, found.lost)
-    return after_look(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
+    lost = TableFinding(found.kind, found.reason, found.lost)
+    return asset_after_finding(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
 
 
-def replaced_under(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
+def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
     """What a success tells of a table that another one had replaced before the run wrote; None as a rule.
 
     A run that writes its target itself may have made it anew.
     """
-    if asset.table_id in (None, entry.table_id) or asset.stuck is not None or entry.mark:
+    if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.mark:
         return None
     reason = f"its table was replaced by another one before {entry.run} wrote"
-    found = Found("replaced", reason, EVERYTHING, entry.table_id)
+    found = TableFinding("replaced", reason, EVERYTHING, entry.table_id)
     return TargetEntry(asset.name, entry.uri, found, stuck=asset.spec.appends)
 
 
-def after_success(
+def record_table_version(
     asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, link: ClaimState | None
 ) -> AssetState:
     """The asset after the success of number ``seq``: how far its log is known, and what is lost or changed still.
 
     ``link`` is the claim that recorded it.
     """
-    stuck = asset.stuck
+    stuck = asset.stuck_loss
     decided = stuck is not None and stuck.seq != seq
     if decided or _is_known_up_to(asset, entry):
-        asset = replace(asset, seen=entry.version, mark=_mark_of(entry))
+        asset = replace(asset, seen=entry.version, mark=_commit_mark(entry))
     loss = asset.loss
-    asset = accepted(replace(asset, table_id=entry.table_id, version=_newest(asset, entry, link)), entry.published)
+    asset = accept_table_content(
+        replace(asset, table_id=entry.table_id, version=_newest_version(asset, entry, link)), entry.published_partitions
+    )
     return replace(asset, loss=loss) if stuck is not None and not decided else asset
 
 
-def accepted(asset: AssetState, blocks: PartitionSet) -> AssetState:
+def accept_table_content(asset: AssetState, blocks: PartitionSet) -> AssetState:
     """The asset after a person took what its table holds of ``blocks`` as it is."""
     left = (replace(commit, blocks=commit.blocks - blocks) for commit in asset.foreign)
-    return replace(asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_rest(asset.loss, blocks))
+    return replace(
+        asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_remaining_loss(asset.loss, blocks)
+    )
 
 
-def _newest(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
+def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
     """The newest version that is recorded: of runs side by side another may have committed later, and be in already."""
     before = asset.version
     if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
@@ -124,13 +128,13 @@ def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> boo
     return entry.version is not None and asset.seen == entry.version - 1
 
 
-def _rest(loss: Loss | None, blocks: PartitionSet) -> Loss | None:
+def _remaining_loss(loss: TableLoss | None, blocks: PartitionSet) -> TableLoss | None:
     """What of a loss is not computed yet, now that ``blocks`` are."""
-    rest = _lost(loss) - blocks
+    rest = _lost_partitions(loss) - blocks
     return replace(loss, blocks=rest) if loss is not None and rest else None
 
 
-def _mark_of(entry: SuccessEntry | OutletEntry) -> str:
+def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
     """The mark of the commit that is in the table: of a stamped one the fence token of the claim that made it."""
     if entry.mark:
         return entry.mark
@@ -138,6 +142,6 @@ def _mark_of(entry: SuccessEntry | OutletEntry) -> str:
     return f"epoch:{later or entry.token}"
 
 
-def _lost(loss: Loss | None) -> PartitionSet:
+def _lost_partitions(loss: TableLoss | None) -> PartitionSet:
     """The partitions that are lost still; none where it cannot be told which."""
-    return loss.named if loss is not None else NOTHING
+    return loss.lost_partitions if loss is not None else NOTHING

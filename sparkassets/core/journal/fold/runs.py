@@ -5,34 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sparkassets.core.instants import unix
+from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
-from sparkassets.core.journal.additions import Additions
+from sparkassets.core.journal.added_partitions import AddedPartitions
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
     FailureEntry,
     LateEntry,
-    Numbered,
+    NumberedEntry,
     OutletEntry,
     PauseEntry,
     RenewEntry,
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.fold import consumption, datasets, iterations, keys, requests, withheld
-from sparkassets.core.journal.fold.failures import after_blocks, after_failure
-from sparkassets.core.journal.fold.losses import after_success, replaced_under
-from sparkassets.core.journal.fold.made import computed_by
-from sparkassets.core.journal.fold.removal import computed
-from sparkassets.core.journal.fold.workspace import Workspace
-from sparkassets.core.journal.questions import Question, asked_of
-from sparkassets.core.journal.state import AssetState, ClaimState, FailedBlocks, FormerPartitions, Instance, LastRun
-from sparkassets.core.journal.taken import after_run
-from sparkassets.core.journal.withheld import TOLD_BESIDES
+from sparkassets.core.journal.fold import (
+    backfill_requests,
+    cause_consumption,
+    datasets,
+    iterations,
+    segments,
+    withholding,
+)
+from sparkassets.core.journal.fold.failures import add_failure, clear_failures
+from sparkassets.core.journal.fold.losses import record_table_version, replaced_table_finding
+from sparkassets.core.journal.fold.provenance import record_definition
+from sparkassets.core.journal.fold.removals import clear_kept_and_owed
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.promoted_partitions import promoted_after_run
+from sparkassets.core.journal.recovery_questions import RecoveryQuestion, asked_partitions
+from sparkassets.core.journal.state import (
+    AlignedInstance,
+    AssetState,
+    ClaimState,
+    FailedBlocks,
+    FormerPartitions,
+    LastRun,
+)
+from sparkassets.core.journal.withheld_records import TOLD_BESIDES
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
-from sparkassets.core.runs import Division, Promotion, RunCost
-from sparkassets.core.validations import Verdict
+from sparkassets.core.runs import BranchPromotion, RunCost, RunDivision
+from sparkassets.core.validations import RuleVerdict
 
 INSTANCES = 1000
 """Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
@@ -41,49 +55,49 @@ COSTS = 10
 """Successes of which an asset remembers what they took."""
 
 
-def claimed(work: Workspace, entry: ClaimEntry, numbered: Numbered) -> None:
+def fold_claim(work: FoldWorkspace, entry: ClaimEntry, numbered: NumberedEntry) -> None:
     """The claim is the newest of its slot's chain."""
     asset = work.assets[entry.asset]
-    claim = ClaimState(numbered.seq, entry, numbered.driver, unix(numbered.at), numbered.seq)
+    claim = ClaimState(numbered.seq, entry, numbered.driver, to_unix(numbered.at), numbered.seq)
     work.assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
 
 
-def renewed(work: Workspace, entry: RenewEntry, numbered: Numbered) -> None:
+def fold_renewal(work: FoldWorkspace, entry: RenewEntry, numbered: NumberedEntry) -> None:
     """The drivers of these claims are alive, and may have enlisted other processes."""
     for name, token in entry.claims:
         asset = work.assets.get(name)
         if asset is not None:
-            chain = tuple(_renewed(link, entry, numbered) if link.token == token else link for link in asset.chain)
+            chain = tuple(_renew_claim(link, entry, numbered) if link.token == token else link for link in asset.chain)
             work.assets[name] = replace(asset, chain=chain)
 
 
-def _renewed(link: ClaimState, entry: RenewEntry, numbered: Numbered) -> ClaimState:
+def _renew_claim(link: ClaimState, entry: RenewEntry, numbered: NumberedEntry) -> ClaimState:
     processes = tuple(dict.fromkeys([*link.entry.processes, *entry.enlisted]))
     claim = replace(link.entry, processes=processes)
-    return replace(link, renewed=numbered.seq, proved=unix(numbered.at), entry=claim)
+    return replace(link, renewed=numbered.seq, proved=to_unix(numbered.at), entry=claim)
 
 
-def paused(work: Workspace, entry: PauseEntry, _: Numbered) -> None:
+def fold_pause(work: FoldWorkspace, entry: PauseEntry, _: NumberedEntry) -> None:
     """The asset stops running, or goes on."""
     work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused)
 
 
-def late(work: Workspace, entry: LateEntry, _: Numbered) -> None:
+def fold_lateness(work: FoldWorkspace, entry: LateEntry, _: NumberedEntry) -> None:
     """People know that the asset is late, or that it is no more."""
     work.assets[entry.asset] = replace(work.assets[entry.asset], late=0 if entry.over else entry.by)
 
 
-def tick_passed(work: Workspace, entry: TickPassedEntry, _: Numbered) -> None:
+def fold_passed_tick(work: FoldWorkspace, entry: TickPassedEntry, _: NumberedEntry) -> None:
     """The schedule of the asset has come as far, although nothing ran."""
     asset = work.assets[entry.asset]
-    work.assets[entry.asset] = replace(asset, cursor=further(asset.cursor, entry.cursor))
+    work.assets[entry.asset] = replace(asset, cursor=later_interval(asset.cursor, entry.cursor))
 
 
-def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
+def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> None:
     """The blocks failed; the chain stays where it is not certain that nothing of them can land any more."""
     asset = work.assets[entry.asset]
-    claim = asset.claim(entry.token)
-    chain = asset.without_chain(entry.token) if entry.fenced else _unfenced(asset, entry)
+    claim = asset.claim_entry(entry.token)
+    chain = asset.chain_without_slot(entry.token) if entry.fenced else _chain_after_unfenced(asset, entry)
     if entry.token < asset.placed or _tells_nothing(entry, claim):
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
@@ -95,26 +109,26 @@ def failed(work: Workspace, entry: FailureEntry, _: Numbered) -> None:
         invocation=entry.invocation,
         planned=claim.planned if claim is not None else 0,
         events=claim.request.events if claim is not None else (),
-        division=Division(entry.token, entry.divisions) if entry.divisions is not None else None,
+        division=RunDivision(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
-    failures = after_failure(asset.failed, item, settled=asset.settled_since(entry.token), bad=entry.bad)
+    failures = add_failure(asset.failed, item, settled=asset.settled_partitions_since(entry.token), bad=entry.bad)
     work.assets[entry.asset] = replace(asset, chain=chain, failed=failures)
 
 
-def _unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
+def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
     """The claims after a failure that settles none."""
-    link = asset.link(entry.token)
+    link = asset.claim_state(entry.token)
     if link is not None and entry.asks:
-        return _asking(asset, entry, link)
+        return _chain_with_question(asset, entry, link)
     return tuple(replace(each, status="unfenced") if each is link else each for each in asset.chain)
 
 
-def _asking(asset: AssetState, entry: FailureEntry, link: ClaimState) -> tuple[ClaimState, ...]:
+def _chain_with_question(asset: AssetState, entry: FailureEntry, link: ClaimState) -> tuple[ClaimState, ...]:
     """The claims of which the newest of a slot asks, in the place of those that asked before it."""
     older = [each for each in asset.chains[link.slot] if each is not link and each.asks is None]
     others = [each for each in asset.chain if each.slot != link.slot]
     claimed = PartitionSet.union(each.entry.blocks for each in older)
-    asks = Question(entry.asks, asked_of(asset.spec.partitioning, claimed), entry.watermarks)
+    asks = RecoveryQuestion(entry.asks, asked_partitions(asset.spec.partitioning, claimed), entry.watermarks)
     return (*sorted([*others, *older], key=_by_token), replace(link, status="unfenced", asks=asks))
 
 
@@ -127,118 +141,124 @@ def _tells_nothing(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
     return entry.cause in NOT_TRIED or (claim is not None and bool(claim.request.restores))
 
 
-def succeeded(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
+def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEntry) -> None:
     """The blocks are there, their event is published, and what the run was claimed for is used up."""
-    work.marked(entry.asset)
+    work.flush_stale_marks(entry.asset)
     asset = work.assets[entry.asset]
     if entry.token < asset.placed or entry.restores:
-        _computed_nothing(work, asset, entry, numbered)
+        _fold_rollback(work, asset, entry, numbered)
         return
     before = asset
     if entry.keys:
-        asset = _learned(work, asset, entry, numbered.seq)
-    if (replaced := replaced_under(asset, entry)) is not None:
-        datasets.found(work, replaced, numbered.seq)
+        asset = _learn_run_segments(work, asset, entry, numbered.seq)
+    if (replaced := replaced_table_finding(asset, entry)) is not None:
+        datasets.apply_table_finding(work, replaced, numbered.seq)
         asset = work.assets[entry.asset]
-    claim = asset.claim(entry.token)
-    additions = _additions(before, asset, entry, claim)
-    after = work.assets[entry.asset] = replace(_settled(work, asset, entry, numbered), additions=additions)
-    datasets.publish(work, numbered, unread_by=claim.request.unread_by if claim is not None else ())
-    _told_apart(work, entry, numbered)
-    for gone in _gone(asset, entry):
-        datasets.withdraw(work, entry.asset, entry.uri, gone)
-    keys.came_out_late(work, before, entry)
+    claim = asset.claim_entry(entry.token)
+    additions = _additions_after_success(before, asset, entry, claim)
+    after = work.assets[entry.asset] = replace(_settle_success(work, asset, entry, numbered), additions=additions)
+    datasets.publish_event(work, numbered, unread_by=claim.request.unread_by if claim is not None else ())
+    _publish_coverage_only(work, entry, numbered)
+    for gone in _withdrawn_partitions(asset, entry):
+        datasets.withdraw_coverage(work, entry.asset, entry.uri, gone)
+    segments.mark_late_segments_stale(work, before, entry)
     for uri in asset.spec.named:
-        consumption.forget(work, uri)
+        cause_consumption.forget_used_events(work, uri)
     if entry.blocks.is_everything and after.failed:
         forget_failures(work, entry.asset)
 
 
-def _computed_nothing(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> None:
+def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> None:
     """The success of a run that wrote where the asset was before, or made an older iteration the newest again."""
     if entry.token < asset.placed:
-        work.assets[entry.asset] = replace(asset, chain=asset.without_chain(entry.recorder))
+        work.assets[entry.asset] = replace(asset, chain=asset.chain_without_slot(entry.recorder))
         return
-    work.assets[entry.asset] = iterations.rolled_back(asset, entry, numbered.seq)
-    datasets.publish(work, numbered)
+    work.assets[entry.asset] = iterations.roll_back_iteration(asset, entry, numbered.seq)
+    datasets.publish_event(work, numbered)
 
 
-def _told_apart(work: Workspace, entry: SuccessEntry, numbered: Numbered) -> None:
+def _publish_coverage_only(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEntry) -> None:
     """What a success says of its dataset besides its event."""
     if entry.outlets:
-        datasets.held(work, entry.uri, entry.published)
+        datasets.add_coverage(work, entry.uri, entry.published_partitions)
     if entry.unchanged:
-        datasets.confirmed(work, entry.uri, at=unix(numbered.at))
+        datasets.confirm_unchanged(work, entry.uri, at=to_unix(numbered.at))
 
 
-def _gone(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
+def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
     """Of a run's blocks what somebody wants computed again meanwhile, and what are none by now."""
-    yield asset.redone_since(entry.token) & entry.blocks
-    yield entry.published - keys.counted(asset.spec.partitioning, entry.published)
+    yield asset.redo_partitions_since(entry.token) & entry.blocks
+    yield entry.published_partitions - segments.countable_partitions(
+        asset.spec.partitioning, entry.published_partitions
+    )
 
 
-def _learned(work: Workspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
+def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
     """The asset with the segments that its run came to know: first of all, as its blocks are of these."""
-    claim = asset.claim(entry.token)
-    computed = claim is not None and bool(keys.of_all(claim.blocks))
-    keys.learn(work, entry.asset, entry.keys, seq, computed=computed)
-    return work.marked(entry.asset) or asset
+    claim = asset.claim_entry(entry.token)
+    computed = claim is not None and bool(segments.whole_dimension_partitions(claim.blocks))
+    segments.learn_segments(work, entry.asset, entry.keys, seq, computed=computed)
+    return work.flush_stale_marks(entry.asset) or asset
 
 
-def _additions(before: AssetState, after: AssetState, entry: SuccessEntry, claim: ClaimEntry | None) -> Additions:
+def _additions_after_success(
+    before: AssetState, after: AssetState, entry: SuccessEntry, claim: ClaimEntry | None
+) -> AddedPartitions:
     """What runs have added and not computed, once the asset has come to know what this one added."""
     if entry.blocks.is_everything:
         return after.additions
     there, known = before.spec.partitioning, after.spec.partitioning
     if claim is None or claim.kind != "scheduled" or known is there:
-        return after.additions.without(entry.blocks)
-    fresh = (known.known - there.known) & known.over(claim.planned)
+        return after.additions.without_partitions(entry.blocks)
+    fresh = (known.known_partitions - there.known_partitions) & known.finished_partitions(claim.planned)
     found, fresh = after.additions, NOTHING if there.has_whole else fresh - entry.blocks
     if fresh:
         found = found.with_added(fresh, by=claim.blocks, invocation=claim.invocation)
-    return found.without(entry.blocks)
+    return found.without_partitions(entry.blocks)
 
 
-def _settled(work: Workspace, asset: AssetState, entry: SuccessEntry, numbered: Numbered) -> AssetState:
+def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> AssetState:
     """The asset with all that its run did."""
-    claim = asset.claim(entry.token)
+    claim = asset.claim_entry(entry.token)
     # a run that was claimed when the asset had partitions says nothing about what it uses without, or the other way
     counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
-    after = consumption.after_run(work, asset, entry.blocks, counts, token=entry.token)
+    after = cause_consumption.use_up_causes(work, asset, entry.blocks, counts, token=entry.token)
     if not entry.blocks.is_everything:
-        after = _with_blocks(after, entry, claim, scheduled)
+        after = _cover_partitions(after, entry, claim, scheduled)
     elif scheduled is None:
         after = replace(after, failed=())
     if scheduled is not None:
-        after = _on_schedule(after, entry, scheduled)
+        after = _advance_schedule(after, entry, scheduled)
     elif counts is not None and asset.spec.appends:
-        after = _read_on(after, entry, counts)
-    after = with_instance(work, after, entry, numbered.seq)
-    link = asset.link(entry.recorder)
-    after = computed_by(asset, after_success(after, entry, numbered.seq, link=link), entry, at=unix(numbered.at))
+        after = _advance_read_watermarks(after, entry, counts)
+    after = record_instance(work, after, entry, numbered.seq)
+    link = asset.claim_state(entry.recorder)
+    after = record_definition(
+        asset, record_table_version(after, entry, numbered.seq, link=link), entry, at=to_unix(numbered.at)
+    )
     settled = replace(
         after,
         done=max(asset.done, entry.token),
-        chain=asset.without_chain(entry.recorder),
+        chain=asset.chain_without_slot(entry.recorder),
         last=last_run(asset, entry, claim, numbered),
-        former=former_after(asset, entry, claim),
-        skip=None if entry.published else asset.skip,
-        withheld=withheld.after_success(work, asset, entry, claim, numbered),
-        costs=_with_cost(asset, entry),
-        redo=requests.answered(asset.redo, entry),
-        marks=marks.after_success(asset.marks, entry.blocks, through=entry.token),
-        iterations=iterations.published(asset, entry, numbered),
-        taken=after_run(asset.taken, entry.published, _promoted_by(claim)),
+        former=former_after_run(asset, entry, claim),
+        skip=None if entry.published_partitions else asset.skip,
+        withheld=withholding.withheld_after_success(work, asset, entry, claim, numbered),
+        costs=_costs_with(asset, entry),
+        redo=backfill_requests.answer_requests(asset.redo, entry),
+        marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
+        iterations=iterations.add_published_iteration(asset, entry, numbered),
+        taken=promoted_after_run(asset.taken, entry.published_partitions, _promotion_of(claim)),
     )
-    return requests.of_known(settled)
+    return backfill_requests.drop_unknown_requests(settled)
 
 
-def _promoted_by(claim: ClaimEntry | None) -> Promotion | None:
+def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:
     return claim.request.promotes if claim is not None else None
 
 
-def _with_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
+def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
     """What its newest runs took; of one that another run recorded nobody knows."""
     blocks = asset.spec.partitioning.count(entry.blocks)
     if entry.recorder != entry.token or not blocks:
@@ -248,22 +268,23 @@ def _with_cost(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
     return (*asset.costs, cost)[-COSTS:]
 
 
-def _with_blocks(
+def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
     """The asset with its blocks: there, not stale for what the run used, and not failed."""
-    blocks = entry.published
-    cleared = still_stale(asset, blocks, scheduled, through=entry.token)
-    after = computed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
+    blocks = entry.published_partitions
+    cleared = stale_after_run(asset, blocks, scheduled, through=entry.token)
+    after = clear_kept_and_owed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
     return replace(
         after,
-        coverage=asset.coverage | (keys.counted(asset.spec.partitioning, blocks) - asset.redone_since(entry.token)),
+        coverage=asset.coverage
+        | (segments.countable_partitions(asset.spec.partitioning, blocks) - asset.redo_partitions_since(entry.token)),
         stale=cleared,
-        failed=after_blocks(asset.failed, entry.blocks, invocation=claim.invocation if claim is not None else ""),
+        failed=clear_failures(asset.failed, entry.blocks, invocation=claim.invocation if claim is not None else ""),
     )
 
 
-def still_stale(
+def stale_after_run(
     asset: AssetState, blocks: PartitionSet, scheduled: ClaimEntry | None, *, through: int
 ) -> dict[str, StampedPartitions]:
     """What is stale after a run of ``blocks``; of what was accepted nothing, whatever the run was asked for."""
@@ -271,14 +292,14 @@ def still_stale(
     used = dict.fromkeys(asset.stale, blocks)
     if scheduled is not None:
         using, accepted = scheduled.request.consumption, scheduled.request.accepted & blocks
-        used = {name: using.used(uris[name], blocks) | accepted for name in asset.stale}
-    left = {name: stale.clear(used[name], through=through) for name, stale in asset.stale.items()}
+        used = {name: using.consumed_partitions(uris[name], blocks) | accepted for name in asset.stale}
+    left = {name: stale.without_stamped(used[name], through=through) for name, stale in asset.stale.items()}
     return {name: stale for name, stale in left.items() if stale}
 
 
-def _on_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
+def _advance_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
     """The asset as far on as its schedule has come."""
-    cursor = further(asset.cursor, claim.request.cursor)
+    cursor = later_interval(asset.cursor, claim.request.cursor)
     return _with_watermarks(replace(asset, cursor=cursor), entry.watermarks, claim)
 
 
@@ -289,26 +310,28 @@ def _with_watermarks(asset: AssetState, read: Mapping[str, str], claim: ClaimEnt
     return replace(asset, watermarks={**asset.watermarks, **read}, columns={**asset.columns, **columns})
 
 
-def _read_on(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
+def _advance_read_watermarks(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
     """The asset after a backfill appended what came above its watermarks, which a later run would append once more."""
     pins, known = claim.request.pins, asset.watermarks
     read = {name: mark for name, mark in entry.watermarks.items() if name in pins and pins[name].low == known.get(name)}
     return _with_watermarks(asset, read, claim) if read else asset
 
 
-def further(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+def later_interval(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
     """The interval of a timetable that ends later; None where neither is known."""
     return max((each for each in (cursor, other) if each is not None), key=_by_end, default=None)
 
 
-def with_instance(work: Workspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
+def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
     """The asset with the success of an interval, where some consumer is aligned to its runs."""
-    if entry.interval is None or not entry.published:
+    if entry.interval is None or not entry.published_partitions:
         return asset
-    return to_align(work, asset, entry.uri, Instance(*entry.interval, seq, entry.table_id, entry.version))
+    return record_aligned_instance(
+        work, asset, entry.uri, AlignedInstance(*entry.interval, seq, entry.table_id, entry.version)
+    )
 
 
-def to_align(work: Workspace, asset: AssetState, uri: str, found: Instance) -> AssetState:
+def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, found: AlignedInstance) -> AssetState:
     """The asset with what is there of an interval, where some consumer is aligned to it."""
     if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
         return asset
@@ -320,7 +343,7 @@ def to_align(work: Workspace, asset: AssetState, uri: str, found: Instance) -> A
     return replace(asset, instances=tuple(kept))
 
 
-def want_instance(work: Workspace, name: str, interval: tuple[int, int]) -> None:
+def want_instance(work: FoldWorkspace, name: str, interval: tuple[int, int]) -> None:
     """Takes back what `skip_instance` recorded of an interval."""
     for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
         asset = work.assets.get(each)
@@ -329,7 +352,7 @@ def want_instance(work: Workspace, name: str, interval: tuple[int, int]) -> None
             work.assets[each] = replace(asset, instances=tuple(kept))
 
 
-def skip_instance(work: Workspace, name: str, interval: tuple[int, int], seq: int) -> None:
+def skip_instance(work: FoldWorkspace, name: str, interval: tuple[int, int], seq: int) -> None:
     """Records for consumers that are aligned to the asset, or to one of its outlets, that an interval brought nothing.
 
     What was published for the interval before stays.
@@ -338,32 +361,32 @@ def skip_instance(work: Workspace, name: str, interval: tuple[int, int], seq: in
         asset = work.assets.get(each)
         if asset is None or any(known.end == interval[1] and not known.skipped for known in asset.instances):
             continue
-        skipped = Instance(*interval, seq, None, None, skipped=True)
-        work.assets[each] = to_align(work, asset, asset.spec.uri, skipped)
+        skipped = AlignedInstance(*interval, seq, None, None, skipped=True)
+        work.assets[each] = record_aligned_instance(work, asset, asset.spec.uri, skipped)
 
 
 def last_run(
-    asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: Numbered
+    asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> LastRun | None:
     """The newest success of the asset that published anything, now that this one is."""
-    if not entry.published:
+    if not entry.published_partitions:
         return asset.last
     rows, count = entry.extra.get("rows"), asset.spec.partitioning.count
     intervals = [asset.last.interval if asset.last else None, entry.interval]
     return LastRun(
         run=entry.run,
         seq=numbered.seq,
-        at=unix(numbered.at),
+        at=to_unix(numbered.at),
         rows=rows if isinstance(rows, int) else None,
         interval=max((each for each in intervals if each is not None), key=lambda each: each[1], default=None),
         invocation=claim.invocation if claim is not None else "",
         planned=claim.planned if claim is not None else 0,
         unchanged=(count(entry.unchanged), count(entry.blocks)) if entry.unchanged else None,
-        verdicts=_told(entry.verdicts) if isinstance(entry, SuccessEntry) else (),
+        verdicts=_verdicts_to_remember(entry.verdicts) if isinstance(entry, SuccessEntry) else (),
     )
 
 
-def former_after(
+def former_after_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None
 ) -> FormerPartitions | None:
     """What the table still holds by former partitions; nothing once a run's rows took the place of all."""
@@ -371,15 +394,15 @@ def former_after(
     return None if replaces_all else asset.former
 
 
-def _told(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+def _verdicts_to_remember(verdicts: Sequence[RuleVerdict]) -> tuple[RuleVerdict, ...]:
     """What is remembered of a run besides what it withheld: no rows, which its entry has."""
     return tuple(replace(each, samples=()) for each in verdicts if each.outcome in TOLD_BESIDES)
 
 
-def forget_failures(work: Workspace, name: str) -> None:
+def forget_failures(work: FoldWorkspace, name: str) -> None:
     """Those for events that are used by now."""
     asset = work.assets[name]
-    unused = consumption.unused(work, asset)
+    unused = cause_consumption.unused_events(work, asset)
     failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))
     work.assets[name] = replace(asset, failed=failed)
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from sparkassets.core.journal.recent import Recent
-from sparkassets.core.journal.specs import FoldInlet
+from sparkassets.core.journal.fold_specs import FoldInlet
+from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
@@ -15,7 +15,7 @@ from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingS
 Name = TypeVar("Name", str, tuple[str, str])
 
 
-class Workspace:
+class FoldWorkspace:
     """A state on its way; what no entry touches is the state's own.
 
     Attributes:
@@ -39,12 +39,12 @@ class Workspace:
         for uri in [*self._fresh, *self._growing]:
             self.dataset(uri)
         for name in list(self._marking):
-            self.marked(name)
+            self.flush_stale_marks(name)
         return State(self._journal_id, seq, commit, self.assets, self.datasets, self.consumers, self.keepers)
 
     # ------------------------------------------------------------------ assets
 
-    def marked(self, name: str) -> AssetState | None:
+    def flush_stale_marks(self, name: str) -> AssetState | None:
         """The asset with all marks of what is stale; None where there is no such asset."""
         asset, marking = self.assets.get(name), self._marking.pop(name, {})
         if asset is not None and marking:
@@ -52,7 +52,7 @@ class Workspace:
             asset = self.assets[name] = replace(asset, stale=stale)
         return asset
 
-    def mark(self, name: str, inlet: FoldInlet, blocks: PartitionSet, *, seq: int) -> None:
+    def add_stale_mark(self, name: str, inlet: FoldInlet, blocks: PartitionSet, *, seq: int) -> None:
         """Marks blocks of the asset as stale, or as having a new cause, because of that inlet."""
         if blocks:
             marking = self._marking.setdefault(name, {})
@@ -62,9 +62,9 @@ class Workspace:
                 )
             marking[inlet.name].overlay(blocks, seq)
 
-    def seeing(self, inlet: FoldInlet) -> FoldInlet:
+    def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
         """The inlet with what it has, where that tells what is needed of it."""
-        return inlet.given(self.dataset(inlet.uri).coverage) if inlet.needs.goes_by_newest else inlet
+        return inlet.with_available(self.dataset(inlet.uri).coverage) if inlet.needs.goes_by_newest else inlet
 
     def has_others(self, uri: str, name: str) -> bool:
         """Whether an asset other than ``name`` has the URI."""
@@ -74,33 +74,33 @@ class Workspace:
 
     def dataset(self, uri: str) -> DatasetState:
         """The dataset with all that came, also when nothing is known of it."""
-        self.recent(uri)
+        self.recent_events(uri)
         growing = self._growing.pop(uri, None)
         dataset = self.datasets.get(uri) or DatasetState(uri)
         if growing is not None:
             dataset = self.datasets[uri] = replace(dataset, coverage=growing.result())
         return dataset
 
-    def newest(self, uri: str) -> int:
+    def newest_seq(self, uri: str) -> int:
         """The number of the dataset's newest event; 0 before the first."""
         dataset = self.datasets.get(uri)
         return dataset.seq if dataset is not None else 0
 
-    def recent(self, uri: str) -> Recent[EventRef]:
+    def recent_events(self, uri: str) -> RecentEvents[EventRef]:
         """The dataset's events that are remembered, with those that came."""
         dataset, fresh = self.datasets.get(uri), self._fresh.pop(uri, None)
         if dataset is not None and fresh:
-            dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.plus(fresh))
-        return dataset.recent if dataset is not None else Recent()
+            dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.with_events(fresh))
+        return dataset.recent if dataset is not None else RecentEvents()
 
-    def growing(self, uri: str) -> GrowingPartitions:
+    def growing_coverage(self, uri: str) -> GrowingPartitions:
         """The coverage of the dataset, to be added to."""
         if uri not in self._growing:
             dataset = self.datasets.get(uri)
             self._growing[uri] = GrowingPartitions(dataset.coverage if dataset is not None else NOTHING)
         return self._growing[uri]
 
-    def remember(self, ref: EventRef, *, alone: bool) -> None:
+    def remember_event(self, ref: EventRef, *, alone: bool) -> None:
         """Adds an event to its dataset; ``alone`` when all before it are forgotten."""
         if alone:
             self._fresh[ref.uri] = [ref]
@@ -116,28 +116,28 @@ class Workspace:
             if inlet is not None:
                 yield name, inlet
 
-    def keeping(self, uri: str) -> list[AssetState]:
+    def triggered_assets(self, uri: str) -> list[AssetState]:
         """The assets that the dataset's events trigger, or triggered before their condition changed."""
         return [self.assets[name] for name in self.keepers.get(uri, ())]
 
-    def going_by(self, uri: str) -> set[str]:
+    def dependent_assets(self, uri: str) -> set[str]:
         """The assets that the dataset matters to, as an input or as a cause."""
         return {*self.keepers.get(uri, ()), *(name for name, _ in self.consumers.get(uri, ()))}
 
-    def listen(self, name: str, old: AssetState | None) -> None:
+    def update_listeners(self, name: str, old: AssetState | None) -> None:
         """Notes who goes by which dataset, now that the asset's spec changed."""
         new = self.assets[name]
         before = old if old is not None else new
         for uri in {*before.spec.listens, *new.spec.listens}:
             own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
             others = (pair for pair in self.consumers.get(uri, ()) if pair[0] != name)
-            _set(self.consumers, uri, [*others, *own])
+            _set_or_drop(self.consumers, uri, [*others, *own])
         for uri in before.triggers | new.triggers:
             rest = {*self.keepers.get(uri, ())} - {name}
-            _set(self.keepers, uri, rest | {name} if uri in new.triggers else rest)
+            _set_or_drop(self.keepers, uri, rest | {name} if uri in new.triggers else rest)
 
 
-def _set(known: dict[str, tuple[Name, ...]], uri: str, values: Collection[Name]) -> None:
+def _set_or_drop(known: dict[str, tuple[Name, ...]], uri: str, values: Collection[Name]) -> None:
     """Keeps no dataset with nobody."""
     if values:
         known[uri] = tuple(sorted(values))

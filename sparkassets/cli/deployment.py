@@ -1,0 +1,257 @@
+"""What `deploy` does: the project checked as it will run there, its files made and written."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from sparkassets.cli.options import open_project, variables
+from sparkassets.cli.selection import select_assets
+from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.crons.expand import expand
+from sparkassets.core.instants import Duration, find_zone
+from sparkassets.core.phrases import escape_unwritable, few, listing
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.timetables.presets import AS_CRONS
+from sparkassets.core.variables import PROFILE, merge_requested
+from sparkassets.deploy import (
+    DeploymentSpec,
+    Kind,
+    ProjectWheel,
+    WrittenFiles,
+    build_files,
+    build_wheel,
+    requirements_of,
+    write_owned,
+)
+from sparkassets.deploy.owned_files import OwnedContent
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+_IN_A_WHEEL = ("databricks", "kubernetes")
+"""Where the project's folder is taken along."""
+
+
+@frozen
+class DeployRequest:
+    """What is asked for.
+
+    Attributes:
+        folder: The project's.
+        out: Where the files go.
+        given: What ``--set`` says.
+        timezone: Of ``cron``; the project's by default.
+        library: A wheel of sparkassets.
+        cluster: As of a `DeploymentSpec`; so ``group`` and ``mail``.
+        timeout: After which a start that has not ended is stopped.
+        force: Whether to write over files that were changed by hand.
+    """
+
+    folder: Path
+    out: Path
+    set_variables: Mapping[str, str]
+    select: tuple[str, ...] = ()
+    cron: str = "0 * * * *"
+    timezone: str | None = None
+    loop: str | None = None
+    force: bool = False
+    library: Path | None = None
+    cluster: tuple[str, str] | None = None
+    group: str = ""
+    mail: str = ""
+    timeout: str = "1d"
+
+
+def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
+    """Writes the files of a deployment; what it is, what became of the files, and which profiles it has not and why.
+
+    Raises:
+        InputError: It cannot run so there, or files were changed by hand.
+        SpecError: Something is wrong with the project's files.
+    """
+    project = open_project(wanted.folder).spec
+    wanted = replace(wanted, cron=" ".join(AS_CRONS.get(wanted.cron, wanted.cron).split()))
+    _check(wanted, project)
+    environment = variables()
+    profiles, left = _usual_first(project.profiles, project.profile), list[str]()
+    if kind == "kubernetes":
+        _refuse_inside(project)
+    elif kind == "databricks":
+        profiles, left = _targets(project, environment, wanted.set_variables)
+    wheel = _wheel(kind, project, environment, wanted.library) if kind in _IN_A_WHEEL else None
+    deployment = DeploymentSpec(
+        project=project.name,
+        folder=project.root,
+        out=str(wanted.out.absolute()),
+        arguments=_arguments(wanted.select, wanted.set_variables),
+        profile=project.profile,
+        profiles=profiles,
+        cron=wanted.cron,
+        timezone=wanted.timezone or project.timezone,
+        loop=wanted.loop,
+        variables=tuple(sorted(project.variables.keys() - wanted.set_variables.keys() - project.secrets.keys())),
+        wheel=wheel,
+        library=wanted.library.name if wanted.library is not None else "",
+        cluster=wanted.cluster,
+        group=wanted.group,
+        mail=wanted.mail,
+        timeout=_seconds(wanted.timeout),
+        command=(sys.executable, "-m", "sparkassets"),
+    )
+    files = dict(build_files(kind, deployment))
+    if wheel is not None:
+        files[f"dist/{wheel.name}"] = OwnedContent(wheel.data)
+        if wanted.library is not None:
+            files[f"dist/{wanted.library.name}"] = OwnedContent(wanted.library.read_bytes())
+    return deployment, write_owned(wanted.out, files, force=wanted.force), left
+
+
+def _check(wanted: DeployRequest, project: ProjectSpec) -> None:
+    """Refuses arguments that a run there would be refused with, or that mean nothing.
+
+    Raises:
+        InputError: What is wrong.
+    """
+    for place in (str(wanted.out.absolute()), project.root):
+        if escape_unwritable(place) != place:
+            raise InputError(f"the path {escape_unwritable(place)} is not UTF-8, as what is written has to name it")
+        if not place.isprintable():
+            raise InputError(f"the path {place!r} has a line break or the like, and what is written names it in a line")
+    select_assets(project, wanted.select)
+    expand(wanted.cron)
+    find_zone(wanted.timezone or project.timezone)
+    if wanted.loop is not None:
+        Duration.parse(wanted.loop)
+
+
+def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str]:
+    """What to type next."""
+    there = f"cd {shlex.quote(str(out))}"
+    unit = f"sparkassets-{deployment.resource}"
+    match kind:
+        case "databricks":
+            target = deployment.profiles[0]
+            return [
+                f"{there} && databricks bundle validate -t {target}",
+                f"{there} && databricks bundle deploy -t {target}",
+            ]
+        case "airflow":
+            return [f"cp {shlex.quote(str(out / f'{deployment.name}.py'))} $AIRFLOW_HOME/dags/"]
+        case "kubernetes":
+            file = "deployment.yaml" if deployment.loop else "cronjob.yaml"
+            version = deployment.wheel.version.replace("+", "-") if deployment.wheel else ""
+            return [
+                f"{there} && docker build -t {deployment.resource}:{version} .",
+                f"{there} && kubectl apply -f {file}",
+            ]
+        case "cron":
+            script, line = str((out / f"{deployment.name}.sh").absolute()), shlex.quote(str(out / "crontab"))
+            others = f"crontab -l 2>/dev/null | grep -vF {shlex.quote(shlex.quote(script).replace('%', chr(92) + '%'))}"
+            return [f"({others}; tail -n 1 {line}) | crontab -"]
+        case "systemd":
+            started = f"{unit}.service" if deployment.loop else f"{unit}.timer"
+            return [
+                f"cp {shlex.quote(str(out))}/{unit}.* ~/.config/systemd/user/",
+                f"systemctl --user daemon-reload && systemctl --user enable --now {started}",
+            ]
+
+
+def _usual_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
+    return tuple(sorted(profiles, key=lambda each: each != usual))
+
+
+def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
+    """What follows `run` there.
+
+    Raises:
+        InputError: Something in it is secret, or a template that nothing will fill in.
+    """
+    for name, value in given.items():
+        if secret_in_text(f"{name}={value}") or secret_in_text(value):
+            hint = "let the file name a variable of the environment there"
+            raise InputError(f"--set {name} would write a credential into a file", hint=hint)
+    chosen = [word for each in select for word in ("--select", each)]
+    return (*chosen, *(word for name, value in given.items() for word in ("--set", f"{name}={value}")))
+
+
+def _seconds(timeout: str) -> int:
+    found = Duration.parse(timeout)
+    seconds = found.days * 86_400 + found.seconds
+    if found.months or seconds <= 0:
+        raise InputError(f"--timeout {timeout} is no time that a start may take; expected one such as 6h or 1d")
+    return seconds
+
+
+def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> ProjectWheel:
+    from sparkassets.project.shipped_files import collect_files
+
+    files = collect_files(project, environment)
+    brings = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
+    requires = requirements_of(project, brings, spark=kind == "kubernetes")
+    folder = Path(project.root).name
+    return build_wheel(project.name, files, folder=folder, base=version("sparkassets"), requires=requires)
+
+
+def _targets(
+    project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """The profiles that a bundle has a target for, the usual one first; and why it has none for others.
+
+    One that is asked for (``--profile``) is the only one. Else those are left out whose state or tables are on this
+    machine, as long as another one is not.
+
+    Raises:
+        InputError: One cannot run there, or there is none.
+    """
+    if not project.profiles:
+        hint = "write `profiles: {dev: {…}, prod: {…}}` into project.yml, each with a state and a warehouse of its own"
+        raise InputError("a bundle has a target for each profile, and the project has no `profiles`", hint=hint)
+    from sparkassets.wiring import Project
+
+    asked_for = environment.get(PROFILE)
+    found, refused = list[str](), dict[str, InputError]()
+    for name in (asked_for,) if asked_for else _usual_first(project.profiles, project.profile):
+        own = Project.load(project.root, env=merge_requested(environment, profile=name, given={})).spec
+        try:
+            _refuse_inside(own)
+        except InputError as error:
+            refused[name] = error
+            continue
+        _refuse_unset(own, given)
+        found.append(name)
+    if not found:
+        raise next(iter(refused.values()))
+    return tuple(found), [f"no target {name!r}: {error.args[0]}" for name, error in refused.items()]
+
+
+def _refuse_unset(project: ProjectSpec, given: Mapping[str, str]) -> None:
+    """Refuses what a task's environment does not say."""
+    name = project.profile
+    missing = sorted(project.variables.keys() - given.keys() - project.secrets.keys())
+    if missing:
+        hint = f"let `variables` of the profile say {listing(missing, last='and')}, or give --set"
+        raise InputError(f"profile {name!r} takes {few(missing)} from the environment, which a task has not", hint=hint)
+    receivers = {each for asset in project.assets.values() for rule in asset.notify for each in rule.to}
+    if unknown := sorted(receivers - project.secrets.keys() - project.given.keys() - given.keys()):
+        hint = f"say where it is: `secrets: {{{unknown[0]}: {{scope: …, key: …}}}}`"
+        raise InputError(f"`notify` names {few(unknown)}, which a task's environment has not", hint=hint)
+
+
+def _refuse_inside(project: ProjectSpec) -> None:
+    """Refuses a state or tables in the project's folder, which is a wheel's there."""
+    around = Path(project.root).parent
+    places = {"the state": project.state, "the warehouse": project.warehouse}
+    places |= {
+        f"asset {each.name!r}": each.storage.path for each in project.assets.values() if each.storage is not None
+    }
+    for what, place in places.items():
+        if "://" not in place and Path(place).is_relative_to(around):
+            under = f" under profile {project.profile!r}" if project.profile else ""
+            shown = os.path.relpath(place, project.root)
+            hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
+            raise InputError(f"{what}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)

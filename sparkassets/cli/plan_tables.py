@@ -1,0 +1,413 @@
+"""Plans and summaries for people; used by the command line and by the demo."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table, wrap
+from sparkassets.cli.terminal import Terminal, strip_controls
+from sparkassets.core.instants import format_zoned, from_unix, to_unix
+from sparkassets.core.journal.withheld_records import describe_other_outcomes
+from sparkassets.core.journal.withheld_records import describe_verdicts as withheld_by
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.phrases import few, series
+from sparkassets.core.planner.due.withheld_partitions import quarantine_path
+from sparkassets.core.planner.plan import AssetNote, CostEstimate, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.wording import describe_unchanged, describe_withheld, label_partitions, plural
+from sparkassets.core.spec.model import ProjectSpec
+
+if TYPE_CHECKING:
+    from sparkassets.core.journal.run_records import RunRecord
+    from sparkassets.core.planner.explain.preview import SchedulePreview
+    from sparkassets.core.results import RunResult, Status, Summary
+    from sparkassets.core.timetables import Slot
+    from sparkassets.core.validations import RuleVerdict
+
+STATUS_STYLES = {
+    "success": "green",
+    "current": "green",
+    "there": "green",
+    "failed": "red",
+    "stuck": "red",
+    "withheld": "red",
+    "lost": "red",
+    "cancelled": "yellow",
+    "superseded": "yellow",
+    "replanned": "yellow",
+    "stale": "yellow",
+    "missing": "yellow",
+    "requested": "yellow",
+    "running": "cyan",
+    "open": "dim",
+    "kept": "yellow",
+    "unlisted": "dim",
+    "skipped": "dim",
+    "paused": "yellow",
+    "never": "dim",
+}
+
+_UNITS = ((60, 1, "s"), (3570, 60, "min"), (2 * 86400, 3600, "h"))
+"""(Below how many seconds, the seconds of the unit, the unit); beyond, days."""
+
+NOTHING_IS_DUE, NOTHING_WAS_DUE = "nothing is due", "nothing was due"
+
+
+def print_plan(
+    plan: Plan, project: ProjectSpec, terminal: Terminal | None = None, *, idle: str = NOTHING_IS_DUE
+) -> None:
+    """Writes what runs, and below why the rest does not; assets that want nothing come last and dimmed.
+
+    Args:
+        plan: From `Project.plan`.
+        project: The plan's project.
+        terminal: Where to; by default stdout.
+        idle: What is said where nothing runs.
+    """
+    terminal = terminal or Terminal.from_stream(sys.stdout)
+    terminal.print(terminal.paint(f"plan at {format_zoned(from_unix(plan.at), project.timezone)}", "bold"))
+    if plan.runs:
+        terminal.print("", f"runs {plural(len({run.asset for run in plan.runs}), 'asset')}:")
+        _print_runs(plan, project, terminal)
+    else:
+        terminal.print("", idle)
+    print_waiting(plan.waiting, project, terminal, quiet=True, whole=terminal.width is None)
+    _print_notes(plan.notes, project, terminal, whole=terminal.width is None)
+    if plan.unseen:
+        _print_unseen(plan.unseen, terminal)
+    if plan.late:
+        from sparkassets.cli.lateness import print_late
+
+        terminal.print("")
+        print_late(plan.late, project, terminal)
+    if plan.changes:
+        from sparkassets.cli.changes import print_changes
+
+        print_changes(plan.changes, project, terminal)
+
+
+def _print_unseen(unseen: Mapping[str, str], terminal: Terminal) -> None:
+    terminal.print("", "a Spark session alone sees how these are now (`plan --spark` starts one):")
+    rows: list[Row] = [[TableCell(name, "yellow"), why] for name, why in unseen.items()]
+    print_table(terminal, [TableColumn("asset"), TableColumn("why", wraps=True)], rows)
+
+
+def _print_notes(notes: Sequence[AssetNote], project: ProjectSpec, terminal: Terminal, *, whole: bool = False) -> None:
+    if not notes:
+        return
+    terminal.print("", "noticed:")
+    columns = [TableColumn("asset"), TableColumn("partitions", wraps=True), TableColumn("what", wraps=True)]
+    rows: list[Row] = [
+        [TableCell(note.asset, "yellow"), blocks_text(note.asset, note.blocks, project, whole=whole), note.text]
+        for note in notes
+    ]
+    print_table(terminal, columns, rows)
+
+
+def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
+    asset, partitions, reason = (
+        TableColumn("asset"),
+        TableColumn("partitions", wraps=True),
+        TableColumn("reason", wraps=True),
+    )
+    rows = [_planned_row(run, project, whole=terminal.width is None) for run in plan.runs]
+    if plan.totals is None:
+        print_table(terminal, [asset, partitions, reason], rows)
+        return
+    from sparkassets.cli.costs import COST_COLUMNS, cost_cells, in_all
+
+    costs = [["", ""] if run.estimate is None else cost_cells(run.estimate) for run in plan.runs]
+    told = [[name, which, *cost, why] for (name, which, why), cost in zip(rows, costs, strict=True)]
+    print_table(terminal, [asset, partitions, *COST_COLUMNS, reason], told)
+    terminal.print("", in_all(plan.totals))
+    for run in plan.runs:
+        for unknown in run.estimate.unknown if run.estimate is not None else ():
+            terminal.print(f"not known what {run.asset} reads of {unknown}")
+
+
+def print_downstream(
+    after: Mapping[str, PartitionSet],
+    costs: Mapping[str, Sequence[CostEstimate]],
+    project: ProjectSpec,
+    terminal: Terminal,
+) -> None:
+    """Writes what a backfill would make due after it, and at what cost by what is there now."""
+    if not after:
+        terminal.print("", "nothing downstream follows it")
+        return
+    terminal.print("", "would then be due downstream:")
+    from sparkassets.cli.costs import COST_COLUMNS, sum_cells
+
+    rows: list[Row] = [
+        [
+            TableCell(name, "green"),
+            blocks_text(name, blocks, project, whole=terminal.width is None),
+            *sum_cells(costs[name]),
+        ]
+        for name, blocks in after.items()
+    ]
+    print_table(terminal, [TableColumn("asset"), TableColumn("partitions", wraps=True), *COST_COLUMNS], rows)
+
+
+def print_waiting(
+    items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool, whole: bool = False
+) -> None:
+    """Writes why assets do not run; with ``quiet`` also those that want nothing, dimmed; ``whole`` names all keys."""
+    wanting = [item for item in items if not item.quiet]
+    resting = [item for item in items if item.quiet]
+    columns = [
+        TableColumn("asset"),
+        TableColumn("partitions", wraps=True),
+        TableColumn("reason", wraps=True),
+        TableColumn("until"),
+    ]
+    if wanting:
+        terminal.print("", "waits:")
+        print_table(terminal, columns, _waiting_rows(wanting, project, "", whole=whole))
+    if resting and quiet:
+        terminal.print("", terminal.paint("nothing due:", "dim"))
+        print_table(terminal, columns, _waiting_rows(resting, project, "dim", whole=whole))
+
+
+def print_summary(
+    summary: Summary, project: ProjectSpec, terminal: Terminal | None = None, *, idle: str = NOTHING_WAS_DUE
+) -> None:
+    """Writes how the runs of one invocation ended, and what still waits.
+
+    Args:
+        summary: From `Project.run` or `Project.backfill`.
+        project: Its project.
+        terminal: Where to; by default stderr.
+        idle: What is said where nothing ran.
+    """
+    terminal = terminal or Terminal.from_stream(sys.stderr)
+    if summary.runs:
+        columns = [
+            TableColumn("asset"),
+            TableColumn("partitions", wraps=True),
+            TableColumn("status"),
+            TableColumn("rows", is_right_aligned=True),
+            TableColumn("seconds", is_right_aligned=True),
+        ]
+        print_table(terminal, columns, [_ended_row(result, project) for result in summary.runs])
+        terminal.print("", summary_line(summary))
+    else:
+        terminal.print("interrupted; no run ended" if summary.interrupted else idle)
+    for result in summary.runs:
+        if result.status == "failed":
+            print_failure(result.asset, result.error, terminal, hint=result.hint, details=result.details)
+        elif result.skipped:
+            print_skipped(result.asset, result, project, terminal)
+    for result in summary.withheld:
+        which = blocks_text(result.asset, result.withheld, project) or few(result.held)
+        print_withheld(f"{result.asset} {which}".rstrip(), result, project, terminal)
+    for result in summary.runs:
+        print_other_findings(result.asset, result, project, terminal)
+    if summary.faults:
+        terminal.print("", terminal.paint("sources and tables that could not be looked at:", "red"))
+        rows: list[Row] = [[few(assets), fault] for assets, fault in summary.shared_faults]
+        print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], rows)
+    if summary.interrupted:
+        return  # what waited before the end is out of date
+    said = {*summary.faults, *((result.asset, f"failed: {result.error}") for result in summary.runs)}
+    waiting = [item for item in summary.waiting if (item.asset, item.reason) not in said]
+    print_waiting(waiting, project, terminal, quiet=False)
+    _print_notes(summary.notes, project, terminal)
+    if summary.late:
+        from sparkassets.cli.lateness import print_late
+
+        print_late(summary.late, project, terminal)
+
+
+def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:
+    """Writes the first line of a failure, its hint and the file that holds all of it; nothing without an error."""
+    if error:
+        lines = wrap(f"{name} failed: {strip_controls(error.removeprefix(f'{name}: '))}", terminal.width or sys.maxsize)
+        terminal.print("", *(terminal.paint(line, "red") for line in lines))
+        for line in wrap(f"hint: {strip_controls(hint)}", (terminal.width or sys.maxsize) - 2) if hint else ():
+            terminal.print(f"  {line}")
+        if details:
+            terminal.print(f"  the whole story: {details}")
+
+
+def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes why a run wrote nothing."""
+    which = f"{name} {blocks_text(run.asset, run.blocks, project)}".rstrip()
+    lines = wrap(f"{which} skipped: {strip_controls(run.skipped)}", terminal.width or sys.maxsize)
+    terminal.print("", *lines)
+
+
+def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes which rules withheld a run's blocks, and some of the rows."""
+    failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
+    lines = wrap(f"{name} withheld: {strip_controls(withheld_by(failed))}", terminal.width or sys.maxsize)
+    terminal.print("", *(terminal.paint(line, "red") for line in lines))
+    print_figures(run.asset, failed, project, terminal)
+
+
+def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes what rules found in a run and did not withhold."""
+    spec = project.assets.get(run.asset)
+    beside = quarantine_path(spec) if spec is not None and run.blocks - run.withheld else ""  # no rows else
+    for said in describe_other_outcomes(run.verdicts, beside=beside):
+        for line in wrap(strip_controls(f"{name} {said}"), terminal.width or sys.maxsize):
+            terminal.print(terminal.paint(line, "yellow"))
+
+
+MOST_SHOWN = 10
+"""Blocks of one rule of which each has a line."""
+
+
+def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes what is withheld block by block, where several are, and some of the rows that fail, a line each."""
+    for verdict in verdicts:
+        apart = verdict.by_partition
+        for each in apart[:MOST_SHOWN]:
+            if len(apart) > 1:
+                said = f"{blocks_text(asset, each.blocks, project)}: {each.text}"
+                for line in wrap(strip_controls(said), (terminal.width or sys.maxsize) - 2):
+                    terminal.print(f"  {line}")
+            _print_samples([each], terminal)
+        if len(apart) > MOST_SHOWN:
+            terminal.print(f"  and {len(apart) - MOST_SHOWN} more")
+
+
+def _print_samples(verdicts: Sequence[RuleVerdict], terminal: Terminal) -> None:
+    for verdict in verdicts:
+        for sample in verdict.samples:
+            values = ", ".join(f"{name}={value}" for name, value in sample.items())
+            for line in wrap(strip_controls(f"{verdict.name}: {values}"), (terminal.width or sys.maxsize) - 2):
+                terminal.print(f"  {line}")
+
+
+def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: Terminal) -> None:
+    """Writes the coming runs, each on its asset's own clock, and below why the other assets have none.
+
+    Args:
+        previews: In the order that they are shown in.
+        now: What "in 3 h" counts from.
+        terminal: Where to.
+    """
+    rows: list[Row] = []
+    for each in previews:
+        for number, slot in enumerate(each.slots):
+            name = TableCell(each.asset, "" if number else "green")
+            far = relative_time(to_unix(slot.run_after) - to_unix(now))
+            rows.append([name, *slot_cells(slot, each.timezone), far + _paused_suffix(each)])
+    if rows:
+        print_table(terminal, [TableColumn("asset"), *SLOT_COLUMNS, TableColumn("from now")], rows)
+    else:
+        terminal.print("time alone starts no run")
+    without = [each for each in previews if not each.slots]
+    if without:
+        terminal.print("", terminal.paint("without a coming run:", "dim"))
+        reasons = [
+            [TableCell(each.asset, "dim"), TableCell(each.reason + _paused_suffix(each), "dim")] for each in without
+        ]
+        print_table(terminal, [TableColumn("asset"), TableColumn("reason", wraps=True)], reasons)
+
+
+def _paused_suffix(preview: SchedulePreview) -> str:
+    return "; paused" if preview.paused else ""
+
+
+SLOT_COLUMNS = (TableColumn("runs"), TableColumn("interval", wraps=True))
+"""The columns of `slot_cells`."""
+
+
+def slot_cells(slot: Slot, timezone: str) -> list[str]:
+    """When a run of a timetable may start, and its interval, on the wall clock of a zone."""
+    return [format_zoned(slot.run_after, timezone), interval_text(slot.start, slot.end, timezone=timezone)]
+
+
+def interval_text(start: datetime, end: datetime, *, timezone: str) -> str:
+    """A data interval on the wall clock of a zone; of an instant that alone."""
+    return format_zoned(start, timezone) + (f" to {format_zoned(end, timezone)}" if start != end else "")
+
+
+def relative_time(seconds: int) -> str:
+    """How far ahead, or back, in the unit that tells it best.
+
+    >>> in_words(3 * 3600 - 20), in_words(-90), in_words(26 * 3600), in_words(3 * 86400)
+    ('in 3 h', '2 min ago', 'in 26 h', 'in 3 days')
+    """
+    far = abs(seconds)
+    size, unit = next(((size, unit) for most, size, unit in _UNITS if far < most), (86400, "days"))
+    text = f"{round(far / size)} {unit}"
+    return f"in {text}" if seconds >= 0 else f"{text} ago"
+
+
+def summary_line(summary: Summary) -> str:
+    """One line that counts: ``3 runs: 2 success, 1 failed``."""
+    counts = Counter(_status_text(result.status) for result in summary.runs)
+    told = sorted(counts.items(), key=lambda each: (each[0] != "success", each[0]))
+    parts = ", ".join(f"{count} {status}" for status, count in told)
+    stopped = "; interrupted" if summary.interrupted else ""
+    return f"{plural(len(summary.runs), 'run')}: {parts}{stopped}"
+
+
+def _status_text(status: Status) -> str:
+    return "planned anew" if status == "replanned" else status
+
+
+def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec, *, whole: bool = False) -> str:
+    """The partitions of a run for people, the first few or the ``whole``; empty for an asset without."""
+    spec = project.assets.get(asset)
+    if spec is None:
+        return ""
+    return series(spec.partitioning.display_labels(blocks)) if whole else label_partitions(blocks, spec.partitioning)
+
+
+def outcome_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
+    """How many of a run's blocks are withheld, and came out as they were; empty for none."""
+    spec = project.assets.get(run.asset)
+    if spec is None:
+        return ""
+    withheld = "" if run.status == "withheld" else describe_withheld(run.withheld, run.blocks, spec.partitioning)
+    return ", ".join(filter(None, [withheld, describe_unchanged(run.unchanged, run.blocks, spec.partitioning)]))
+
+
+def number_text(value: int | None) -> str:
+    """With thousands separated; empty for None."""
+    return "" if value is None else f"{value:,}"
+
+
+def clock_text(unix: int | None, project: ProjectSpec, *, seconds: bool = False) -> str:
+    """An instant in a table, on the project's clock, with ``seconds`` or in whole minutes; empty for None."""
+    if unix is None:
+        return ""
+    return format_zoned(from_unix(unix if seconds else unix - unix % 60), project.timezone, seconds=seconds)
+
+
+def _planned_row(run: PlannedRun, project: ProjectSpec, *, whole: bool) -> Row:
+    return [TableCell(run.asset, "green"), blocks_text(run.asset, run.blocks, project, whole=whole), run.reason]
+
+
+def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *, whole: bool) -> list[Row]:
+    """A row for each reason: the assets that wait for it, and the partitions where these are of one asset."""
+    by_reason: dict[tuple[str, int | None], list[Waiting]] = {}
+    for item in items:
+        by_reason.setdefault((item.reason, item.until), []).append(item)
+    rows: list[Row] = []
+    for (reason, until), same in by_reason.items():
+        names = list(dict.fromkeys(item.asset for item in same))
+        blocks = PartitionSet.union(item.blocks for item in same)
+        which = blocks_text(names[0], blocks, project, whole=whole) if len(names) == 1 else ""
+        shown = ", ".join(names) if whole else few(names)
+        rows.append([TableCell(text, style) for text in (shown, which, reason, clock_text(until, project))])
+    return rows
+
+
+def _ended_row(result: RunResult, project: ProjectSpec) -> Row:
+    status = "adopted" if result.adopted else _status_text(result.status)
+    told = ", ".join(filter(None, [status, outcome_text(result, project)]))
+    return [
+        result.asset,
+        blocks_text(result.asset, result.blocks, project),
+        TableCell(told, STATUS_STYLES.get("withheld" if result.withheld else result.status, "")),
+        number_text(result.rows),
+        f"{result.seconds:.1f}",
+    ]

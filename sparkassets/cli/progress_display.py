@@ -1,0 +1,197 @@
+"""Progress of runs for people, on stderr: bars on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from sparkassets.cli.plan_tables import STATUS_STYLES, blocks_text, outcome_text
+from sparkassets.cli.terminal import Terminal, strip_controls
+from sparkassets.core.instants import format_zoned
+from sparkassets.core.phrases import escape_invisible
+from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.wording import plural
+from sparkassets.core.results import RunResult
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.runtime.progress import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+
+BAR = 12
+"""Columns of a bar, so that the longest sentence beside it fits into 80."""
+
+
+class ProgressReporter(Progress, Protocol):
+    """A progress that has a screen to clear up."""
+
+    def stopping(self, text: str) -> None:
+        """Tells that the invocation ends early; called by a signal handler, between any two steps of the program."""
+
+    def __enter__(self) -> Self:
+        """Begins to show."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Clears up."""
+
+
+def make_reporter(project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> ProgressReporter:
+    """Bars where ``terminal`` can draw them, else lines, each with the time that ``clock`` tells."""
+    drawn = terminal.width is not None and os.environ.get("TERM") != "dumb"
+    return BarReporter(project, terminal) if drawn else LineReporter(project, terminal, clock)
+
+
+class LineReporter:
+    """One line for every start and end, with the time on the project's clock."""
+
+    def __init__(self, project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> None:
+        self._project = project
+        self._terminal = terminal
+        self._clock = clock
+
+    def planned(self, plan: Plan) -> None:
+        """Ignored: every run tells of itself."""
+
+    def starting(self, what: str) -> None:
+        """Something that takes seconds begins."""
+        self._print(f"starting {what}")
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """A run began."""
+        self._print(f"started {run_label(run, self._project)}: {run.reason}; {run_id}")
+
+    def finished(self, result: RunResult) -> None:
+        """A run ended."""
+        self._print(ended_line(result, self._project, self._terminal))
+
+    def stopping(self, text: str) -> None:
+        """Tells that the invocation ends early."""
+        # by the file descriptor: the stream's buffer may be in use by what the signal interrupted
+        os.write(self._terminal.stream.fileno(), f"{self._add_timestamp(text)}\n".encode())
+
+    def __enter__(self) -> Self:
+        """Shows as it goes."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to clear up."""
+
+    def _print(self, text: str) -> None:
+        self._terminal.print(self._add_timestamp(text))
+        self._terminal.stream.flush()
+
+    def _add_timestamp(self, text: str) -> str:
+        return f"{format_zoned(self._clock(), self._project.timezone, seconds=True)} {text}"
+
+
+class BarReporter:
+    """A bar for the invocation and one for every running asset; what ended scrolls away above them."""
+
+    def __init__(self, project: ProjectSpec, terminal: Terminal) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
+
+        self._project = project
+        self._terminal = terminal
+        console = Console(
+            file=terminal.stream,
+            width=(terminal.width or 80) - len("^C"),  # which a terminal echoes at the end of the last line
+            force_terminal=True,
+            no_color=not terminal.colour,
+            highlight=False,
+        )
+        name = TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+        count = TextColumn("{task.fields[count]}", markup=False)
+        self._progress = Progress(
+            name,
+            BarColumn(bar_width=BAR),
+            count,
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            expand=True,
+            redirect_stdout=sys.stdout.isatty(),  # what people's functions print scrolls above the bars; a pipe gets it
+        )
+        self._whole = self._progress.add_task("planning", total=None, count="")
+        self._running: dict[str, TaskID] = {}
+        self._done = 0
+
+    def planned(self, plan: Plan) -> None:
+        """A plan with something to run was made."""
+        total = self._done + len(self._running) + len(plan.runs)
+        self._progress.start()
+        self._progress.update(self._whole, total=total)
+        self._count()
+
+    def starting(self, what: str) -> None:
+        """Something that takes seconds begins; the bars make way for what it may print itself."""
+        self._progress.stop()
+        self._progress.console.print(f"starting {what}", style="dim")
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """A run began."""
+        name = escape_invisible(run_label(run, self._project))
+        self._running[run_id] = self._progress.add_task(f"  {name}", total=None, count="")
+        self._count()
+
+    def finished(self, result: RunResult) -> None:
+        """A run ended."""
+        from rich.text import Text
+
+        task = self._running.pop(result.run, None)
+        if task is not None:
+            self._progress.remove_task(task)
+        self._done += 1
+        self._count()
+        line = Text.from_ansi(escape_invisible(ended_line(result, self._project, self._terminal)))
+        self._progress.console.print(line, no_wrap=True, overflow="ellipsis")
+
+    def stopping(self, text: str) -> None:
+        """Tells that the invocation ends early, at the next redraw."""
+        self._progress.update(self._whole, description=text)
+
+    def __enter__(self) -> Self:
+        """Begins to draw."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wipes the bars away."""
+        self._progress.stop()
+
+    def _count(self) -> None:
+        total = self._progress.tasks[0].total
+        text = "" if total is None else f"{self._done}/{total:.0f}"
+        self._progress.update(self._whole, completed=self._done, count=text, description="runs")
+
+
+def run_label(run: PlannedRun | RunResult, project: ProjectSpec) -> str:
+    """The asset with the partitions of the run."""
+    return f"{run.asset} {blocks_text(run.asset, run.blocks, project)}".rstrip()
+
+
+def ended_line(result: RunResult, project: ProjectSpec, terminal: Terminal) -> str:
+    """How a run ended, in one line."""
+    status = terminal.paint(result.status, STATUS_STYLES.get(result.status, ""))
+    facts = [f"{result.seconds:.1f} s"]
+    if result.rows is not None:
+        facts.insert(0, plural(result.rows, "row"))
+    if told := outcome_text(result, project):
+        facts.append(told)
+    if result.adopted:
+        facts.append(f"recorded {result.adopted}, which was found in the target")
+    if result.error or result.skipped:
+        facts.append(strip_controls(result.error or result.skipped))
+    return f"{status} {run_label(result, project)}: {', '.join(facts)}"

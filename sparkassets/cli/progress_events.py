@@ -1,0 +1,171 @@
+"""Progress and logs for programs: a JSON object a line on stderr, or plain lines of logging."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO
+
+from sparkassets.cli.options import Style
+from sparkassets.cli.progress_display import run_label
+from sparkassets.core.documents.document_values import partitions_document
+from sparkassets.core.documents.summary import result_document
+from sparkassets.core.instants import format_instant
+from sparkassets.core.phrases import escape_invisible, few
+from sparkassets.core.redaction import redact
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.results import RunResult, Summary
+    from sparkassets.core.spec.model import ProjectSpec
+
+LOGGER: Final = "sparkassets"
+_FACTS: Final = "facts"
+_LEVELS: Final[Mapping[str, int]] = {"failed": logging.ERROR, "cancelled": logging.WARNING}
+
+Tell = Callable[[str, str, Mapping[str, Any], int], None]
+"""Is given an event, a sentence on it, its facts and a level of logging."""
+
+
+class ProgressEvents:
+    """A progress as events: ``planned``, ``starting``, ``run_started``, ``run_ended``, ``interrupted``, ``ended``."""
+
+    def __init__(self, project: ProjectSpec, tell: Tell) -> None:
+        self._project = project
+        self._tell = tell
+
+    def planned(self, plan: Plan) -> None:
+        """A plan with something to run was made."""
+        facts = {"runs": len(plan.runs), "waiting": sum(not item.quiet for item in plan.waiting)}
+        self._tell("planned", f"{facts['runs']} to run, {facts['waiting']} waiting", facts, logging.INFO)
+
+    def starting(self, what: str) -> None:
+        """Something that takes seconds begins."""
+        self._tell("starting", f"starting {what}", {"what": what}, logging.INFO)
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        """A run began."""
+        blocks = partitions_document(run.blocks, self._project.assets.get(run.asset))
+        facts = {"asset": run.asset, "run": run_id, "partitions": blocks, "reason": run.reason}
+        self._tell("run_started", f"started {run_label(run, self._project)}: {run.reason}", facts, logging.INFO)
+
+    def finished(self, result: RunResult) -> None:
+        """A run ended."""
+        facts, level = result_document(result, self._project), _LEVELS.get(result.status, logging.INFO)
+        said = f"{result.status} {run_label(result, self._project)} after {result.seconds:.1f} s"
+        if result.withheld:
+            level, said = logging.ERROR, f"{said}, withheld: {result.withheld_by}"
+        why = result.error or result.skipped
+        self._tell("run_ended", f"{said}: {why}" if why else said, facts, level)
+
+    def stopping(self, text: str) -> None:
+        """Tells that the invocation ends early."""
+        self._tell("interrupted", text, {}, logging.WARNING)
+
+    def report_end(self, summary: Summary) -> None:
+        """An invocation has ended."""
+        counts = {status: sum(run.status == status for run in summary.runs) for status in ("success", "failed")}
+        waiting = sum(not item.quiet for item in summary.waiting)
+        facts = {"ok": summary.ok, "runs": len(summary.runs), **counts, "waiting": waiting, "late": len(summary.late)}
+        said = f"{len(summary.runs)} runs, {counts['failed']} failed, {waiting} waiting"
+        why = f": {few(summary.failures)}" if summary.failures else ""
+        self._tell("ended", f"{said}{why}", facts, logging.INFO if summary.ok else logging.ERROR)
+
+    def __enter__(self) -> Self:
+        """Tells as it goes."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to clear up."""
+
+
+@contextmanager
+def open_events(project: ProjectSpec, style: Style) -> Iterator[ProgressEvents | None]:
+    """Progress in that style while the block lasts, and all that is logged; None where it is for people."""
+    if not style:
+        yield None
+        return
+    stream, variables = sys.stderr, project.variables
+    if style == "progress":
+        yield ProgressEvents(project, _JsonLineWriter(stream, variables))
+        return
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_JsonFormatter(variables) if style == "json" else _TextFormatter(variables))
+    handler.addFilter(lambda record: record.levelno >= logging.WARNING or not record.name.startswith("py4j"))
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(min(level or logging.INFO, logging.INFO))
+    logging.captureWarnings(True)  # noqa: FBT003  its only argument
+    try:
+        yield ProgressEvents(project, _log_event)
+    finally:
+        logging.captureWarnings(False)  # noqa: FBT003
+        root.removeHandler(handler)
+        root.setLevel(level)
+
+
+def _log_event(event: str, text: str, facts: Mapping[str, Any], level: int) -> None:
+    logging.getLogger(LOGGER).log(level, "%s", text, extra={_FACTS: {"event": event, **facts}})
+
+
+class _JsonLineWriter:
+    """Writes an object a line."""
+
+    def __init__(self, stream: TextIO, variables: Mapping[str, str]) -> None:
+        self._stream = stream
+        self._variables = variables
+
+    def __call__(self, event: str, text: str, facts: Mapping[str, Any], level: int) -> None:
+        """An event, without the sentence on it."""
+        del text, level
+        told = {"event": event, "at": format_instant(datetime.now(UTC)), **facts}
+        self._stream.write(f"{redact(_line(told), variables=self._variables)}\n")
+        self._stream.flush()
+
+
+class _JsonFormatter(logging.Formatter):
+    """A record as a JSON object: when, how bad, who, what; of a run which, and of an event its facts."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        super().__init__()
+        self._variables = variables
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        told: dict[str, Any] = {
+            "at": format_instant(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "thread": record.threadName,
+            **getattr(record, _FACTS, {}),
+        }
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return redact(_line(told), variables=self._variables)
+
+
+class _TextFormatter(logging.Formatter):
+    """A record as a line of text, without credentials."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        self.converter = time.gmtime
+        self._variables = variables
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        return escape_invisible(redact(super().format(record), variables=self._variables))
+
+
+def _line(told: Mapping[str, Any]) -> str:
+    return escape_invisible(json.dumps(told, ensure_ascii=False, default=str))

@@ -1,0 +1,224 @@
+"""What `run` and `backfill` share: progress, signals, the loop, the summary and the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from dataclasses import dataclass, field, replace
+from signal import SIGINT
+from typing import TYPE_CHECKING, TextIO, cast
+
+from sparkassets.cli.guarded_stream import GuardedStream
+from sparkassets.cli.json_output import print_json
+from sparkassets.cli.options import PLAINLY, ProgressOptions, Style
+from sparkassets.cli.plan_tables import NOTHING_WAS_DUE, print_summary
+from sparkassets.cli.progress_display import ProgressReporter, make_reporter
+from sparkassets.cli.signals import InterruptedBySignalError, SignalStopper
+from sparkassets.cli.terminal import Terminal
+from sparkassets.core.instants import format_zoned
+from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.results import RunResult, Summary
+from sparkassets.errors import SparkAssetsError
+from sparkassets.frozen import frozen
+from sparkassets.runtime.progress import Progress
+from sparkassets.wiring.host import SystemClock
+
+if TYPE_CHECKING:
+    from sparkassets.app.project import OpenProject
+    from sparkassets.cli.progress_events import ProgressEvents
+    from sparkassets.core.spec.model import ProjectSpec
+
+RUNS_TOLD = 1000
+"""Runs that the document of a loop tells, the newest."""
+
+STDOUT, STDERR = 1, 2
+"""File descriptors, which a JVM inherits."""
+
+Work = Callable[[Progress], Summary]
+"""One invocation of the runtime, which tells how it goes."""
+
+Idle = Callable[[Summary], str]
+
+
+def nothing_was_due(_: Summary) -> str:
+    """What people are told of most summaries without runs."""
+    return NOTHING_WAS_DUE
+
+
+def drive(
+    project: OpenProject,
+    work: Work,
+    *,
+    as_json: bool,
+    every_seconds: float | None = None,
+    telling: ProgressOptions = PLAINLY,
+    idle: Idle = nothing_was_due,
+) -> int:
+    """Does ``work``, tells how it went, and returns the exit code.
+
+    Args:
+        project: Is asked to stop when a signal comes, and closed in the end.
+        work: What to do.
+        as_json: The summary is one document on stdout; else a table on stderr, as stdout is for what people's own
+            functions print.
+        every_seconds: Does it again and again, with this pause between, until a signal comes.
+        telling: How it is told besides.
+        idle: What people are told of a summary without runs.
+    """
+    if telling.metrics is not None:
+        from sparkassets.wiring.watching import metrics_to
+
+        project.watch(metrics_to(project.spec, telling.metrics))
+    stopper = SignalStopper(project.stop)
+    terminal = Terminal.from_stream(cast("TextIO", GuardedStream(sys.stderr, lambda: stopper.signum is not None)))
+    tally = LoopSummary()
+    with stdout_for_one_document() if as_json else nullcontext():
+        try:
+            with stopper, project, _events(project.spec, telling.style) as events:
+                told = ProgressOutput(terminal, events, prints_summary=not as_json, idle=idle)
+                _ticks(project, work, stopper, told, tally, every_seconds=every_seconds)
+        except (InterruptedBySignalError, KeyboardInterrupt):
+            stopper.signum = stopper.signum or SIGINT
+            terminal.print("interrupted")
+        except SparkAssetsError as error:
+            if stopper.signum is None:
+                raise
+            terminal.print(f"interrupted: {error}")
+    if as_json:
+        summary = tally.summary(interrupted=stopper.signum is not None)
+        from sparkassets.core.documents.summary import summary_document
+
+        print_json(summary_document(summary, project.spec))
+    if stopper.signum is not None:
+        return 128 + stopper.signum
+    return 0 if tally.ok else 1
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class LoopSummary:
+    """Several ticks of a loop in a summary that does not grow with them.
+
+    Attributes:
+        runs: The newest of all ticks.
+        last: The newest tick.
+        ok: Whether no run failed so far, and in the newest tick every source could be looked at and nothing
+            waits for a person.
+    """
+
+    runs: deque[RunResult] = field(default_factory=lambda: deque(maxlen=RUNS_TOLD))
+    last_tick: Summary | None = None
+    ok: bool = True
+    _unfailed: bool = True
+
+    def add(self, tick: Summary) -> None:
+        """Another tick has ended."""
+        self.runs.extend(tick.runs)
+        self._unfailed &= replace(tick, faults=(), waiting=()).ok
+        self.ok = self._unfailed and not tick.faults and not tick.stuck
+        self.last_tick = replace(tick, runs=())
+
+    def summary(self, *, interrupted: bool) -> Summary:
+        """What ran in all of them, and what waits after the last; nobody knows that after a signal."""
+        last = self.last_tick or Summary((), ())
+        waiting = () if interrupted else last.waiting
+        return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
+
+
+def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[ProgressEvents | None]:
+    """Progress for programs; None for people, who are most, and for whom nothing of it is loaded."""
+    if not style:
+        return nullcontext()
+    from sparkassets.cli.progress_events import open_events
+
+    return open_events(project, style)
+
+
+@frozen
+class ProgressOutput:
+    """Where it is told how ticks go.
+
+    Attributes:
+        events: Of programs; None where people are told.
+        tables: Whether people are told the summary.
+        idle: What they are told of one without runs.
+    """
+
+    terminal: Terminal
+    events: ProgressEvents | None
+    prints_summary: bool
+    idle: Idle
+
+    def progress(self, project: ProjectSpec) -> ProgressReporter:
+        """What one tick's progress is told."""
+        return self.events or make_reporter(project, self.terminal, SystemClock().now)
+
+    def report_tick(self, summary: Summary, project: ProjectSpec, *, quiet: bool, loops: bool) -> None:
+        """A tick is over; one of a loop without news is told programs alone."""
+        if self.events is not None:
+            self.events.report_end(summary)
+        elif self.prints_summary and not quiet:
+            if loops:
+                self.terminal.print(f"{format_zoned(SystemClock().now(), project.timezone, seconds=True)} tick")
+            print_summary(summary, project, self.terminal, idle=self.idle(summary))
+
+
+def _ticks(
+    project: OpenProject,
+    work: Work,
+    stopper: SignalStopper,
+    told: ProgressOutput,
+    tally: LoopSummary,
+    *,
+    every_seconds: float | None,
+) -> None:
+    while True:
+        with told.progress(project.spec) as progress:
+            stopper.tell = progress.stopping
+            summary = work(_SignalProgress(progress, stopper))
+        before = tally.last_tick.failures if tally.last_tick is not None else None
+        quiet = not summary.runs and summary.failures == before  # without news a loop tells only once
+        tally.add(summary)
+        told.report_tick(summary, project.spec, quiet=quiet, loops=every_seconds is not None)
+        if every_seconds is None or summary.interrupted or summary.lost:
+            return
+        stopper.sleep_until(every_seconds)
+
+
+@frozen
+class _SignalProgress:
+    """A progress that takes the signals back once Spark has started: a plan comes first of all that follows."""
+
+    progress: Progress
+    stopper: SignalStopper
+
+    def planned(self, plan: Plan) -> None:
+        self.stopper.install()
+        self.progress.planned(plan)
+
+    def starting(self, what: str) -> None:
+        self.progress.starting(what)
+
+    def started(self, run: PlannedRun, run_id: str) -> None:
+        self.progress.started(run, run_id)
+
+    def finished(self, result: RunResult) -> None:
+        self.progress.finished(result)
+
+
+@contextmanager
+def stdout_for_one_document() -> Iterator[None]:
+    """While entered, what this process and the JVM that it starts write to stdout goes to stderr."""
+    stdout = sys.stdout
+    stdout.flush()
+    kept = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        stdout.flush()
+        os.dup2(kept, STDOUT)
+        os.close(kept)

@@ -1,0 +1,117 @@
+"""Credentials that are known by where they stand: in a command, a header, an XML or YAML file, a list of settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sparkassets.core.credentials.secret_names import is_password, is_secret
+
+Span = tuple[int, int]
+
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.:-]{0,200}+"
+_KEY: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,200}+"
+_XML: Final = re.compile(rf"<(?P<name>{_NAME})(?:\s[^<>]{{0,500}}+)?>(?P<value>[^<>]++)</")
+_XML_PROPERTY: Final = re.compile(rf"<name>\s*+(?P<name>{_NAME})\s*+</name>\s*+<value>(?P<value>[^<>]++)</")
+_NAME_AND_VALUE: Final = re.compile(
+    rf"(?i:name|key|property)[\\\"']{{0,6}}+\s*+[:=]\s*+[\\\"']{{0,6}}+(?P<name>{_NAME})[\\\"']{{0,6}}+\s*+,?\s*+"
+    r"[\\\"']{0,6}+(?i:value)[\\\"']{0,6}+\s*+[:=]\s*+[\\\"']{0,6}+(?P<value>[^\s\"'\\,}]++)"
+)
+_PAIR: Final = re.compile(
+    rf"[\[(]\s*+[\\]*+[\"'](?P<name>{_NAME})[\\]*+[\"']\s*+,\s*+[\\]*+[\"'](?P<value>[^\"'\\]++)[\\]*+[\"']\s*+[\])]"
+)
+"""As Spark's settings are listed; only dotted names, as columns are listed likewise."""
+_YAML_BLOCK: Final = re.compile(
+    rf"^(?P<indent>[ \t]*+)(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++[|>][+-]?[0-9]?[+-]?[ \t]*+\n"
+    r"(?P<value>(?:(?P=indent)[ \t]+[^\n]*+(?:\n|\Z))++)",
+    re.MULTILINE,
+)
+_YAML_WORDS: Final = re.compile(
+    rf"^[ \t]*+(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++"
+    r"(?P<value>[^\s\"'=,:;{}\[\]|>&*!#]++(?:[ ]++[^\s\"'=,:;{}\[\]#]++)++)",
+    re.MULTILINE,
+)
+
+_TOOLS: Final = {
+    "curl": r"curl|wget|http",
+    "mysql": r"mysql\w*|mariadb\w*|mydumper",
+    "pass": r"sshpass|mongo\w*|docker|podman|az|helm|clickhouse-client",
+    "redis": r"redis-cli|valkey-cli",
+    "sql": r"sqlcmd|bcp|isql|tsql",
+    "ldap": r"ldap\w+",
+}
+_COMMAND: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    rf"(?:{_TOOLS['curl']})\b[^\n|]{{0,200}}?\s(?:-[a-zA-Z]{{0,5}}u|-U|-a|--user|--proxy-user|--auth)[ =]?[\"']?"
+    r"[^\s:\"']{1,200}+:(?P<curl>[^\s\"']++)"
+    rf"|(?:{_TOOLS['mysql']})\b[^\n|]{{0,200}}?\s-p[\"']?(?P<mysql>[^\s\"']++)"
+    rf"|(?:{_TOOLS['pass']})\b[^\n|]{{0,200}}?\s-p\s?[\"']?(?P<pass>[^\s\"']++)"
+    rf"|(?:{_TOOLS['redis']})\b[^\n|]{{0,200}}?\s-a\s[\"']?(?P<redis>[^\s\"']++)"
+    rf"|(?:{_TOOLS['sql']})\b[^\n|]{{0,200}}?\s-P\s?[\"']?(?P<sql>[^\s\"']++)"
+    rf"|(?:{_TOOLS['ldap']})\b[^\n|]{{0,200}}?\s-w\s?[\"']?(?P<ldap>[^\s\"']++)"
+    r")"
+)
+"""What is secret in the options of well-known tools, where no option has a name."""
+_PASS_OF_OPENSSL: Final = re.compile(r"-pass(?:in|out)?\s++pass:(?P<value>\S++)")
+_NETRC: Final = re.compile(r"\b(?:login|user)\s++\S++\s++password\s++(?P<value>[^\s\"']++)")
+_PGPASS: Final = re.compile(
+    r"(?<![\w.:*-])(?:[\w-]++(?:\.[\w-]++)++|localhost|\*):(?:[0-9]{4,5}|\*):[^:\s]++:[^:\s]++:(?P<value>[^\s\"']++)"
+)
+_COOKIE: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:set-)?cookie[\\\"']{0,6}+(?:\s*+[:=]\s*+|\s++(?=[\"']?[^\s\"'=;]++=))[\\\"']{0,6}+"
+    r"(?P<value>[^\s\"'\\=;]{1,200}+=[^\"'\\\r\n]++)",
+    re.IGNORECASE,
+)
+_DOCKER: Final = re.compile(r"[\"']auth[\\\"']{1,4}+\s*+:\s*+[\\\"']{1,4}+(?P<value>[A-Za-z0-9+/]{12,}+=*+)")
+_PORTS: Final = re.compile(r"[0-9]+(?::[0-9]+)?(?:/\w+)?")
+
+
+def find_placed_credentials(text: str) -> Iterator[Span]:
+    """Where the text holds credentials by the places that they stand in; they may overlap."""
+    yield from (
+        _value(found) for pattern in _patterns_for(text) for found in pattern.finditer(text) if _is_named(found)
+    )
+    if "\n" in text or text[:1] not in "{[(<":
+        yield from (found.span("value") for found in _YAML_WORDS.finditer(text) if is_password(found["name"]))
+    if " -" in text:
+        for found in _COMMAND.finditer(text):
+            start, end = found.span(found.lastgroup or 0)
+            if not _PORTS.fullmatch(text, start, end):
+                yield start, end
+        yield from (found.span("value") for found in _PASS_OF_OPENSSL.finditer(text))
+    if "password" in text:
+        yield from (found.span("value") for found in _NETRC.finditer(text))
+    if text.count(":") >= 4:  # noqa: PLR2004  as a line of .pgpass has
+        yield from (found.span("value") for found in _PGPASS.finditer(text))
+    if "ookie" in text or "OOKIE" in text:
+        yield from (found.span("value") for found in _COOKIE.finditer(text))
+    if "auth" in text:
+        yield from (found.span("value") for found in _DOCKER.finditer(text))
+
+
+def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
+    """The patterns with a name of which anything can be in the text."""
+    if "</" in text:
+        yield from (_XML, _XML_PROPERTY)
+    if "alue" in text or "VALUE" in text:
+        yield _NAME_AND_VALUE
+    if ", " in text or "','" in text or '","' in text:
+        yield _PAIR
+    if "|" in text or ">" in text:
+        yield _YAML_BLOCK
+
+
+def _value(found: re.Match[str]) -> Span:
+    """Where the value is, without the blanks around it."""
+    value, start = found["value"], found.start("value")
+    begin = start + len(value) - len(value.lstrip())
+    return begin, begin + len(value.strip())
+
+
+def _is_named(found: re.Match[str]) -> bool:
+    """Whether the name is that of a credential, and the value is one."""
+    name = found["name"].rpartition(":")[2] or found["name"]
+    if found.re is _PAIR and "." not in name:
+        return False
+    return is_secret(name, found["value"].strip())

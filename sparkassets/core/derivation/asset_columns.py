@@ -1,0 +1,177 @@
+"""The columns of a project's assets, from its inlets to what reads them, by their queries alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.derivation.column_uses import ColumnUse, QueryDerivation, RowFilter
+from sparkassets.core.derivation.rendering import MARK, MARKS, RenderedQuery, render_query
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
+from sparkassets.core.writes import UpsertWrite
+from sparkassets.core.writes.upsert import is_unstored_column
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from sparkassets.core.derivation.query_derivation import QueryRelation
+
+MOST_PARAMS: Final = 20
+"""Sets of params by segment whose queries are compared: all of them must tell the same."""
+
+StoredColumns = Callable[[AssetSpec], Sequence[str] | None]
+"""The columns of an asset's table as it is; None where they are not known."""
+
+
+def _nothing(asset: AssetSpec) -> Sequence[str] | None:
+    del asset
+    return None
+
+
+@frozen
+class AssetDerivations:
+    """What the columns of assets are made of.
+
+    Attributes:
+        stored: Asked where neither a declaration nor a query tells the columns of an asset.
+    """
+
+    project: ProjectSpec
+    stored: StoredColumns = _nothing
+    _found: dict[str, QueryDerivation | None] = field(default_factory=dict)
+
+    def derivation_of(self, asset: AssetSpec) -> QueryDerivation | None:
+        """What each column of an asset is made of; None where its query does not tell, or it has none."""
+        if asset.name not in self._found:
+            self._found[asset.name] = None  # as good as unknown while it is asked for
+            self._found[asset.name] = derive_asset(asset, lambda name: self.columns_of(self.project.assets[name]))
+        return self._found[asset.name]
+
+    def columns_of(self, asset: AssetSpec) -> tuple[str, ...] | None:
+        """All columns of an asset, in order, as far as they are known."""
+        if asset.columns:
+            names = list(asset.columns)
+            lower = {name.casefold() for name in names}
+            return (*names, *(each for each in asset.partitioning.columns if each.casefold() not in lower))
+        if (found := self.derivation_of(asset)) is not None:
+            return (*found.columns,)
+        stored = self.stored(asset)
+        return None if stored is None else (*stored,)
+
+    def reading_columns(self, asset: str, column: str) -> Iterator[tuple[AssetSpec, str, ColumnUse]]:
+        """The columns of others that are made of one, each with how; a column ``*`` stands for which rows there are.
+
+        A reader of which that is not sure is there with the column ``?``.
+        """
+        for reader in self.project.assets.values():
+            if reader.name != asset and (asset not in reader.inlets or reader.inlets[asset].waits_only):
+                continue
+            yield from ((reader, name, use) for name, use in self._made_of(reader, asset, column))
+
+    def _made_of(self, reader: AssetSpec, asset: str, column: str) -> Iterator[tuple[str, ColumnUse]]:
+        found = self.derivation_of(reader)
+        unsure = ColumnUse(asset, column)
+        if found is None:
+            if reader.name != asset:
+                yield "?", unsure
+            return
+        told = [*found.columns.items(), ("*", found.rows)]
+        if any(uses is None for _, uses in told) and reader.name != asset:
+            yield "?", unsure
+        for name, uses in told:
+            yield from (
+                (name, use) for use in uses or () if use.asset == asset and use.column.casefold() == column.casefold()
+            )
+
+
+def derive_asset(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> QueryDerivation | None:
+    """What each column of an asset is made of, by its query; None where that does not tell, or there is none.
+
+    Args:
+        asset: Whose.
+        columns: All columns of an inlet, by its name; None where they are not known.
+    """
+    if not isinstance(asset.body, SqlBody) or asset.outlets:
+        return None
+    sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()]
+    if len(sets) > MOST_PARAMS:
+        return None
+    found: QueryDerivation | None = None
+    for params in sets:
+        query = render_query(asset, asset.body.template, params)
+        made = _derive_rendered_query(asset, query, columns) if query is not None else None
+        if made is None or (found is not None and made != found):
+            return None
+        found = made
+    return _with_write_columns(found, asset) if found is not None else None
+
+
+def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> Mapping[str, RowFilter]:
+    """By inlet, what holds of all of its rows that a run of the asset can use; nothing of one where that is not told.
+
+    Args:
+        asset: Whose runs.
+        columns: As of `derive`.
+    """
+    from sparkassets.core.derivation.row_filters import find_row_filters  # with sqlglot
+
+    if not isinstance(asset.body, SqlBody) or asset.outlets:
+        return {}
+    sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()]
+    found: Mapping[str, RowFilter] | None = None
+    for params in sets if len(sets) <= MOST_PARAMS else ():
+        query = render_query(asset, asset.body.template, params)
+        told = (
+            find_row_filters(query.sql, _relations(asset, query, columns), unknown=MARKS) if query is not None else {}
+        )
+        if not told or (found is not None and told != found):
+            return {}
+        found = told
+    return found or {}
+
+
+def _derive_rendered_query(
+    asset: AssetSpec, query: RenderedQuery, columns: Callable[[str], Sequence[str] | None]
+) -> QueryDerivation | None:
+    from sparkassets.core.derivation.query_derivation import derive_query  # with sqlglot
+
+    found = derive_query(query.sql, _relations(asset, query, columns), value=MARK)
+    return None if found is None or _holds_mark(found) else found
+
+
+def _relations(
+    asset: AssetSpec, query: RenderedQuery, columns: Callable[[str], Sequence[str] | None]
+) -> dict[str, QueryRelation]:
+    """What a query reads, by the names that it has for them."""
+    from sparkassets.core.derivation.query_derivation import QueryRelation  # with sqlglot
+
+    relations = {}
+    for name, read in query.relations.items():
+        if not read:
+            ends = ("start", "end") if asset.partitioning.time is not None else ()
+            relations[name] = QueryRelation("", (*asset.partitioning.columns, *ends))
+        else:
+            known = None if read == asset.name or _reads_change_feed(asset, read) else columns(read)
+            relations[name] = QueryRelation(read, None if known is None else (*known,))
+    return relations
+
+
+def _reads_change_feed(asset: AssetSpec, inlet: str) -> bool:
+    """Whether it reads the changes of an inlet, with columns that are not the inlet's."""
+    return inlet in asset.inlets and isinstance(asset.inlets[inlet].read, ReadChanges)
+
+
+def _holds_mark(found: QueryDerivation) -> bool:
+    """Whether what only a run knows became part of a name."""
+    uses = (use.column for each in (*found.columns.values(), found.rows) for use in each or ())
+    return any(mark in name for name in (*found.columns, *uses) for mark in MARKS)
+
+
+def _with_write_columns(found: QueryDerivation, asset: AssetSpec) -> QueryDerivation:
+    """What is stored of what a query makes; a history's columns come with the write."""
+    if not isinstance(asset.write, UpsertWrite):
+        return found
+    kept = {name: uses for name, uses in found.columns.items() if not is_unstored_column(name)}
+    history, there = asset.write.history, {name.casefold() for name in kept}
+    added = () if history is None else (history.valid_from, history.valid_to, history.current)
+    return QueryDerivation({**kept, **{name: None for name in added if name.casefold() not in there}}, found.rows)

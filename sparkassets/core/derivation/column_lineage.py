@@ -1,0 +1,167 @@
+"""A column on its way: from what it is made, back to the sources, and what is made of it, down to who reads it last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sparkassets.core.derivation.asset_columns import AssetDerivations
+from sparkassets.core.derivation.column_uses import ColumnUse, UseKind
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+
+@frozen
+class LineageStep:
+    """A column that another is made of, or that is made of it.
+
+    Attributes:
+        column: Empty where only rows go by it: no column is made of it, but which rows there are.
+        how: What becomes of the one, in the other.
+        masked: Only a hash of it comes through.
+        sure: Whether that is known: of a function nothing is, and not of every query all.
+        again: It stands elsewhere already, with all that comes after it.
+        further: The steps from there on, away from the column that was asked for.
+    """
+
+    asset: str
+    column: str
+    how: tuple[UseKind, ...] = ()
+    masked: bool = False
+    is_certain: bool = True
+    is_repeated: bool = False
+    next_steps: tuple[LineageStep, ...] = ()
+
+
+@frozen
+class ColumnLineage:
+    """Both ways of one column.
+
+    Attributes:
+        sure: Whether it is known what it is made of; a source's column is made of nothing.
+        made_of: What its values come from, or go by.
+        rows: What decides which rows its asset has; None where that is not sure.
+        used_by: What is made of it.
+    """
+
+    asset: str
+    column: str
+    sure: bool
+    made_of: tuple[LineageStep, ...]
+    rows: tuple[LineageStep, ...] | None
+    used_by: tuple[LineageStep, ...]
+
+
+@frozen
+class AssetColumnLineage:
+    """What each column of an asset is made of, one step back.
+
+    Attributes:
+        columns: In order; None where it is not sure. The whole is None where the columns are not known.
+        rows: What decides which rows there are; None where that is not sure.
+    """
+
+    asset: str
+    columns: dict[str, tuple[LineageStep, ...] | None] | None
+    rows: tuple[LineageStep, ...] | None
+
+
+def trace_column(derivations: AssetDerivations, asset: AssetSpec, column: str) -> ColumnLineage:
+    """Where a column comes from, and what becomes of it.
+
+    Raises:
+        InputError: The asset has no such column.
+    """
+    known = derivations.columns_of(asset)
+    name = next((each for each in known or () if each.casefold() == column.casefold()), None)
+    if known is not None and name is None:
+        raise InputError(f"asset {asset.name!r} has no column {column!r}", hint=did_you_mean(column, known))
+    name, found = name or column, derivations.derivation_of(asset)
+    uses = found.uses_of_column(name) if found is not None else None
+    rows = found.rows if found is not None else None
+    return ColumnLineage(
+        asset.name,
+        name,
+        uses is not None or asset.source is not None,
+        _UpstreamTracer(derivations).trace_steps(uses or ()),
+        None if rows is None else _steps_one_back(rows),
+        _DownstreamTracer(derivations).trace_steps(asset.name, name),
+    )
+
+
+def trace_asset_columns(derivations: AssetDerivations, asset: AssetSpec) -> AssetColumnLineage:
+    """What the columns of an asset are made of."""
+    found = derivations.derivation_of(asset)
+    if found is None:
+        known = derivations.columns_of(asset)
+        open_ = () if asset.source is not None else None
+        return AssetColumnLineage(asset.name, dict.fromkeys(known, open_) if known is not None else None, open_)
+    columns = {name: None if uses is None else _steps_one_back(uses) for name, uses in found.columns.items()}
+    return AssetColumnLineage(asset.name, columns, None if found.rows is None else _steps_one_back(found.rows))
+
+
+def _steps_one_back(uses: Iterable[ColumnUse]) -> tuple[LineageStep, ...]:
+    return tuple(_step(asset, column, own) for (asset, column), own in _merge_uses(uses))
+
+
+def _merge_uses(uses: Iterable[ColumnUse]) -> Iterator[tuple[tuple[str, str], list[ColumnUse]]]:
+    """The uses of each column, in order of its name."""
+    found: dict[tuple[str, str], list[ColumnUse]] = {}
+    for use in sorted(uses, key=lambda each: (each.asset, each.column, each.how)):
+        found.setdefault((use.asset, use.column), []).append(use)
+    yield from found.items()
+
+
+def _step(asset: str, column: str, uses: Iterable[ColumnUse], *, sure: bool = True) -> LineageStep:
+    found = list(uses)
+    how = tuple(dict.fromkeys(each.how for each in found)) if sure else ()
+    return LineageStep(asset, column, how, any(each.masked for each in found), sure)
+
+
+class _UpstreamTracer:
+    """Towards the sources; what was told is not told again."""
+
+    def __init__(self, derivations: AssetDerivations) -> None:
+        self._derivations = derivations
+        self._told: set[tuple[str, str]] = set()
+
+    def trace_steps(self, uses: Iterable[ColumnUse]) -> tuple[LineageStep, ...]:
+        """What these uses are of, each with what that is made of."""
+        return tuple(self._trace_further(_step(*key, own), key) for key, own in _merge_uses(uses))
+
+    def _trace_further(self, step: LineageStep, key: tuple[str, str]) -> LineageStep:
+        asset = self._derivations.project.assets.get(step.asset)
+        found = self._derivations.derivation_of(asset) if asset is not None else None
+        uses = found.uses_of_column(step.column) if found is not None else None
+        sure = uses is not None or asset is None or asset.source is not None
+        if key in self._told:
+            return LineageStep(step.asset, step.column, step.how, step.masked, sure, is_repeated=bool(uses))
+        self._told.add(key)
+        return LineageStep(
+            step.asset, step.column, step.how, step.masked, sure, next_steps=self.trace_steps(uses or ())
+        )
+
+
+class _DownstreamTracer:
+    """Towards who reads it last; what was told is not told again."""
+
+    def __init__(self, derivations: AssetDerivations) -> None:
+        self._derivations = derivations
+        self._told: set[tuple[str, str]] = set()
+
+    def trace_steps(self, asset: str, column: str) -> tuple[LineageStep, ...]:
+        """What is made of a column, each with what is made of that."""
+        self._told.add((asset, column.casefold()))
+        found: dict[tuple[str, str], list[ColumnUse]] = {}
+        for reader, name, use in self._derivations.reading_columns(asset, column):
+            found.setdefault((reader.name, name), []).append(use)
+        return tuple(self._trace_further(*key, own) for key, own in found.items())
+
+    def _trace_further(self, asset: str, column: str, uses: list[ColumnUse]) -> LineageStep:
+        step = _step(asset, "" if column in ("*", "?") else column, uses, sure=column != "?")
+        if not step.column:
+            return step
+        if (asset, column.casefold()) in self._told:
+            return LineageStep(asset, step.column, step.how, step.masked, is_repeated=True)
+        return LineageStep(asset, step.column, step.how, step.masked, next_steps=self.trace_steps(asset, column))

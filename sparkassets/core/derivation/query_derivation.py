@@ -1,0 +1,396 @@
+"""A query read by its syntax tree: which columns come out of it, and what each is made of.
+
+Names are resolved as Spark resolves them, and only where there is one way to do so: columns of what stands in FROM,
+then earlier items of the same list. A query with LATERAL VIEW, PIVOT, NATURAL joins or generators tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from sparkassets.core.derivation.column_uses import NO_USES, ColumnUse, ColumnUses, QueryDerivation, UseKind, merge_uses
+from sparkassets.core.derivation.expressions import GENERATORS, UncertainDerivation, is_generator, uses_of
+from sparkassets.frozen import frozen
+
+_SET: Final = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset", "sort"})
+_CLAUSES: Final = {"from_", "joins", "where", "group", "having", "qualify", "windows", "cluster", "distribute", "hint"}
+_SELECT: Final = frozenset({"expressions", *_CLAUSES, *_SET} - {"this", "expression"})
+_TABLE: Final = frozenset({"this", "alias"})
+_SUBQUERY: Final = frozenset({"this", "alias", "with_"})
+_JOIN: Final = frozenset({"this", "on", "using", "side", "kind"})
+_FUNCTIONS: Final = frozenset(
+    {
+        *("current_date", "current_timestamp", "localtimestamp", "now", "current_timezone"),
+        *("user", "current_user", "session_user", "current_catalog", "current_database", "current_schema"),
+        *("grouping__id", "_metadata", "_change_type", "_commit_version", "_commit_timestamp"),
+    }
+)
+"""Names that may be no columns at all."""
+
+
+@frozen
+class QueryRelation:
+    """What a query reads.
+
+    Attributes:
+        asset: Whose rows; empty for rows that are no asset's.
+        columns: All of its columns, in order; None where they are not known.
+    """
+
+    asset: str
+    columns: tuple[str, ...] | None = None
+
+
+def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str = "") -> QueryDerivation | None:
+    """What the columns of a query are made of; None where it does not tell which columns it has.
+
+    Args:
+        sql: One SELECT.
+        relations: What it reads, by the names that it has for them.
+        value: A name in it that stands for a value.
+
+    >>> found = derive_query("SELECT a, sum(b) AS total FROM t WHERE c > 1 GROUP BY a", {"t": QueryRelation("x")})
+    >>> found.columns["total"], sorted(use.how for use in found.rows)
+    (frozenset({ColumnUse(asset='x', column='b', how='AGGREGATION', masked=False)}), ['FILTER', 'GROUP_BY'])
+    >>> derive_query("SELECT * FROM t", {"t": QueryRelation("x")}) is None
+    True
+    """
+    if "|>" in sql:
+        return None
+    try:
+        tree = sqlglot.parse_one(sql, dialect="spark")
+        if GENERATORS.search(sql) and is_generator(tree):
+            return None
+        for each in list(tree.find_all(exp.Column)) if value and value in sql else ():
+            if each.name == value and not each.table:
+                each.replace(exp.Literal.string(value))
+        read = {name.casefold(): _relation_rows(relation) for name, relation in relations.items()}
+        found = _derive_node(tree, read) if isinstance(tree, exp.Query) else None
+    except (SqlglotError, UncertainDerivation, RecursionError):
+        return None
+    if found is None or found.columns is None:
+        return None
+    names = [each.name.casefold() for each in found.columns]
+    if "" in names or len({*names}) != len(names):
+        return None
+    return QueryDerivation({each.name: each.uses for each in found.columns}, found.rows)
+
+
+@frozen
+class _DerivedColumn:
+    """A column of a relation; its name is empty where Spark makes one up."""
+
+    name: str
+    uses: ColumnUses | None
+
+
+@frozen
+class _RowSource:
+    """Rows that stand in FROM, or come out of a query.
+
+    Attributes:
+        columns: None where not all are known; then any name may be one of the ``asset``.
+        rows: What decides which rows there are.
+    """
+
+    columns: tuple[_DerivedColumn, ...] | None
+    asset: str = ""
+    rows: ColumnUses | None = NO_USES
+
+    def columns_named(self, name: str) -> list[_DerivedColumn]:
+        """Those of that name."""
+        return [each for each in self.columns or () if each.name.casefold() == name.casefold()]
+
+
+_RowSources = Mapping[str, _RowSource]
+
+
+def _relation_rows(relation: QueryRelation) -> _RowSource:
+    if relation.columns is None:
+        return _RowSource(None, relation.asset)
+    names = relation.columns
+    made = (
+        _DerivedColumn(name, frozenset({ColumnUse(relation.asset, name)}) if relation.asset else NO_USES)
+        for name in names
+    )
+    return _RowSource(tuple(made), relation.asset)
+
+
+def _derive_node(node: exp.Expr, known: _RowSources) -> _RowSource:
+    match node:
+        case exp.Subquery():
+            _derive_sole_select(node, _SUBQUERY)
+            return _derive_node(node.this, _with_common_tables(node, known))
+        case exp.SetOperation():
+            _derive_sole_select(node, _SET)
+            return _derive_set_operation(node, _with_common_tables(node, known))
+        case exp.Select():
+            _derive_sole_select(node, _SELECT)
+            return _SelectDerivation.from_node(node, _with_common_tables(node, known)).derive_rows()
+    raise UncertainDerivation
+
+
+def _derive_sole_select(node: exp.Expr, allowed: frozenset[str]) -> None:
+    if any(value for name, value in node.args.items() if name not in allowed):
+        raise UncertainDerivation
+
+
+def _with_common_tables(node: exp.Expr, known: _RowSources) -> _RowSources:
+    """What is known below a WITH."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return known
+    if clause.args.get("recursive"):
+        raise UncertainDerivation
+    found = dict(known)
+    for each in clause.expressions:
+        found[each.alias.casefold()] = _apply_column_aliases(_derive_node(each.this, found), each.args.get("alias"))
+    return found
+
+
+def _apply_column_aliases(rows: _RowSource, alias: exp.Expr | None) -> _RowSource:
+    """The rows with the columns that a list after their alias names."""
+    names = [each.name for each in alias.args.get("columns") or ()] if alias is not None else []
+    if not names:
+        return rows
+    if rows.columns is None or len(rows.columns) != len(names):
+        raise UncertainDerivation
+    columns = tuple(_DerivedColumn(name, each.uses) for name, each in zip(names, rows.columns, strict=True))
+    return _RowSource(columns, rows.asset, rows.rows)
+
+
+def _derive_set_operation(node: exp.SetOperation, known: _RowSources) -> _RowSource:
+    left, right = _derive_node(node.this, known), _derive_node(node.expression, known)
+    if left.columns is None or right.columns is None or len(left.columns) != len(right.columns):
+        raise UncertainDerivation
+    if isinstance(node, exp.Union):
+        pairs = zip(left.columns, right.columns, strict=True)
+        columns = tuple(_DerivedColumn(one.name, merge_uses([one.uses, other.uses])) for one, other in pairs)
+        apart = (
+            _row_deciding_uses(merge_uses(each.uses for each in columns), "GROUP_BY")
+            if node.args.get("distinct")
+            else NO_USES
+        )
+        return _RowSource(columns, rows=merge_uses([left.rows, right.rows, apart]))
+    deciding = merge_uses([*(each.uses for each in (*left.columns, *right.columns)), right.rows])
+    return _RowSource(left.columns, rows=merge_uses([left.rows, _row_deciding_uses(deciding, "FILTER")]))
+
+
+def _row_deciding_uses(uses: ColumnUses | None, how: UseKind) -> ColumnUses | None:
+    return None if uses is None else frozenset(use.used_as(how) for use in uses)
+
+
+@frozen
+class _SelectDerivation:
+    """One SELECT.
+
+    Attributes:
+        sources: What stands in FROM, by the name that columns are qualified with.
+        hidden: Of these, what an item cannot name: the right side of a semi or an anti join.
+        using: The columns of USING, which several sources have.
+        items: The items before the one that is resolved, by name.
+    """
+
+    node: exp.Select
+    sources: Mapping[str, _RowSource]
+    hidden: frozenset[str] = frozenset()
+    using: frozenset[str] = frozenset()
+    items: dict[str, ColumnUses | None] = field(default_factory=dict)
+
+    @classmethod
+    def from_node(cls, node: exp.Select, known: _RowSources) -> _SelectDerivation:
+        """With all that stands in its FROM."""
+        begin, sources, hidden, using = node.args.get("from_"), dict[str, _RowSource](), set[str](), set[str]()
+        joins = node.args.get("joins") or []
+        for each in [*([begin.this] if begin is not None else []), *(join.this for join in joins)]:
+            name, rows = _from_source(each, known)
+            if not name or name in sources:
+                name = f" {len(sources)}"  # nothing can be qualified with it
+            sources[name] = rows
+        for join, name in zip(joins, list(sources)[1:], strict=True):
+            _derive_sole_select(join, _JOIN)
+            using |= {each.name.casefold() for each in join.args.get("using") or ()}
+            hidden |= {name} if join.args.get("kind") in ("SEMI", "ANTI") else set()
+        return cls(node, sources, frozenset(hidden), frozenset(using))
+
+    def derive_rows(self) -> _RowSource:
+        """What comes out."""
+        columns = [column for item in self.node.expressions for column in self._item(item)]
+        return _RowSource(tuple(columns), rows=self._rows(columns))
+
+    # ----------------------------------------------------------------- the list
+
+    def _item(self, item: exp.Expr) -> Iterator[_DerivedColumn]:
+        if isinstance(item, exp.Star):
+            yield from self._all(item)
+            return
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+            rows = self.sources.get(item.table.casefold())
+            if rows is None or item.args.get("db"):
+                raise UncertainDerivation
+            if self.using and rows is not next(iter(self.sources.values())):
+                raise UncertainDerivation
+            yield from _columns_except(item.this, _require_known_columns(rows))
+            return
+        if isinstance(item, exp.Aliases):
+            raise UncertainDerivation
+        try:
+            uses: ColumnUses | None = uses_of(item, self._resolve)
+        except UncertainDerivation:
+            uses = None
+        name = (
+            item.alias if isinstance(item, exp.Alias) else item.name if isinstance(item, exp.Column | exp.Dot) else ""
+        )
+        if name:
+            self.items.setdefault(name.casefold(), uses)
+        yield _DerivedColumn(name, uses)
+
+    def _all(self, star: exp.Star) -> Iterator[_DerivedColumn]:
+        """All that can be seen: columns of USING once and first, then source by source."""
+        if self.using and len(self.sources) > 2:  # noqa: PLR2004
+            raise UncertainDerivation
+        visible = [_require_known_columns(rows) for name, rows in self.sources.items() if name not in self.hidden]
+        shared = [each for each in visible[0] if each.name.casefold() in self.using] if visible else []
+        found = [_DerivedColumn(each.name, self._using_column_uses(each.name)) for each in shared]
+        found += [each for columns in visible for each in columns if each.name.casefold() not in self.using]
+        yield from _columns_except(star, found)
+
+    # ----------------------------------------------------------------- names
+
+    def _resolve(self, column: exp.Column) -> ColumnUses:
+        name = column.name
+        if column.args.get("db") or column.args.get("catalog") or isinstance(column.this, exp.Star):
+            raise UncertainDerivation
+        if column.table:
+            rows = self.sources.get(column.table.casefold())
+            if rows is None:
+                raise UncertainDerivation  # a field of a STRUCT
+            return _column_uses(rows, name)
+        if name.casefold() in self.using:
+            return self._using_column_uses(name)
+        return self._unqualified_uses(name)
+
+    def _unqualified_uses(self, name: str) -> ColumnUses:
+        """What an unqualified name means: two that have it would be an error."""
+        having = [rows for rows in self.sources.values() if rows.columns_named(name)]
+        if having:
+            return _column_uses(having[0], name)
+        unknown = [rows for rows in self.sources.values() if rows.columns is None]
+        item = self.items.get(name.casefold())
+        found = _column_uses(unknown[0], name) if unknown else item
+        is_both = name.casefold() in self.items and found != item
+        if len(unknown) > 1 or is_both or found is None:
+            raise UncertainDerivation
+        return found
+
+    def _using_column_uses(self, name: str) -> ColumnUses:
+        """A column of USING: of every source that has it."""
+        found = [
+            _column_uses(rows, name)
+            for rows in self.sources.values()
+            if rows.columns is None or rows.columns_named(name)
+        ]
+        if len(self.sources) > 2 and any(rows.columns is None for rows in self.sources.values()):  # noqa: PLR2004
+            raise UncertainDerivation  # one of them may not have it
+        return frozenset(use for uses in found for use in uses)
+
+    # ----------------------------------------------------------------- the rows
+
+    def _rows(self, columns: Sequence[_DerivedColumn]) -> ColumnUses | None:
+        """What decides which rows there are."""
+        try:
+            found = [_row_deciding_uses(uses, how) for how, uses in self._clauses(columns)]
+        except UncertainDerivation:
+            return None
+        if self.node.args.get("distinct"):
+            found += [_row_deciding_uses(each.uses, "GROUP_BY") for each in columns]
+        return merge_uses([*found, *(rows.rows for rows in self.sources.values())])
+
+    def _clauses(self, columns: Sequence[_DerivedColumn]) -> Iterator[tuple[UseKind, ColumnUses]]:
+        args = self.node.args
+        for name in ("where", "having", "qualify"):
+            if args.get(name) is not None:
+                yield "FILTER", uses_of(args[name].this, self._resolve)
+        for join in args.get("joins") or ():
+            if join.args.get("on") is not None:
+                yield "JOIN", uses_of(join.args["on"], self._resolve)
+        for column in self.using:
+            yield "JOIN", self._using_column_uses(column)
+        for each in self._group_by_items():
+            yield "GROUP_BY", self._positional_uses(each, columns)
+        if args.get("order") and (args.get("limit") or args.get("offset")):
+            for each in args["order"].expressions:
+                yield "SORT", self._order_by_uses(each.this, columns)
+
+    def _order_by_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
+        """What an item of ORDER BY uses: an item of the list goes before a column of that name."""
+        if isinstance(node, exp.Column) and not node.table and (uses := self.items.get(node.name.casefold())):
+            return uses
+        return self._positional_uses(node, columns)
+
+    def _group_by_items(self) -> Iterator[exp.Expr]:
+        group = self.node.args.get("group")
+        if group is None:
+            return
+        if group.args.get("all"):
+            yield from (item for item in self.node.expressions if item.find(exp.AggFunc, exp.Star) is None)
+        yield from group.expressions
+        for name in ("rollup", "cube", "grouping_sets"):
+            for each in group.args.get(name) or ():
+                yield from each.expressions if isinstance(each, exp.Expr) else ()
+
+    def _positional_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
+        """What an item of GROUP BY or ORDER BY uses: by its place, or as an expression."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            place = int(node.name) - 1 if node.name.isdigit() else -1
+            uses = columns[place].uses if 0 <= place < len(columns) else None
+            if uses is None:
+                raise UncertainDerivation
+            return uses
+        return uses_of(node, self._resolve)
+
+
+def _require_known_columns(rows: _RowSource) -> tuple[_DerivedColumn, ...]:
+    if rows.columns is None:
+        raise UncertainDerivation
+    return rows.columns
+
+
+def _columns_except(star: exp.Star, columns: Iterable[_DerivedColumn]) -> Iterator[_DerivedColumn]:
+    """The columns that a star stands for, without those that it leaves out."""
+    if star.args.get("replace") or star.args.get("rename"):
+        raise UncertainDerivation
+    left_out = {each.name.casefold() for each in star.args.get("except_") or ()}
+    return (each for each in columns if each.name.casefold() not in left_out)
+
+
+def _from_source(node: exp.Expr, known: _RowSources) -> tuple[str, _RowSource]:
+    """What stands in FROM, with the name that its columns may have before them."""
+    match node:
+        case exp.Table(this=exp.Identifier()):
+            _derive_sole_select(node, _TABLE)
+            rows = known.get(node.name.casefold())
+            if rows is None:
+                raise UncertainDerivation
+            return (node.alias or node.name).casefold(), _apply_column_aliases(rows, node.args.get("alias"))
+        case exp.Subquery():
+            return node.alias.casefold(), _apply_column_aliases(_derive_node(node, known), node.args.get("alias"))
+    raise UncertainDerivation
+
+
+def _column_uses(rows: _RowSource, name: str) -> ColumnUses:
+    """What a column of one source is made of."""
+    if rows.columns is None:
+        if name.casefold() in _FUNCTIONS:
+            raise UncertainDerivation
+        return frozenset({ColumnUse(rows.asset, name)}) if rows.asset else NO_USES
+    found = rows.columns_named(name)
+    if len(found) != 1 or found[0].uses is None:
+        raise UncertainDerivation
+    return found[0].uses

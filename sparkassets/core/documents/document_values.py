@@ -1,0 +1,66 @@
+"""The values that documents share: instants, intervals and partitions as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.instants import format_instant, from_unix
+from sparkassets.core.partitions import Partitioning, PartitionSet
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.model import AssetSpec
+
+
+def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
+    """``{ranges: ["A..B", …], count}``; None for the whole asset or without (any more) a partition to name them by.
+
+    Of a product the ranges are ``A..B,segment``, of segments alone their keys.
+    """
+    if asset is None or not asset.partitioning.is_partitioned or blocks.is_everything:
+        return None
+    return {
+        "ranges": key_ranges(asset.partitioning.labels(blocks), asset.partitioning),
+        "count": asset.partitioning.count(blocks),
+    }
+
+
+def count_partitions(blocks: PartitionSet, asset: AssetSpec | None) -> int | None:
+    """How many blocks these are, of an asset without partitions one for all of it; None of what is no asset any more.
+
+    Also where its partitions are others by now, and these none of them.
+    """
+    if not blocks:
+        return 0
+    if asset is None or asset.partitioning.is_partitioned is blocks.is_everything:
+        return None
+    return asset.partitioning.count(blocks)
+
+
+def key_ranges(labels: Sequence[str], partitioning: Partitioning) -> list[str]:
+    """Ranges of keys, time always as ``A..B``, so that a reader needs one rule.
+
+    >>> from sparkassets.core.partitions import TimePartition
+    >>> key_ranges(["2013-01-05", "2013-01-07..2013-01-09"], Partitioning(TimePartition("day", "UTC")))
+    ['2013-01-05..2013-01-05', '2013-01-07..2013-01-09']
+    """
+    return [partitioning.as_range(label) for label in labels]
+
+
+def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None] | None:
+    """A data interval in Unix seconds, half-open."""
+    return None if interval is None else {"start": instant_text(interval[0]), "end": instant_text(interval[1])}
+
+
+def seconds_figure(seconds: float | None) -> float | None:
+    """To the millisecond; None for what nobody knows."""
+    return None if seconds is None else round(seconds, 3)
+
+
+def instant_text(unix: int | None) -> str | None:
+    """ISO with Z.
+
+    >>> instant_text(0), instant_text(None)
+    ('1970-01-01T00:00:00Z', None)
+    """
+    return None if unix is None else format_instant(from_unix(unix))

@@ -1,0 +1,160 @@
+"""The partition grid of one asset: time by segments, each slice with its status, its cause, and what computed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from sparkassets.core.documents.report.status_causes import StatusPiece
+from sparkassets.core.journal.lineage import PartitionOrigin
+from sparkassets.core.partitions import Partitioning, PartitionSet, TimePartition
+from sparkassets.core.partitions.partition_grid import NO_WORD, PartitionGrid, build_partition_grid
+
+MOST_TUPLES = 2_000
+"""Tuples of segments that a grid has; the rest is counted."""
+MOST_TIMES_OF_MANY = 60
+"""Times that are shown at least, however many segments there are."""
+MOST_ORIGINS = 2_000
+"""Origins of an asset's slices that are told, the newest."""
+
+
+def cells_document(
+    partitioning: Partitioning, pieces: Iterable[StatusPiece], origins: Iterable[PartitionOrigin], *, most: int
+) -> dict[str, Any]:
+    """The slices of an asset, at most about ``most`` of the newest of them, by what is told of each.
+
+    ``codes`` has what slices have in common: ``[status, cause, origin]``, the last two as places in ``causes`` and
+    ``origins``, or -1. ``groups`` has tuples of segments that are alike, each with pairs of how many slices in a row
+    of ``times`` have which code; -1 is a slice of which nothing is told. ``earlier`` counts times that are left out,
+    ``others`` tuples.
+    """
+    found = list(pieces)
+    since, earlier = _shown_since(partitioning, found, most)
+    if since is not None:
+        found = [StatusPiece(left, each.status, each.cause) for each in found if (left := each.parts.clip(since, None))]
+    codes = _CellCodes()
+    grid = build_partition_grid(
+        partitioning, [(parts, str(code)) for parts, code in codes.assign_codes(found, origins)]
+    )
+    groups = [*_groups(grid)]
+    shown = sum(len(group["segments"]) for group in groups)
+    return {
+        "columns": list(partitioning.segment_columns),
+        "time_at": partitioning.time_at if partitioning.time is not None else -1,
+        "grain": partitioning.time.grain if partitioning.time is not None else "",
+        "times": [*_times(partitioning, grid)],
+        "groups": groups,
+        "codes": codes.codes,
+        "causes": codes.causes,
+        "origins": codes.origins,
+        "earlier": earlier,
+        "others": sum(map(len, grid.columns)) - shown,
+    }
+
+
+def _shown_since(partitioning: Partitioning, found: Sequence[StatusPiece], most: int) -> tuple[int | None, int]:
+    """From when on slices are shown, None for all, and how many times are before that."""
+    time = partitioning.time
+    if time is None:
+        return None, 0
+    all_time = PartitionSet.union(each.parts for each in found)
+    together = time.inside(all_time.any_time())
+    tuples = 1
+    for each in partitioning.segments:
+        tuples *= max(1, min(len(each.keys), MOST_TUPLES))
+    left = time.count(together) - max(most // min(tuples, MOST_TUPLES), MOST_TIMES_OF_MANY)
+    if left <= 0:
+        return None, 0
+    return time.oldest(together, left).last, left
+
+
+class _CellCodes:
+    """What slices have in common, each once."""
+
+    def __init__(self) -> None:
+        self.codes: list[tuple[str, int, int]] = []
+        self.causes: list[str] = []
+        self.origins: list[dict[str, Any]] = []
+        self._known: dict[tuple[str, int, int], int] = {}
+        self._of_cause: dict[str, int] = {"": -1}
+
+    def assign_codes(
+        self, pieces: Sequence[StatusPiece], origins: Iterable[PartitionOrigin]
+    ) -> Iterator[tuple[PartitionSet, int]]:
+        """The pieces by where they came from, each with its code."""
+        rest = [(each.parts, each.status, self._cause(each.cause)) for each in pieces]
+        shown = PartitionSet.union(parts for parts, _, _ in rest)
+        for origin in islice(origins, MOST_ORIGINS):
+            if not origin.blocks.overlaps(shown):
+                continue
+            place = len(self.origins)
+            self.origins.append(_origin(origin))
+            for parts, status, cause in rest:
+                if own := parts & origin.blocks:
+                    yield own, self._code(status, cause, place)
+            rest = [(parts - origin.blocks, status, cause) for parts, status, cause in rest]
+        for parts, status, cause in rest:
+            if parts:
+                yield parts, self._code(status, cause, -1)
+
+    def _cause(self, text: str) -> int:
+        if text not in self._of_cause:
+            self._of_cause[text] = len(self.causes)
+            self.causes.append(text)
+        return self._of_cause[text]
+
+    def _code(self, status: str, cause: int, origin: int) -> int:
+        code = (status, cause, origin)
+        if code not in self._known:
+            self._known[code] = len(self.codes)
+            self.codes.append(code)
+        return self._known[code]
+
+
+def _origin(origin: PartitionOrigin) -> dict[str, Any]:
+    """Where slices came from; ``run`` names one of the report's runs, where it has it."""
+    told = {
+        "kind": origin.kind,
+        "at": origin.at,
+        "run": origin.run,
+        "seq": None if origin.run else origin.seq,
+        "version": origin.version,
+        "definition": origin.definition[:8] or None,
+        "note": origin.note or None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _groups(grid: PartitionGrid) -> Iterator[dict[str, Any]]:
+    shown = 0
+    for place, segments in enumerate(grid.columns):
+        some = segments[: MOST_TUPLES - shown]
+        if not some:
+            return
+        shown += len(some)
+        runs: list[int] = []
+        for row in grid.rows:
+            word = row.words[place]
+            code = -1 if word == NO_WORD else int(word)
+            if runs and runs[-1] == code:
+                runs[-2] += row.count
+            else:
+                runs += [row.count, code]
+        yield {"segments": list(some), "cells": runs}
+
+
+def _times(partitioning: Partitioning, grid: PartitionGrid) -> Iterator[str]:
+    """The key of each time, oldest first."""
+    if partitioning.time is None:
+        return
+    for row in grid.rows:
+        yield from _keys(partitioning.time, row.label) if ".." in row.label else (row.label,)
+
+
+@lru_cache(maxsize=1024)
+def _keys(time: TimePartition, label: str) -> tuple[str, ...]:
+    """The keys that a label means; many assets have the same."""
+    alone = Partitioning(time)
+    return tuple(alone.keys(alone.parse(label, recorded=True)))

@@ -1,0 +1,212 @@
+"""The documents of a whole report: one of all assets, one of runs and events, and one of each asset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from sparkassets.core.documents.graph import build_graph, graph_document
+from sparkassets.core.documents.report.asset_page import asset_document
+from sparkassets.core.documents.report.credential_mask import CredentialMask
+from sparkassets.core.documents.report.history import ReportHistory
+from sparkassets.core.documents.report.partition_links import PartitionLinks
+from sparkassets.core.documents.report.row_values import drop_empty, partition_count, partition_text, shorten
+from sparkassets.core.documents.report.run_rows import MOST_EVENTS, MOST_RUNS, event_row, run_row
+from sparkassets.core.documents.status import COUNTS, summarize_status
+from sparkassets.core.planner.due.withheld_partitions import find_withheld
+from sparkassets.core.planner.explain.lateness import describe_lateness
+from sparkassets.core.planner.explain.status import AssetStatus, asset_status
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
+
+FORMAT = 1
+"""Of the documents; the site's scripts are written beside them, so it only tells them apart."""
+MOST_SLICES = 400_000
+"""Slices that all assets of a report show together, about."""
+FEWEST_SLICES = 400
+"""Slices that one asset shows at least."""
+RECENT = 40
+"""Runs that the first page has."""
+MOST_DESCRIPTION = 160
+"""Characters of a description in lists."""
+
+Planned = TypeVar("Planned", PlannedRun, Waiting)
+
+
+@frozen
+class ReportDocuments:
+    """What the site shows.
+
+    Attributes:
+        at: When it was so, Unix seconds.
+        index: What every page needs.
+        past: Runs and events.
+        assets: A document of each, in the order of the project.
+    """
+
+    at: int
+    project: str
+    index: Mapping[str, Any]
+    past: Mapping[str, Any]
+    assets: Sequence[Mapping[str, Any]]
+
+
+def build_report(context: PlanningContext, found: Plan, past: ReportHistory) -> ReportDocuments:
+    """The report of a project.
+
+    Args:
+        context: By which ``found`` was planned.
+        found: The plan.
+        past: What is known of the past.
+    """
+    project, masks = context.project, CredentialMask(context.project.variables)
+    runs, events = past.runs[-MOST_RUNS:], past.events(project, last=MOST_EVENTS)
+    index = {
+        "format": FORMAT,
+        "project": project.name,
+        "timezone": project.timezone,
+        "assets": [*_asset_rows(context, past)],
+        "waiting": [
+            _waiting_row(context, item)
+            for item in found.waiting
+            if not (item.quiet or _is_shown_elsewhere(context, item))
+        ],
+        "planned": [_planned_row(context, run) for run in found.runs],
+        "notes": [{"asset": note.asset, "text": shorten(note.text)} for note in found.notes],
+        "warnings": [shorten(problem.message) for problem in project.warnings],
+        "graph": graph_document(build_graph(project)),
+        "datasets": [*_datasets(context)],
+        "recent": [run_row(run, project) for run in runs[-RECENT:]],
+        "counts": {"runs": len(runs), "events": len(events), "whole": past.whole and len(runs) == len(past.runs)},
+    }
+    told = {"runs": [run_row(run, project) for run in runs], "events": [event_row(event) for event in events]}
+    pages = [*_pages(context, found, past)]
+    return ReportDocuments(
+        context.clock, project.name, masks.mask(index), masks.mask(told), [masks.mask(page) for page in pages]
+    )
+
+
+def _pages(context: PlanningContext, found: Plan, past: ReportHistory) -> Iterator[Mapping[str, Any]]:
+    """The document of each asset."""
+    links, assets = PartitionLinks(context), context.project.assets
+    runs, waiting = _by_asset(found.runs), _by_asset(found.waiting)
+    most = max(FEWEST_SLICES, MOST_SLICES // max(1, len(assets)))
+    for asset in assets.values():
+        name = asset.maker or asset.name
+        yield asset_document(
+            context,
+            asset,
+            found=Plan(found.at, tuple(runs.get(name, ())), tuple(waiting.get(name, ()))),
+            past=past,
+            links=links,
+            most=most,
+        )
+
+
+def _by_asset(items: Sequence[Planned]) -> dict[str, list[Planned]]:
+    found: dict[str, list[Planned]] = {}
+    for item in items:
+        found.setdefault(item.asset, []).append(item)
+    return found
+
+
+def _asset_rows(context: PlanningContext, past: ReportHistory) -> Iterator[dict[str, Any]]:
+    """Each asset as lists and the search show it; what is not known of it is left out."""
+    newest = {run.asset: run for run in past.runs}
+    for asset in context.project.assets.values():
+        status = asset_status(context, asset)
+        words, state = summarize_status(status)
+        last = newest.get(asset.maker or asset.name)
+        told = {
+            "name": asset.name,
+            "type": asset.type,
+            "kind": status.kind,
+            "source": asset.source is not None,
+            "owner": asset.owner,
+            "description": asset.description[:MOST_DESCRIPTION],
+            "state": state,
+            "words": words,
+            "counts": _counts(status),
+            "partitions": asset.partitioning.description,
+            "schedule": status.schedule,
+            "last_at": status.last_at,
+            "last_run": status.last_run,
+            "last_status": last.status if last is not None else None,
+            "rows": status.rows,
+            "next_at": status.next_at,
+            "running": status.running,
+            "error": shorten(status.error) if status.error else None,
+            "withheld": [shorten(each.text) for each in status.withheld_runs],
+            "late": describe_lateness(status.late, asset).removeprefix("late: ") if status.late is not None else None,
+            "late_since": status.late.by if status.late is not None else None,
+            "paused": status.paused,
+            "notes": [shorten(note) for note in status.notes],
+            "columns": [*asset.columns][:60],
+            "inlets": [*asset.inlets],
+            "maker": asset.maker,
+        }
+        yield {name: value for name, value in drop_empty(told).items() if value is not False}
+
+
+def _counts(status: AssetStatus) -> dict[str, int]:
+    return {name: count for name in COUNTS if (count := getattr(status, name))}
+
+
+def _is_shown_elsewhere(context: PlanningContext, item: Waiting) -> bool:
+    """Whether it waits as it is being computed, or is withheld: both are told elsewhere."""
+    asset = context.project.assets[item.asset]
+    state = context.state_of(asset)
+    resting = find_withheld(context, asset, state).resting
+    return any(link.entry.blocks == item.blocks for link in context.live_claims(state)) or bool(
+        resting and resting.covers(item.blocks)
+    )
+
+
+def _waiting_row(context: PlanningContext, item: Waiting) -> dict[str, Any]:
+    asset = context.project.assets.get(item.asset)
+    told = {
+        "asset": item.asset,
+        "reason": shorten(item.reason),
+        "until": item.until,
+        "slices": partition_text(item.blocks, asset),
+        "count": partition_count(item.blocks, asset),
+    }
+    return drop_empty(told)
+
+
+def _planned_row(context: PlanningContext, run: PlannedRun) -> dict[str, Any]:
+    asset = context.project.assets.get(run.asset)
+    told = {
+        "asset": run.asset,
+        "reason": shorten(run.reason),
+        "slices": partition_text(run.blocks, asset),
+        "count": partition_count(run.blocks, asset),
+    }
+    return drop_empty(told)
+
+
+def _datasets(context: PlanningContext) -> Iterator[dict[str, Any]]:
+    """Who writes and who reads what, by dataset."""
+    assets = context.project.assets
+    found: dict[str, list[AssetSpec]] = {}
+    for asset in assets.values():
+        if not asset.outlets:
+            found.setdefault(asset.uri, []).append(asset)
+    readers: dict[str, list[str]] = {}
+    for asset in assets.values():
+        for inlet in asset.inlets.values():
+            readers.setdefault(assets[inlet.name].uri, []).append(asset.name)
+    for uri, members in found.items():
+        state = context.state.dataset(uri)
+        yield {
+            "uri": uri,
+            "assets": [asset.name for asset in members],
+            "writers": [*dict.fromkeys(asset.maker or asset.name for asset in members if asset.source is None)],
+            "readers": [*dict.fromkeys(readers.get(uri, ()))],
+            "updated": state.last_fresh_at or None,
+            "slices": members[0].partitioning.count(members[0].partitioning.admissible_partitions(state.coverage))
+            if members[0].partitioning.is_partitioned
+            else None,
+        }

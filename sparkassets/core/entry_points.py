@@ -1,0 +1,162 @@
+"""What other packages register by entry points: what makes it, and its parameters, which are keys of the YAML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from inspect import Parameter, signature
+from typing import Any, Final
+from warnings import catch_warnings
+
+from sparkassets.core.phrases import show_value
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+Factory = Callable[..., object]
+"""Makes what is registered of its parameters, given by keyword."""
+
+_BY_KEYWORD: Final = frozenset({Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY})
+
+
+class RegisteredError(InputError):
+    """There is no such name, or the parameters are wrong.
+
+    Attributes:
+        path: Keys from what names it to the value at fault.
+        at_key: Whether the last key of the path is at fault, else its value.
+        lacks: Whether a key is missing: no fault of its own where another key was refused already.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: tuple[str | int, ...] = (),
+        at_key: bool = False,
+        lacks: bool = False,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.at_key = at_key
+        self.lacks = lacks
+
+
+@frozen
+class EntryPointRegistry:
+    """One kind of things that packages register.
+
+    Attributes:
+        noun: What one is called.
+        group: The entry point group.
+        owner: What the parameters are keys of.
+        raises: The class of what is raised, with the arguments of `RegisteredError`.
+    """
+
+    noun: str
+    group: str
+    owner: str
+    raises: Callable[..., InputError] = RegisteredError
+
+    def factory(self, name: str, installed: Mapping[str, Factory]) -> Factory:
+        """What makes the one of that name.
+
+        Raises:
+            InputError: There is none.
+        """
+        if name not in installed:
+            known = ", ".join(sorted(installed)) or "none"
+            raise self.raises(f"unknown {self.noun} '{name}'; installed: {known}", hint=self._hint_for(name, installed))
+        return installed[name]
+
+    def accepted_parameters(self, name: str, factory: Factory, reserved: Collection[str]) -> Mapping[str, Parameter]:
+        """The parameters that the factory takes by keyword.
+
+        Args:
+            name: Of what it makes.
+            factory: Is only looked at.
+            reserved: Keys that stand beside the parameters, so that none can have such a name.
+
+        Raises:
+            InputError: They cannot be told, or one has a reserved name.
+        """
+        try:
+            found = signature(factory, eval_str=True).parameters
+        except Exception as error:  # whatever an annotation of another package does
+            why = f"{type(error).__name__}: {error}"
+            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be told: {why}") from error
+        taken = {key: each for key, each in found.items() if each.kind in _BY_KEYWORD}
+        if swallowed := next((key for key in taken if key in reserved), None):
+            message = (
+                f"{self.noun} '{name}' takes a parameter '{swallowed}', a name that is reserved: a key of every "
+                f"{self.owner}"
+            )
+            raise self.raises(message, hint="its package must give the parameter another name")
+        return taken
+
+    def validate_parameters(
+        self, name: str, taken: Mapping[str, Parameter], parameters: Mapping[str, object]
+    ) -> dict[str, Any]:
+        """The parameters in the types that their annotations ask for.
+
+        They are validated as JSON, strictly: a date may be text, but no text is a number.
+
+        Raises:
+            InputError: One is wrong, or missing.
+        """
+        from pydantic import ConfigDict, Field, ValidationError, create_model
+
+        keys = [*taken]
+        if unknown := next((key for key in parameters if key not in keys), None):
+            message = f"unknown key '{unknown}' of {self.noun} '{name}'; expected {', '.join(keys) or 'none'}"
+            raise self.raises(message, hint=did_you_mean(unknown, keys), path=(unknown,), at_key=True)
+        fields: dict[str, Any] = {
+            f"p{number}": (
+                Any if taken[key].annotation is Parameter.empty else taken[key].annotation,
+                Field(alias=key) if taken[key].default is Parameter.empty else Field(None, alias=key),
+            )
+            for number, key in enumerate(keys)  # under their own names some would hide what a model has
+        }
+        strict = ConfigDict(strict=True, arbitrary_types_allowed=True)
+        try:
+            with catch_warnings(action="error"):
+                model = create_model("Parameters", __config__=strict, **fields)
+        except Exception as error:  # whatever an annotation of another package is
+            why = f"{type(error).__name__}: {error}".partition("\n")[0]
+            raise self.raises(f"the parameters of {self.noun} '{name}' cannot be told: {why}") from error
+        try:
+            valid = model.model_validate_json(json.dumps(dict(parameters)))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = str(first["loc"][0])
+            if first["type"] == "missing":
+                raise self.raises(f"{self.noun} '{name}' lacks its key '{key}'", lacks=True) from error
+            words = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+            message = f"'{key}' of {self.noun} '{name}' is {show_value(parameters[key])}; expected {words}"
+            raise self.raises(message, path=(key,)) from error
+        return {key: getattr(valid, f"p{keys.index(key)}") for key in parameters}
+
+    def make_instance(self, name: str, factory: Factory, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  of another package
+        """What the factory makes.
+
+        Raises:
+            InputError: It refuses the parameters, or fails.
+        """
+        try:
+            return factory(**given)
+        except (TypeError, ValueError) as error:
+            raise self.raises(f"{self.noun} '{name}' refuses its parameters: {error}") from error
+        except Exception as error:
+            raise self.raises(f"{self.noun} '{name}' failed: {type(error).__name__}: {error}") from error
+
+    def _hint_for(self, name: str, installed: Mapping[str, Factory]) -> str:
+        if re.search(r"[.:/]", name):
+            return (
+                "an import path is never used: it is the name that a package registers in the entry point group "
+                f"'{self.group}'"
+            )
+        if hint := did_you_mean(name, installed) if installed else None:
+            return hint
+        return f"install the package that registers it in the entry point group '{self.group}'"

@@ -1,0 +1,284 @@
+"""Announcements: updates that somebody tells of, checked and made into entries (DESIGN sections 4 and 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, NoReturn
+
+from sparkassets.core.assets import NAME, lower_scheme, parse_uri
+from sparkassets.core.conditions import datasets
+from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.event_extras import check_extra, nesting_error
+from sparkassets.core.instants import parse_instant, to_unix
+from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
+from sparkassets.core.partitions.json_form import decode_partitions, encode_partitions
+from sparkassets.core.phrases import escape_unwritable, listing, show_value
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import InputError
+
+ID_CHARACTERS: Final = 512
+_OF_ANY_URI: Final = 'a dataset that no asset has and no schedule names is announced as {"uri": …} in a line of a file'
+LINE_KEYS: Final = ("asset", "uri", "partition", "extra", "at", "id")
+
+
+def parse_announcement(
+    project: ProjectSpec,
+    target: str,
+    *,
+    partition: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+    id: str | None = None,  # noqa: A002  the word of the grammar
+    at: datetime | str | None = None,
+) -> EventEntry:
+    """The event that ``target``, an asset's name or a dataset URI, was updated.
+
+    Args:
+        project: Knows the assets, their partitions and their conditions.
+        target: A name, unless it has ``://``, is the identity of an asset, or is one that a condition names.
+        partition: Keys ``A..B`` or ``A``, inclusive.
+        extra: Free, within the limits of `sparkassets.core.event_extras`.
+        id: Tells the event from others of the dataset.
+        at: When it happened; without an offset in the project's zone.
+
+    Raises:
+        InputError: One of these is wrong, or the extra holds a credential.
+    """
+    _expect_text("target", target)
+    named = _is_name(project, target)
+    uri = dataset_uri_of(project, target)
+    return _build_event(project, uri, target if named else None, partition=partition, extra=extra, id=id, at=at)
+
+
+def dataset_uri_of(project: ProjectSpec, target: str) -> str:
+    """The identity of the dataset that ``target``, an asset's name or a dataset URI, means.
+
+    Raises:
+        InputError: There is no such asset, or it is no URI.
+    """
+    return _require_asset(project, target).uri if _is_name(project, target) else _resolve_uri(project, target)
+
+
+def parse_announcement_lines(
+    project: ProjectSpec, lines: Iterable[str | Mapping[str, Any]], *, name: str
+) -> list[EventEntry]:
+    """The events of ``lines``, each a JSON object or its text; blank texts are left out.
+
+    Args:
+        project: Knows the assets and their partitions.
+        lines: Objects with some of `LINE_KEYS`, one of ``asset`` and ``uri`` among them.
+        name: What the lines come from, for messages: ``name:line: what is wrong``.
+
+    Raises:
+        InputError: Some lines are wrong; the message holds every one.
+    """
+    if isinstance(lines, str | bytes | Mapping) or not isinstance(lines, Iterable):
+        raise InputError(f"{name}: expected a list of objects or of their JSON, found {show_value(lines)}")
+    entries: list[EventEntry] = []
+    problems: list[str] = []
+    count = 0
+    for number, line in enumerate(lines, start=1):
+        if isinstance(line, str) and not line.strip():
+            continue
+        count += 1
+        try:
+            entries.append(_parse_line(project, line))
+        except InputError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            problems.append(f"{name}:{number}: {error.args[0]}{hint}")
+    if problems:
+        what = f"{len(problems)} of {count} lines" if count > 1 else "the line"
+        raise InputError("\n".join([f"{what} cannot be taken, so nothing was recorded", *problems]))
+    return entries
+
+
+def event_partitioning(project: ProjectSpec, *, asset: str | None, uri: str | None) -> Partitioning:
+    """By what the partitions of an event are named; none where it has none, or its assets do not agree."""
+    if asset is not None:
+        spec = project.assets.get(asset)
+        return spec.views.get(uri or "", spec.partitioning) if spec is not None else UNPARTITIONED
+    owners = _owners_of(project, uri or "")
+    return owners[0].partitioning if owners and _have_same_grid(owners) else UNPARTITIONED
+
+
+def encode_announcement(entry: EventEntry) -> dict[str, Any]:
+    """An event as the commit of the run that announces it carries it; JSON, which `of_run` reads back."""
+    return {
+        "uri": entry.uri,
+        "asset": entry.asset,
+        "ranges": encode_partitions(entry.parts),
+        "extra": dict(entry.extra),
+    }
+
+
+def decode_announcement(told: Mapping[str, Any], *, run: str, interval: tuple[int, int] | None) -> EventEntry:
+    """The event that ``run`` announced."""
+    parts = decode_partitions(told["ranges"]) or EVERYTHING
+    return EventEntry(told["uri"], told["asset"], parts, told["extra"], run=run, interval=interval)
+
+
+def _build_event(
+    project: ProjectSpec,
+    uri: str,
+    asset: str | None,
+    *,
+    partition: object,
+    extra: object,
+    id: object,  # noqa: A002  as in `announced`
+    at: object,
+) -> EventEntry:
+    owners = [project.assets[asset]] if asset is not None else _owners_of(project, uri)
+    keys = None if partition is None else _expect_text("partition", partition)
+    parts = EVERYTHING if keys is None else _parse_partitions(owners, asset or uri, keys)
+    known = {} if extra is None else check_extra(extra)
+    own = None if id is None else _check_id(_expect_text("id", id))
+    owner = owners[0].name if len(owners) == 1 else None
+    return EventEntry(uri, owner, parts, known, own, _parse_event_time(project, at))
+
+
+def _check_id(text: str) -> str:
+    if not 0 < len(text) <= ID_CHARACTERS:
+        raise InputError(f"the id has {len(text):,} characters; expected 1 to {ID_CHARACTERS}")
+    if text != escape_unwritable(text):
+        raise InputError(f"the id {text!r} holds half of a character, which UTF-8 cannot write")
+    if secret := secret_in_text(text):
+        raise InputError(f"the id holds {secret}; events are clear text")
+    return text
+
+
+def _parse_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
+    given = _given_keys(_parse_json(line) if isinstance(line, str) else line)
+    if ("asset" in given) == ("uri" in given):
+        raise InputError('expected one of "asset" and "uri"')
+    for key in ("asset", "uri"):
+        if key in given:
+            _expect_text(key, given[key])
+    asset = given.get("asset")
+    uri = _require_asset(project, asset).uri if asset is not None else _resolve_uri(project, given["uri"])
+    return _build_event(
+        project,
+        uri,
+        asset,
+        partition=given.get("partition"),
+        extra=given.get("extra"),
+        id=given.get("id"),
+        at=given.get("at"),
+    )
+
+
+def _given_keys(told: object) -> dict[str, Any]:
+    """The keys of a line that say something."""
+    if not isinstance(told, Mapping):
+        raise InputError(f"expected a JSON object, found {show_value(told)}")
+    for key in told:
+        if key not in LINE_KEYS:
+            raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _parse_json(line: str) -> object:
+    try:
+        value: object = json.loads(
+            line, parse_constant=reject_nonfinite_number, object_pairs_hook=_reject_duplicate_keys
+        )
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise nesting_error() from None
+    return value
+
+
+def reject_nonfinite_number(text: str) -> NoReturn:
+    """Refuses NaN and Infinity, which Python reads as JSON.
+
+    Raises:
+        ValueError: Always.
+    """
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} is there twice")
+        found[key] = value
+    return found
+
+
+def _expect_text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError(f'"{key}" is {show_value(value)}; expected text')
+    return value
+
+
+def _is_name(project: ProjectSpec, target: str) -> bool:
+    """Whether ``target`` is meant as a name, right or wrong."""
+    if target in project.assets:
+        return True
+    return "://" not in target and _identities(project).isdisjoint((target, lower_scheme(target)))
+
+
+def _identities(project: ProjectSpec) -> set[str]:
+    """Those of the assets, and those that conditions name."""
+    conditions = [asset.schedule.condition for asset in project.assets.values()]
+    awaited = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
+    return awaited | {asset.uri for asset in project.assets.values()}
+
+
+def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
+    asset = project.assets.get(name)
+    if asset is None:
+        if secret := secret_in_text(name):
+            raise InputError(f"what is updated is named by {secret}; events are clear text")
+        raise project.unknown_asset_error(name, hint=None if NAME.fullmatch(name) else _OF_ANY_URI)
+    if asset.outlets:
+        hint = f"name {listing([repr(each) for each in asset.outlets])}"
+        raise InputError(f"{name!r} is a multi-asset, which holds no data: its outlets do", hint=hint)
+    return asset
+
+
+def _resolve_uri(project: ProjectSpec, text: str) -> str:
+    """The dataset; an asset without a `uri` of its own has its path for one, whatever characters are in it."""
+    return text if _owners_of(project, text) else parse_uri(text)
+
+
+def _owners_of(project: ProjectSpec, uri: str) -> list[AssetSpec]:
+    return [asset for asset in project.assets.values() if asset.uri == uri]
+
+
+def _have_same_grid(owners: list[AssetSpec]) -> bool:
+    return all(item.partitioning.same_grid(owners[0].partitioning) for item in owners)
+
+
+def _parse_partitions(owners: list[AssetSpec], target: str, keys: str) -> PartitionSet:
+    if owners and not _have_same_grid(owners):
+        names = ", ".join(repr(owner.name) for owner in owners)
+        raise InputError(
+            f"the assets of {target!r} ({names}) have different partitions, so an event of it cannot name {keys!r}",
+            hint="announce it for one of them, by its name",
+        )
+    if not owners or not owners[0].partitioning.is_partitioned:
+        raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
+    found = owners[0].partitioning.parse(keys, learns=owners[0].source is not None)
+    if not owners[0].partitioning.can_list(found):
+        raise InputError(
+            f"{keys!r} is all time of {target!r}, and no event brings that", hint="name the time: KEY or A..B"
+        )
+    return found
+
+
+def _parse_event_time(project: ProjectSpec, at: object) -> int | None:
+    match at:
+        case None:
+            return None
+        case str():
+            return to_unix(parse_instant(at, zone=project.timezone))
+        case datetime(tzinfo=None):
+            return to_unix(parse_instant(at.isoformat(), zone=project.timezone))
+        case datetime():
+            return to_unix(at)
+    raise InputError(f'"at" is {show_value(at)}; expected an ISO instant as text')

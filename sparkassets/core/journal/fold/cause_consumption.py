@@ -1,0 +1,240 @@
+"""What assets have used of the events and ticks that are theirs, and what is kept for later runs.
+
+Per dataset a number says up to where its events are used; those of them that are used for some time only, or not at
+all, are told one by one (`AssetState.partly`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sparkassets.core.journal.entries import ClaimEntry
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.fold_specs import FoldSpec
+from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.state import AssetState, EventRef, PartlyUsed
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.runs import TIMETABLE, RunConsumption, RunRequest
+
+T = TypeVar("T")
+
+
+def use_up_causes(
+    work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
+) -> AssetState:
+    """The asset after a success of ``blocks`` has used up what it was claimed with; a backfill only what it answers.
+
+    ``claim`` is None where it is not known any more, or its asset has partitions since, or has none. What came after
+    it, at ``token``, is left as it is.
+    """
+    scheduled = claim if claim is not None and claim.kind == "scheduled" else None
+    partly = (
+        asset.partly if blocks.is_everything else _unanswered_after_run(work, asset, blocks, scheduled, token=token)
+    )
+    if claim is None:
+        return replace(asset, partly=partly)
+    using = claim.request.consumption
+    if claim.blocks.is_everything:
+        partly = _unanswered_events_after(work, asset, claim.request)
+    return _advance_consumed(asset, partly, using, ticks=using.ticks if scheduled is not None else {})
+
+
+def use_up_without_run(
+    work: FoldWorkspace, asset: AssetState, using: RunConsumption, events: tuple[int, ...]
+) -> AssetState:
+    """An asset without partitions with what was due used up, although no run answers it."""
+    request = RunRequest(asset.name, "scheduled", EVERYTHING, events=events, consumption=using)
+    return _advance_consumed(asset, _unanswered_events_after(work, asset, request), using, ticks=using.ticks)
+
+
+def _advance_consumed(
+    asset: AssetState, partly: Mapping[str, PartlyUsed], using: RunConsumption, *, ticks: Mapping[str, int]
+) -> AssetState:
+    numbers = {uri: max(seq, asset.consumed.get(uri, 0)) for uri, seq in using.consumes.items()}
+    newest = {key: max(at, asset.ticks.get(key, at)) for key, at in ticks.items()}
+    return replace(asset, partly=partly, consumed={**asset.consumed, **numbers}, ticks={**asset.ticks, **newest})
+
+
+def _unanswered_after_run(
+    work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
+) -> dict[str, PartlyUsed]:
+    """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
+
+    ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
+    """
+    using = claim.request.consumption if claim is not None else None
+
+    def remaining_partitions(key: str, number: int, rest: PartitionSet) -> PartitionSet:
+        if using is not None:
+            return using.unanswered_partitions(key, rest, number)
+        return rest if number > token and key not in asset.ticks else rest - blocks
+
+    found = {
+        key: [(number, remaining_partitions(key, number, rest)) for number, rest in items]
+        for key, items in asset.partly.items()
+    }
+    if claim is not None and asset.spec.partitioning.is_partitioned:
+        over = asset.spec.partitioning.finished_partitions(claim.planned)
+        for key, remaining in claim.request.consumption.remaining.items():
+            found.setdefault(key, []).extend(
+                _newly_unanswered(work, asset, claim.request.consumption, key, remaining, over)
+            )
+    return _drop_answered(found)
+
+
+def _drop_answered(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> dict[str, PartlyUsed]:
+    """Those of the items that have something still to answer them."""
+    kept = {key: tuple((number, parts) for number, parts in each if parts) for key, each in items.items()}
+    return {key: each for key, each in kept.items() if each}
+
+
+def _newly_unanswered(
+    work: FoldWorkspace, asset: AssetState, using: RunConsumption, key: str, remaining: PartitionSet, past: PartitionSet
+) -> PartlyUsed:
+    """Of the events, or the tick, that a run is the first to use: the time that has still to answer each."""
+    over = remaining & past
+    if key in using.ticks:
+        before = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
+        return ((using.ticks[key], over),) if using.ticks[key] > before else ()
+    before, used = asset.consumed.get(key, 0), using.consumes.get(key, 0)
+    refs = work.recent_events(key).between(before, used)
+    return tuple((ref.seq, _answering_partitions(work, asset.spec, ref, remaining, over)) for ref in refs)
+
+
+def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: RunRequest) -> dict[str, PartlyUsed]:
+    """The events that an asset without partitions went past, and has still to run for.
+
+    One may be told by its number since the claim only, by a change of the condition: what the run read stays used.
+    """
+    using = request.consumption
+    found = {}
+    for uri in {*asset.partly, *(using.consumes if using.skips else ())}:
+        told = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
+        numbers = [number for number in told if using.leaves_event_unused(uri, number)] + _skipped_events(
+            work, asset, using, uri
+        )
+        found[uri] = [(number, EVERYTHING) for number in sorted(numbers)]
+    return _drop_answered(found)
+
+
+def _skipped_events(work: FoldWorkspace, asset: AssetState, using: RunConsumption, uri: str) -> list[int]:
+    """The events of the dataset that a run is the first to go past, and leaves."""
+    before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
+    return (
+        [ref.seq for ref in work.recent_events(uri).between(before, used) if ref.seq in using.skips]
+        if using.skips
+        else []
+    )
+
+
+def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
+    """The numbers of the events that the asset has still to run for."""
+    found = {number for items in asset.partly.values() for number, _ in items}
+    for uri in asset.spec.named:
+        used = asset.consumed.get(uri, 0)
+        found.update(ref.seq for ref in work.recent_events(uri).between(used))
+    return found
+
+
+def forget_used_events(work: FoldWorkspace, uri: str) -> None:
+    """Drops the events of a dataset that nobody will run for, but for the newest."""
+    recent, keepers = work.recent_events(uri), work.triggered_assets(uri)
+    if recent.first == work.newest_seq(uri):
+        return
+    naming = (each for each in keepers if uri in each.spec.named)
+    used = min((each.consumed.get(uri, 0) for each in naming), default=work.newest_seq(uri))
+    if used < recent.first:
+        return
+    apart = _individually_kept_events(uri, keepers, recent)
+    work.datasets[uri] = replace(work.datasets[uri], recent=recent.without(used, but=apart))
+
+
+def _individually_kept_events(uri: str, keepers: Collection[AssetState], recent: RecentEvents[EventRef]) -> set[int]:
+    """The events that some asset has still to answer, whatever the numbers up to where all are used.
+
+    What was withheld is to answer them as well, once it is tried again.
+    """
+    partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
+    parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
+    return (
+        partly | _withheld_events(keepers) | {ref.seq for used, until in parted for ref in recent.between(used, until)}
+    )
+
+
+def _withheld_events(keepers: Collection[AssetState]) -> set[int]:
+    return {number for each in keepers for record in each.withheld for number in record.events}
+
+
+def update_triggers(work: FoldWorkspace, asset: AssetState, before: FoldSpec | None) -> AssetState:
+    """With what it has not used of the datasets that its condition names no more, or names again, or anew.
+
+    Of a dataset that it names no more it keeps what it has not used. Of one that it names anew the newest event is for
+    it, whatever others have not used.
+    """
+    was = before if before is not None else FoldSpec(asset.spec.uri)
+    for uri in _absent_from(asset.spec.named, was.named):
+        asset = itemize_unused_events(work, asset, uri, newest=True)
+    asset = replace(asset, parted=_without_uris(asset.parted, asset.spec.named))
+    for uri in _absent_from(was.named, asset.spec.named):
+        asset = _keep_unused_events(work, asset, uri)
+    gone = _absent_from(was.listens, {*asset.spec.listens, *asset.parted})
+    return replace(asset, partly=_without_uris(asset.partly, gone))
+
+
+def _absent_from(uris: Iterable[str], others: Collection[str]) -> list[str]:
+    return [uri for uri in uris if uri not in others]
+
+
+def _without_uris(known: Mapping[str, T], uris: Collection[str]) -> dict[str, T]:
+    return {uri: value for uri, value in known.items() if uri not in uris}
+
+
+def _keep_unused_events(work: FoldWorkspace, asset: AssetState, uri: str) -> AssetState:
+    """With what it has not used of a dataset kept for when its condition names that again."""
+    newest = work.newest_seq(uri)
+    if newest <= asset.consumed.get(uri, 0) and uri not in asset.partly:
+        return asset
+    return replace(asset, parted={**asset.parted, uri: newest})
+
+
+def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:
+    """With all events of a dataset used, but for those that are told one by one to be not.
+
+    These are what it keeps of it, and with ``newest`` the last one if it came since.
+    """
+    recent, last, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly.get(uri, ()))
+    used, until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
+    until = last if not newest and uri in asset.spec.named else until
+    for ref in recent.between(used):
+        if ref.seq <= until or (newest and ref is recent.newest):
+            items[ref.seq] = _answering_partitions(work, asset.spec, ref, EVERYTHING, EVERYTHING)
+    if not items and used >= last:
+        return asset
+    return replace(
+        asset, consumed={**asset.consumed, uri: max(used, last)}, partly=replace_items(asset.partly, uri, items)
+    )
+
+
+def replace_items(
+    partly: Mapping[str, PartlyUsed], key: str, items: Mapping[int, PartitionSet]
+) -> dict[str, PartlyUsed]:
+    """``partly`` with these items of one dataset, or without it where there are none."""
+    others = {each: kept for each, kept in partly.items() if each != key}
+    return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
+
+
+def _answering_partitions(
+    work: FoldWorkspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet
+) -> PartitionSet:
+    """What a run left of the time that the event touches; of what nothing maps, only what was over by then."""
+    if not spec.partitioning.is_partitioned:
+        return EVERYTHING
+    reading = (spec.inlet(name) for name in spec.readers(ref.uri))
+    return PartitionSet.union(
+        work.inlet_with_coverage(inlet).needs.affected_partitions(ref.parts) & remaining
+        if inlet is not None and inlet.needs.is_mapped and not ref.parts.is_everything
+        else over
+        for inlet in reading
+    )

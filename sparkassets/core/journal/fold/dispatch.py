@@ -1,0 +1,71 @@
+"""Each kind of entry, and the function that says what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from sparkassets.core.journal.backfill_requests import BackfillEntry
+from sparkassets.core.journal.entries import (
+    ClaimEntry,
+    Entry,
+    EventEntry,
+    FailureEntry,
+    LateEntry,
+    NumberedEntry,
+    ObservedEntry,
+    OutletEntry,
+    PauseEntry,
+    RenewEntry,
+    SegmentEntry,
+    SkippedEntry,
+    SpecEntry,
+    SuccessEntry,
+    TickPassedEntry,
+)
+from sparkassets.core.journal.fold import (
+    backfill_requests,
+    datasets,
+    iterations,
+    marks,
+    outlets,
+    runs,
+    segments,
+    skips,
+    specs,
+)
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.iterations import RetiredEntry
+from sparkassets.core.journal.marks import MarkEntry
+from sparkassets.core.journal.state import State
+from sparkassets.core.journal.table_findings import TargetEntry
+
+
+def fold(state: State, entries: Iterable[NumberedEntry], *, commit: int) -> State:
+    """The state after ``entries`` (ascending by ``seq``), as of journal commit ``commit``."""
+    work, seq = FoldWorkspace(state), state.seq
+    for numbered in entries:
+        seq = numbered.seq
+        _HANDLERS[type(numbered.entry)](work, numbered.entry, numbered)
+    return work.result(seq, commit)
+
+
+_HANDLERS: Mapping[type[Entry], Callable[[FoldWorkspace, Any, NumberedEntry], None]] = {
+    SpecEntry: specs.fold_spec_change,
+    EventEntry: datasets.fold_event,
+    ObservedEntry: datasets.fold_observation,
+    TargetEntry: datasets.fold_table_finding,
+    ClaimEntry: runs.fold_claim,
+    RenewEntry: runs.fold_renewal,
+    SuccessEntry: runs.fold_success,
+    OutletEntry: outlets.fold_outlet,
+    FailureEntry: runs.fold_failure,
+    SkippedEntry: skips.fold_skip,
+    PauseEntry: runs.fold_pause,
+    MarkEntry: marks.fold_mark,
+    SegmentEntry: segments.fold_segments,
+    BackfillEntry: backfill_requests.fold_backfill_request,
+    RetiredEntry: iterations.fold_retirement,
+    LateEntry: runs.fold_lateness,
+    TickPassedEntry: runs.fold_passed_tick,
+}

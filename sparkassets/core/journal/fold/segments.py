@@ -1,0 +1,375 @@
+"""Segments come to be known, or are removed (``segments: runtime``): of an asset, and through it of all that reads it.
+
+What an asset knows is what somebody added, what its events named or what came out of a run of all segments, and what
+its inlets tell, without what somebody removed. Each change looks at the segments that it brings or takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sparkassets.core.journal import withheld_records
+from sparkassets.core.journal.entries import NumberedEntry, SegmentEntry, SuccessEntry
+from sparkassets.core.journal.fold.backfill_requests import drop_unknown_requests
+from sparkassets.core.journal.fold.removals import keep_removed_rows
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
+from sparkassets.core.journal.known_segments import add_keys, contains_key, remove_keys
+from sparkassets.core.journal.state import AssetState, EventRef, FailedBlocks, LearnedKeys, PartlyUsed
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition, StampedPartitions
+from sparkassets.core.partitions.incremental_answers import count_common_ends
+from sparkassets.core.partitions.partition_set import union_by_segment
+from sparkassets.core.partitions.segment_functions import Segment
+from sparkassets.core.partitions.segments import WHOLE
+
+_NONE = LearnedKeys()
+
+
+def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEntry) -> None:
+    """Somebody added or removed segments."""
+    asset = work.assets.get(entry.asset)
+    if asset is None:
+        return
+    own = _learned_keys(asset, entry.column)
+    known = add_keys(remove_keys(own.known, entry.removed), entry.added)
+    removed = add_keys(remove_keys(own.removed, entry.added), entry.removed)
+    _store_learned_keys(work, asset, {entry.column: LearnedKeys(known, removed)}, numbered.seq, computed=False)
+
+
+def learn_event_segments(work: FoldWorkspace, ref: EventRef) -> None:
+    """An event names segments: those of what others write are known from then on."""
+    if not ref.parts.apart:
+        return
+    owners = [ref.asset] if ref.asset is not None else [each.name for each in work.assets.values()]
+    for name in owners:
+        asset = work.assets.get(name)
+        if asset is not None and asset.spec.learns and asset.spec.uri == ref.uri:
+            learn_segments(work, name, asset.spec.partitioning.open_segments(ref.parts), ref.seq)
+    for reader, inlet in list(work.readers(ref.uri)):
+        if found := _segments_from_values(work, inlet, ref.parts):
+            learn_segments(work, reader, found, ref.seq)
+
+
+def _segments_from_values(work: FoldWorkspace, inlet: FoldInlet, parts: PartitionSet) -> dict[str, set[str]]:
+    """Column to the segments that values in rows of an inlet make known to its reader, which asks for these values."""
+    owner = work.assets.get(inlet.name)
+    if owner is None or owner.spec.uri == inlet.uri:
+        return {}
+    found = inlet.needs.inlet.open_segments(parts)
+    pairs = [(ours, theirs) for ours, theirs in inlet.needs.shared_segment_dimensions if ours.is_open]
+    return {ours.column: found[theirs.column] for ours, theirs in pairs if found.get(theirs.column)}
+
+
+def learn_segments(
+    work: FoldWorkspace, name: str, keys: Mapping[str, Collection[str]], seq: int, *, computed: bool = False
+) -> None:
+    """The asset knows these segments, by column, but for those that somebody removed.
+
+    Args:
+        work: What the fold works on.
+        name: Of the asset.
+        keys: Column to segments.
+        seq: Of the entry that brings them.
+        computed: A run of all segments brought them: what it computed was of these.
+    """
+    asset, found = work.assets[name], {}
+    for column, some in keys.items():
+        own = _learned_keys(asset, column)
+        found[column] = replace(
+            own, known=add_keys(own.known, [key for key in some if not contains_key(own.removed, key)])
+        )
+    _store_learned_keys(work, asset, found, seq, computed=computed)
+
+
+def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[FoldSpec, dict[str, LearnedKeys]]:
+    """A spec as the files say it, with the segments that are known; and those that the asset knows by itself.
+
+    A dimension whose segments were listed until now knows those of which something is there.
+    """
+    inlets = []
+    for inlet in spec.inlets:
+        known = work.assets.get(inlet.name)
+        same = known is not None and known.spec.partitioning.as_declared == inlet.needs.inlet
+        inlets.append(inlet.with_inlet_partitioning(known.spec.partitioning) if known is not None and same else inlet)
+    spec, old = replace(spec, inlets=tuple(inlets)), work.flush_stale_marks(name)
+    if spec.maker:
+        return spec.with_partitioning(_maker_partitioning(work, spec)), {}
+    keys = {
+        each.column.lower(): _initial_keys(work, old, spec, each) for each in spec.partitioning.segments if each.is_open
+    }
+    return spec.with_partitioning(_resolved_partitioning(spec, keys)), keys
+
+
+def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool = False) -> None:
+    """All that reads the asset goes by the partitions that it has now, and its outlets do."""
+    asset = work.assets[name]
+    for outlet, _ in asset.spec.outlets:
+        _update_outlet_partitioning(work, outlet, seq, computed=computed)
+    for reader, inlet in list(work.readers(asset.spec.uri)):
+        same = inlet.needs.inlet.as_declared == asset.spec.partitioning.as_declared
+        if inlet.name == name and same and inlet.needs.inlet is not asset.spec.partitioning:
+            spec = work.assets[reader].spec
+            read = tuple(
+                inlet.with_inlet_partitioning(asset.spec.partitioning) if each is inlet else each
+                for each in spec.inlets
+            )
+            work.assets[reader] = replace(work.assets[reader], spec=replace(spec, inlets=read))
+            _update_partitioning(work, reader, seq, computed=False)
+
+
+def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, seq: int) -> None:
+    """What was computed, was not listed and is listed again is out of date: nothing told it of updates meanwhile."""
+    asset = work.assets[name]
+    back = listed & (asset.coverage | asset.claimed_partitions)
+    if not back:
+        return
+    for inlet in asset.spec.inlets:
+        asset = keep_removed_rows(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
+    work.assets[name] = asset
+    back = back - PartitionSet.union(marks.stamped_partitions() for marks in asset.kept.values())
+    telling = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
+    for inlet in telling:
+        work.add_stale_mark(name, inlet, back, seq=seq)
+    if not telling:  # nothing could make it stale, so it counts as missing
+        work.assets[name] = replace(asset, coverage=asset.coverage - back)
+
+
+def whole_dimension_partitions(parts: PartitionSet) -> PartitionSet:
+    """Those of ``parts`` that are the whole of a dimension, of which no segment was known."""
+    return PartitionSet.by_segment({segment: time for segment, time in parts.apart if WHOLE in segment})
+
+
+def countable_partitions(partitioning: Partitioning, blocks: PartitionSet) -> PartitionSet:
+    """What a run has computed: the whole of a dimension is nothing more where its segments are known by now."""
+    return (
+        blocks - whole_dimension_partitions(blocks) if partitioning.is_open and not partitioning.has_whole else blocks
+    )
+
+
+def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: SuccessEntry) -> None:
+    """A run of segments that nobody knew ended: what came meanwhile was told of those alone that were known.
+
+    So whatever came makes all that came out of it stale. ``before`` is the asset before its success.
+    """
+    claim = before.claim_entry(entry.token)
+    if claim is None or entry.blocks.is_everything:
+        return
+    late = entry.blocks - claim.blocks
+    if whole_dimension_partitions(claim.blocks):
+        late = NOTHING if before.spec.partitioning.has_whole else entry.blocks
+    for inlet in before.spec.inlets:
+        newest = work.dataset(inlet.uri).seq
+        if late and inlet.on_update != "ignore" and newest > entry.token:
+            work.add_stale_mark(entry.asset, inlet, late, seq=newest)
+
+
+# --------------------------------------------------------------------- of one asset
+
+
+def _learned_keys(asset: AssetState, column: str) -> LearnedKeys:
+    return asset.keys.get(column.lower(), _NONE)
+
+
+def _store_learned_keys(
+    work: FoldWorkspace, asset: AssetState, found: Mapping[str, LearnedKeys], seq: int, *, computed: bool
+) -> None:
+    changed = {column.lower(): own for column, own in found.items() if own != _learned_keys(asset, column)}
+    if changed:
+        work.assets[asset.name] = replace(asset, keys={**asset.keys, **changed})
+        _update_partitioning(work, asset.name, seq, computed=computed)
+
+
+def _initial_keys(
+    work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
+) -> LearnedKeys:
+    """What the asset knows by itself of a dimension that it has from now on."""
+    own = _previous_keys(work, old, spec, dimension)
+    seen = [_segments_from_values(work, inlet, work.dataset(inlet.uri).coverage) for inlet in spec.inlets]
+    read = {key for each in seen for key in each.get(dimension.column, ()) if not contains_key(own.removed, key)}
+    return replace(own, known=add_keys(own.known, read)) if read else own
+
+
+def _previous_keys(
+    work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
+) -> LearnedKeys:
+    """What the asset knew of the dimension, or what is there tells."""
+    if old is not None and dimension.column.lower() in old.keys:
+        return old.keys[dimension.column.lower()]
+    there = work.dataset(spec.uri).coverage if spec.learns else NOTHING
+    if (
+        old is not None
+        and old.spec.partitioning.same_grid(spec.partitioning)
+        and not _telling_dimensions(spec, dimension)
+    ):
+        there = there | old.coverage
+    if not there.apart or (old is None and len(there.apart[0][0]) != len(spec.partitioning.segments)):
+        return _NONE
+    return LearnedKeys(tuple(sorted(spec.partitioning.open_segments(there)[dimension.column])))
+
+
+def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
+    """The asset goes by the segments that it and its inlets know, and so does all that reads it."""
+    asset = work.assets[name]
+    before, after = asset.spec.partitioning, _resolved_partitioning(asset.spec, asset.keys)
+    if after is before:
+        return
+    asset = work.flush_stale_marks(name) or asset
+    asset = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
+    if after.has_whole:
+        work.assets[name] = replace(asset, coverage=asset.coverage | _looked_through(before, after, asset.coverage))
+    elif before.has_whole:
+        work.assets[name] = _split_whole_dimension(asset, computed=computed)
+        _split_dataset_coverage(work, asset, work.assets[name])
+    for fresh in _new_tuples(before, after) if not (before.has_whole and computed) else ():
+        mark_relisted_stale(
+            work, name, fresh.known_partitions - whole_dimension_partitions(fresh.known_partitions), seq
+        )
+    work.assets[name] = drop_unknown_requests(work.assets[name])
+    propagate_partitioning(work, name, seq, computed=computed)
+
+
+def _looked_through(before: Partitioning, after: Partitioning, coverage: PartitionSet) -> PartitionSet:
+    """The whole of dimensions whose last segment was removed, for the time that was computed of it.
+
+    Nothing is missing there, so that segments are discovered by the next run that something asks for.
+    """
+    pairs = zip(before.segments, after.segments, strict=True)
+    lost = [old.keys if new.keys == (WHOLE,) else () for old, new in pairs]
+
+    def whole(segment: Segment) -> Segment:
+        return tuple(WHOLE if keys else key for key, keys in zip(segment, lost, strict=True))
+
+    gone = ((whole(segment), ranges) for segment, ranges in coverage.apart if _holds_any(segment, lost))
+    return PartitionSet.by_segment(union_by_segment(gone))
+
+
+def _holds_any(segment: Segment, lost: Sequence[Sequence[str]]) -> bool:
+    """Whether the tuple is of a segment that was removed, in each dimension that lost its last one."""
+    return any(lost) and all(key in keys for key, keys in zip(segment, lost, strict=True) if keys)
+
+
+def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
+    """An outlet goes by the segments that its maker knows; what of it is to be computed anew is the maker's matter."""
+    asset = work.flush_stale_marks(name)
+    if asset is None:
+        return
+    before, after = asset.spec.partitioning, _maker_partitioning(work, asset.spec)
+    if after is before:
+        return
+    known = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
+    if before.has_whole and not after.has_whole:
+        work.assets[name] = _split_whole_dimension(known, computed=computed)
+        _split_dataset_coverage(work, known, work.assets[name])
+    propagate_partitioning(work, name, seq)
+
+
+def _maker_partitioning(work: FoldWorkspace, spec: FoldSpec) -> Partitioning:
+    """The partitions of an outlet, with the segments that its maker knows."""
+    maker = work.assets.get(spec.maker)
+    if maker is None or not spec.partitioning.is_open or not spec.partitioning.same_grid(maker.spec.partitioning):
+        return spec.partitioning
+    known = {each.column: each.keys for each in maker.spec.partitioning.segments}
+    return spec.partitioning.with_keys({each: known[each] for each in spec.partitioning.open_columns if each in known})
+
+
+def _resolved_partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> Partitioning:
+    known = {each.column: _resolved_keys(spec, keys, each) for each in spec.partitioning.segments if each.is_open}
+    return spec.partitioning.with_keys(known)
+
+
+def _resolved_keys(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPartition) -> tuple[str, ...]:
+    """The segments of one open dimension; where nothing could tell any, the whole of it."""
+    own, told_by = keys.get(dimension.column.lower(), _NONE), _telling_dimensions(spec, dimension)
+    known: tuple[str, ...] = ()
+    for some in (own.known, *(each.keys for each in told_by if each.keys != (WHOLE,))):
+        known = add_keys(known, some) if known else some
+    known = remove_keys(known, own.removed)
+    silent = not told_by and not spec.learns
+    return (WHOLE,) if silent and not known else known
+
+
+def _telling_dimensions(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
+    """The dimensions of its inlets that tell which segments there are."""
+    pairs = (pair for inlet in spec.inlets for pair in inlet.needs.shared_segment_dimensions)
+    return [theirs for ours, theirs in pairs if ours.same_column(dimension)]
+
+
+def _new_tuples(before: Partitioning, after: Partitioning) -> Iterator[Partitioning]:
+    """The tuples that ``after`` knows and ``before`` does not, as products."""
+    for i, (old, new) in enumerate(zip(before.segments, after.segments, strict=True)):
+        more = _added_keys(old.keys, new.keys)
+        if more:
+            dimensions = (*after.segments[:i], replace(new, keys=more), *after.segments[i + 1 :])
+            yield replace(after, segments=dimensions)
+
+
+def _added_keys(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    """What ``new`` has and ``old`` does not; takes hardly any time where both differ in one place."""
+    if old is new:
+        return ()
+    start, end = count_common_ends(old, new)
+    some = frozenset(old[start : len(old) - end])
+    return tuple(key for key in new[start : len(new) - end] if key not in some)
+
+
+def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
+    """The asset once the segments of what was the whole of a dimension are known: what was so of it is so of each.
+
+    What was ``computed`` is so by a run of all segments; what somebody added later is computed for itself.
+    """
+    partitioning = asset.spec.partitioning
+    keys = {each.column: each.keys for each in partitioning.segments}
+
+    def each(parts: PartitionSet) -> PartitionSet:
+        return partitioning.resolve_whole(parts, keys)
+
+    def there(parts: PartitionSet) -> PartitionSet:
+        return each(parts) if computed else parts - whole_dimension_partitions(parts)
+
+    return replace(
+        asset,
+        coverage=there(asset.coverage),
+        made=tuple(replace(made, blocks=there(made.blocks)) for made in asset.made),
+        marks=tuple(replace(mark, blocks=each(mark.blocks)) for mark in asset.marks),
+        stale=_map_stamped(asset.stale, each),
+        kept=_map_stamped(asset.kept, each),
+        owed=each(asset.owed),
+        gaps=each(asset.gaps),
+        partly={key: _map_partly(items, each) for key, items in asset.partly.items()},
+        failed=_failed_without_whole(asset.failed),
+        withheld=withheld_records.withheld_without(
+            asset.withheld, PartitionSet.union(whole_dimension_partitions(item.blocks) for item in asset.withheld)
+        ),
+        redo=tuple(replace(request, left=each(request.left)) for request in asset.redo),
+    )
+
+
+def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: AssetState) -> None:
+    """Those that read the asset's dataset find there, for the whole of a dimension, what became of it."""
+    uri, whole = after.spec.uri, whole_dimension_partitions(before.coverage)
+    if whole and not work.has_others(uri, after.name):
+        dataset = work.dataset(uri)
+        coverage = (dataset.coverage - whole) | (after.coverage - before.coverage)
+        work.datasets[uri] = replace(dataset, coverage=coverage)
+
+
+def _failed_without_whole(before: tuple[FailedBlocks, ...]) -> tuple[FailedBlocks, ...]:
+    """Without what failed as the whole of a dimension."""
+    failed = (replace(item, blocks=item.blocks - whole_dimension_partitions(item.blocks)) for item in before)
+    return tuple(item for item in failed if item.blocks)
+
+
+def _map_stamped(
+    before: Mapping[str, StampedPartitions], each: Callable[[PartitionSet], PartitionSet]
+) -> dict[str, StampedPartitions]:
+    made = {}
+    for name, marks in before.items():
+        made[name] = StampedPartitions()
+        for parts, stamp in marks.items():
+            made[name] = made[name].overlay(each(parts), stamp)
+    return made
+
+
+def _map_partly(items: PartlyUsed, each: Callable[[PartitionSet], PartitionSet]) -> PartlyUsed:
+    return tuple((number, each(parts)) for number, parts in items)

@@ -1,0 +1,132 @@
+"""What is withheld of an asset as runs end, and what of it has a new cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal import withheld_records
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry, SuccessEntry
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld_records import InstanceIdentity, WithheldPartitions, WithheldRecords
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+
+
+def withheld_after_success(
+    work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+) -> WithheldRecords:
+    """What is withheld of the asset once that success is known; ``asset`` is as it was before."""
+    of_others = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned  # as it was when claimed
+    told = asset.settled_partitions_since(entry.token)
+    request = claim.request if claim is not None else None
+    item = None if of_others or not entry.withheld - told else _withheld_record(work, asset, entry, claim, numbered)
+    if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
+        run = InstanceIdentity(entry.interval, tuple(entry.events), request.again)
+        return withheld_records.withheld_after_instance(asset.withheld, run, item)
+    return withheld_records.withheld_after_run(asset.withheld, entry.blocks, item)
+
+
+def withheld_after_skip(
+    work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+) -> WithheldRecords:
+    """What is held of the asset once that run is skipped: blocks that are not there rest until there is a new cause."""
+    request = claim.request if claim is not None else None
+    if not asset.spec.partitioning.is_partitioned or entry.blocks.is_everything:
+        if request is not None and request.apart:
+            run = InstanceIdentity(request.interval, request.events, request.again)
+            return withheld_records.withheld_after_instance(asset.withheld, run, None)
+        return withheld_records.withheld_after_run(asset.withheld, entry.blocks, None)
+    blocks = entry.blocks - asset.coverage - asset.settled_partitions_since(entry.token)
+    item = WithheldPartitions(
+        blocks=blocks,
+        run=entry.run,
+        token=entry.token,
+        seq=numbered.seq,
+        at=to_unix(numbered.at),
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & blocks,
+        judges=((request.judge or request.definition) if request is not None else "",),
+        invocation=entry.invocation,
+        skipped=entry.reason,
+    )
+    return withheld_records.withheld_after_run(asset.withheld, entry.blocks, item if blocks else None)
+
+
+def _withheld_record(
+    work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+) -> WithheldPartitions:
+    """The record of a run of the asset, of what nobody has told meanwhile that it needs no run."""
+    told, whole = asset.settled_partitions_since(entry.token), entry.blocks.is_everything
+    return WithheldPartitions(
+        blocks=entry.withheld - told,
+        run=entry.run,
+        token=entry.token,
+        seq=numbered.seq,
+        at=to_unix(numbered.at),
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & (entry.withheld - told),
+        judges=((claim.request.judge if claim is not None else "") or entry.definition,),
+        verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
+        interval=entry.interval,
+        invocation=claim.invocation if claim is not None else "",
+        pins=entry.pins if whole else {},
+        events=tuple(entry.events) if whole else (),
+        apart=claim is not None and claim.request.apart,
+    )
+
+
+def _causes_since_claim(
+    work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | SkippedEntry
+) -> Iterator[PartitionSet]:
+    """What came for the blocks of a run since it was claimed; which blocks, as far as that is known."""
+    ignored = {inlet.uri for inlet in asset.spec.inlets if inlet.on_update == "ignore"}
+    if not asset.spec.partitioning.is_partitioned:
+        uris = ignored if asset.spec.named else set[str]()  # what else came is not used, so that it runs
+    else:
+        uris = ignored.union(_unread_triggers(asset))
+        yield asset.redo_partitions_since(entry.token)
+        yield from (marks.stamped_after(entry.token).stamped_partitions() for marks in asset.stale.values())
+    if any(work.newest_seq(uri) > entry.token for uri in uris):
+        yield EVERYTHING
+
+
+def _unread_triggers(asset: AssetState) -> Iterator[str]:
+    """The datasets that its condition names and that it does not read."""
+    read = {inlet.uri for inlet in asset.spec.inlets}
+    return (uri for uri in asset.spec.named if uri not in read)
+
+
+def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
+    """The asset before it has that spec: with partitions from now on it owes all of them, without it is tried again."""
+    after = spec.partitioning.is_partitioned
+    if asset.spec.partitioning.is_partitioned == after:
+        return asset
+    marks = tuple(mark for mark in asset.marks if mark.kind != "accept")
+    newest = () if after else asset.withheld[-1:]
+    tried = tuple(replace(each, blocks=EVERYTHING, caused=EVERYTHING) for each in newest)
+    return replace(asset, marks=marks, withheld=tried)
+
+
+def retry_updated(work: FoldWorkspace, name: str, blocks: PartitionSet) -> None:
+    """An inlet was updated for ``blocks`` of an asset with partitions: what is withheld of them is tried again."""
+    asset = work.assets[name]
+    if asset.withheld:
+        work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, blocks))
+
+
+def retry_ignored_update(work: FoldWorkspace, name: str, inlet: FoldInlet) -> None:
+    """An inlet was updated whose updates do not run an asset without partitions: what is withheld is tried again.
+
+    One that runs by times alone is tried at the next.
+    """
+    asset = work.assets[name]
+    if asset.withheld and asset.spec.named and inlet.on_update == "ignore":
+        work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, EVERYTHING))
+
+
+def retry_triggered(work: FoldWorkspace, uri: str) -> None:
+    """A dataset was updated: what is withheld of assets whose condition names it, and that do not read it."""
+    for asset in work.triggered_assets(uri):
+        if asset.withheld and asset.spec.partitioning.is_partitioned and uri in _unread_triggers(asset):
+            work.assets[asset.name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, EVERYTHING))

@@ -1,0 +1,183 @@
+"""Segments that come to be known as a project runs (``segments: runtime``): a project by what is known.
+
+They are state and not spec: the files of a project say that there are any, the journal says which.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from sparkassets.core.journal.entries import SegmentEntry
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.partitions import Partitioning
+from sparkassets.core.partitions.memoization import IdentityKey
+from sparkassets.core.partitions.segments import WHOLE
+from sparkassets.core.phrases import escape_unwritable, listing, show_value
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import InputError
+
+
+def contains_key(keys: tuple[str, ...], key: str) -> bool:
+    """Whether ``key`` is among ``keys``, ascending; takes time by their logarithm.
+
+    >>> contains_key(("a", "c"), "c"), contains_key(("a", "c"), "b")
+    (True, False)
+    """
+    at = bisect_left(keys, key)
+    return at < len(keys) and keys[at] == key
+
+
+def with_known_segments(project: ProjectSpec, state: State) -> ProjectSpec:
+    """The project whose open dimensions have the segments that are known by now; itself where it has none.
+
+    The same where nothing came to be known since, so that what was decided by it stands.
+    """
+    found = _assets_with_open_segments(IdentityKey(project))
+    if not found:
+        return project
+    known = tuple(
+        (name, IdentityKey(_effective_partitioning(project.assets[name], state.assets.get(name)))) for name in found
+    )
+    return _with_partitionings(IdentityKey(project), known)
+
+
+@lru_cache(maxsize=8)
+def _assets_with_open_segments(project: IdentityKey[ProjectSpec]) -> tuple[str, ...]:
+    """The assets with a dimension whose segments come to be known."""
+    return tuple(name for name, asset in project.value.assets.items() if asset.partitioning.is_open)
+
+
+def _effective_partitioning(asset: AssetSpec, known: AssetState | None) -> Partitioning:
+    """The asset's partitioning as the state has it, or as it would have it of an asset that it does not know yet."""
+    declared = asset.partitioning.as_declared
+    if known is not None and known.spec.partitioning.as_declared == declared:
+        return known.spec.partitioning
+    return asset.partitioning
+
+
+@lru_cache(maxsize=8)
+def _with_partitionings(
+    project: IdentityKey[ProjectSpec], known: tuple[tuple[str, IdentityKey[Partitioning]], ...]
+) -> ProjectSpec:
+    """The project with these partitionings; an asset whose own did not change is the same object as before."""
+    changed = {
+        name: _with_partitioning(IdentityKey(project.value.assets[name]), partitioning) for name, partitioning in known
+    }
+    return replace(project.value, assets={**project.value.assets, **changed})
+
+
+@lru_cache(maxsize=4096)
+def _with_partitioning(asset: IdentityKey[AssetSpec], partitioning: IdentityKey[Partitioning]) -> AssetSpec:
+    if partitioning.value is asset.value.partitioning:
+        return asset.value
+    return replace(asset.value, partitioning=partitioning.value)
+
+
+def add_keys(keys: tuple[str, ...], more: Collection[str]) -> tuple[str, ...]:
+    """``keys`` with ``more``, ascending; itself where it has them.
+
+    >>> add_keys(("a", "c"), ["b", "c"])
+    ('a', 'b', 'c')
+    """
+    fresh = [key for key in more if not contains_key(keys, key)]
+    if not fresh:
+        return keys
+    if len(fresh) > 1:
+        return tuple(sorted({*keys, *fresh}))
+    at = bisect_left(keys, fresh[0])
+    return (*keys[:at], fresh[0], *keys[at:])
+
+
+def remove_keys(keys: tuple[str, ...], some: Collection[str]) -> tuple[str, ...]:
+    """``keys`` without ``some``; itself where it has none of them.
+
+    >>> remove_keys(("a", "b", "c"), ["b", "x"])
+    ('a', 'c')
+    """
+    if not any(contains_key(keys, key) for key in some):
+        return keys
+    gone = frozenset(some)
+    return tuple(key for key in keys if key not in gone)
+
+
+def parse_added_segment(asset: AssetSpec, key: object, column: str | None) -> tuple[str, str]:
+    """The column of an open dimension of the asset, and the segment that a value of it is.
+
+    Args:
+        asset: The asset.
+        key: Text, a whole number, a decimal, a date or a boolean.
+        column: Which; None where there is one.
+
+    Raises:
+        InputError: There is no such dimension, or several; or it is no segment.
+    """
+    found = find_open_column(asset, column)
+    if isinstance(key, bool):
+        key = str(key).lower()
+    if key is None or isinstance(key, float | bytes | list | dict | tuple):
+        raise InputError(
+            f"{show_value(key)} is no segment; expected text, a whole number, a decimal, a date or a boolean"
+        )
+    text = str(key)
+    if WHOLE in text or text != escape_unwritable(text):
+        raise InputError(f"{text!r} holds a character that no segment can have")
+    return found, text
+
+
+def find_open_column(asset: AssetSpec, column: str | None) -> str:
+    """The column of the open dimension that is meant.
+
+    Raises:
+        InputError: There is none, or there are several and none is named.
+    """
+    known = asset.partitioning.open_columns
+    if not known:
+        hint = "write partition: {segments: runtime, column: …}" if asset.partitioning.segments else None
+        raise InputError(f"asset {asset.name!r} has no partition by segments: runtime", hint=hint)
+    if column is None and len(known) > 1:
+        raise InputError(f"asset {asset.name!r} has several: {listing(known, last='and')}", hint="say which dimension")
+    if column is None:
+        return known[0]
+    found = next((each for each in known if each.lower() == column.lower()), None)
+    if found is None:
+        hint = did_you_mean(column, known)
+        raise InputError(
+            f"asset {asset.name!r} has no partition by segments: runtime of the column {column!r}", hint=hint
+        )
+    return found
+
+
+def build_segment_entry(
+    asset: AssetSpec, known: AssetState | None, keys: Sequence[str], *, column: str, adds: bool
+) -> SegmentEntry | None:
+    """The entry that adds or removes these segments; None where nothing changes.
+
+    Args:
+        asset: Of the dimension.
+        known: What the journal says of the asset.
+        keys: Segments.
+        column: Of the dimension.
+        adds: Whether they are added.
+
+    Raises:
+        InputError: One that is to be removed is not known.
+    """
+    there = next(each.keys for each in _effective_partitioning(asset, known).segments if each.column == column)
+    if adds:
+        fresh = _missing_keys(keys, there)
+        return SegmentEntry(asset.name, column, added=fresh) if fresh else None
+    own = known.keys.get(column.lower()) if known is not None else None
+    gone = _missing_keys(keys, own.removed if own is not None else ())
+    if unknown := _missing_keys(gone, there):
+        message = f"{unknown[0]!r} is no known segment of {column} of asset {asset.name!r}"
+        raise InputError(message, hint=did_you_mean(unknown[0], there))
+    return SegmentEntry(asset.name, column, removed=gone) if gone else None
+
+
+def _missing_keys(keys: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``keys`` that are not ``known``, ascending."""
+    return tuple(sorted({key for key in keys if not contains_key(known, key)}))

@@ -1,0 +1,162 @@
+"""Events that are remembered: those of long ago in packs, which stay as they are stored until somebody asks for one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
+
+
+class HasNumber(Protocol):
+    """What has its number in the journal."""
+
+    @property
+    def seq(self) -> int:
+        """The number."""
+
+
+T = TypeVar("T", bound=HasNumber)
+
+PACK = 1000
+"""Events of a pack: many packs cost next to nothing, and one of them is read in some milliseconds."""
+
+
+class EventPack(Generic[T]):
+    """Events that are read together, once somebody asks for one; never none.
+
+    Attributes:
+        first, last: Their smallest and their greatest number.
+        count: How many they are.
+    """
+
+    __slots__ = ("_items", "_read", "_text", "count", "first", "last")
+
+    def __init__(self, first: int, last: int, count: int, *, text: str, read: Callable[[str], tuple[T, ...]]) -> None:
+        self.first, self.last, self.count = first, last, count
+        self._items: tuple[T, ...] | None = None
+        self._text, self._read = text, read
+
+    @classmethod
+    def from_events(cls, items: tuple[T, ...]) -> EventPack[T]:
+        """A pack of events that are read, ascending."""
+        pack = cls(items[0].seq, items[-1].seq, len(items), text="", read=lambda _: items)
+        pack._items = items
+        return pack
+
+    @property
+    def items(self) -> tuple[T, ...]:
+        """The events, ascending."""
+        if self._items is None:
+            self._items = self._read(self._text)
+        return self._items
+
+    def encoded_text(self, write: Callable[[tuple[T, ...]], str]) -> str:
+        """The events as they are stored: as they were, or as ``write`` has them."""
+        if not self._text:
+            self._text = write(self.items)
+        return self._text
+
+
+class RecentEvents(Generic[T]):
+    """Events, ascending by their numbers.
+
+    Attributes:
+        packs: The older ones.
+        loose: The newest, among them the very last.
+    """
+
+    __slots__ = ("loose", "packs")
+
+    def __init__(self, packs: tuple[EventPack[T], ...] = (), loose: tuple[T, ...] = ()) -> None:
+        self.packs, self.loose = packs, loose
+
+    @classmethod
+    def from_events(cls, items: Iterable[T]) -> RecentEvents[T]:
+        """These events; ascending."""
+        return cls().with_events(items)
+
+    def with_events(self, items: Iterable[T]) -> RecentEvents[T]:
+        """With newer events behind them; what is many by then is packed."""
+        loose, packs = (*self.loose, *items), list(self.packs)
+        begin = 0
+        while len(loose) - begin > 2 * PACK:
+            packs.append(EventPack.from_events(loose[begin : begin + PACK]))
+            begin += PACK
+        return RecentEvents(tuple(packs), loose[begin:])
+
+    # ------------------------------------------------------------------ all of them
+
+    def __iter__(self) -> Iterator[T]:
+        for pack in self.packs:
+            yield from pack.items
+        yield from self.loose
+
+    def __len__(self) -> int:
+        return sum(pack.count for pack in self.packs) + len(self.loose)
+
+    def __bool__(self) -> bool:
+        return bool(self.loose)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RecentEvents):
+            return NotImplemented
+        return (self.packs == other.packs and self.loose == other.loose) or tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash((self.first, len(self)))
+
+    def __repr__(self) -> str:
+        return f"Recent.of({list(self)!r})"
+
+    # ------------------------------------------------------------------ some of them
+
+    @property
+    def first(self) -> int:
+        """The number of the oldest; 0 where there is none."""
+        if self.packs:
+            return self.packs[0].first
+        return self.loose[0].seq if self.loose else 0
+
+    @property
+    def newest(self) -> T | None:
+        """The last one."""
+        return self.loose[-1] if self.loose else None
+
+    def between(self, after: int, up_to: int | None = None) -> Iterator[T]:
+        """Those with a number behind ``after`` and not behind ``up_to``, where that is given; ascending."""
+        for pack in self.packs:
+            if pack.last > after and (up_to is None or pack.first <= up_to):
+                yield from _events_between(pack.items, after, up_to)
+        yield from _events_between(self.loose, after, up_to)
+
+    def with_numbers(self, numbers: Collection[int]) -> Iterator[T]:
+        """Those with one of these numbers; ascending."""
+        wanted = sorted(numbers) if self.packs else ()
+        for pack in self.packs:
+            if _has_number_between(wanted, pack.first, pack.last):
+                yield from (each for each in pack.items if each.seq in numbers)
+        yield from (each for each in self.loose if each.seq in numbers)
+
+    def without(self, up_to: int, *, but: Collection[int]) -> RecentEvents[T]:
+        """Only the newest, and those whose number is behind ``up_to`` or among ``but``, a set."""
+        apart = sorted(but) if self.packs else ()
+        packs = (pack if pack.first > up_to else _pack_without(pack, up_to, but, apart) for pack in self.packs)
+        kept = tuple(each for each in self.loose[:-1] if each.seq > up_to or each.seq in but)
+        return RecentEvents(tuple(pack for pack in packs if pack is not None), (*kept, *self.loose[-1:]))
+
+
+def _pack_without(pack: EventPack[T], up_to: int, but: Collection[int], apart: Sequence[int]) -> EventPack[T] | None:
+    """What of a pack is left by `RecentEvents.without`; the numbers ``apart`` are those of ``but``, ascending."""
+    if pack.last <= up_to and not _has_number_between(apart, pack.first, pack.last):
+        return None
+    kept = tuple(each for each in pack.items if each.seq > up_to or each.seq in but)
+    return pack if len(kept) == pack.count else EventPack.from_events(kept) if kept else None
+
+
+def _events_between(items: tuple[T, ...], after: int, up_to: int | None) -> Iterator[T]:
+    return (each for each in items if each.seq > after and (up_to is None or each.seq <= up_to))
+
+
+def _has_number_between(numbers: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of the numbers, ascending, is from first to last."""
+    return bisect_left(numbers, first) < bisect_right(numbers, last)

@@ -1,0 +1,36 @@
+"""Whether a snapshot says what the journal does: compared row by row, as they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.codec.rows import SnapshotRow
+from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.state import State
+
+
+def find_differences(replayed: State, snapshot: State) -> list[str]:
+    """The assets and dataset URIs of which the two do not say the same, by name."""
+    ours, theirs = _encoded_rows(replayed), _encoded_rows(snapshot)
+    return sorted(
+        {asset or uri for asset, uri in ours.keys() | theirs.keys() if _rows_differ(ours, theirs, (asset, uri))}
+    )
+
+
+def _encoded_rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
+    """Without the number of the commit, which a replay does not know."""
+    alike = {
+        uri: replace(known, recent=RecentEvents.from_events(known.recent)) for uri, known in state.datasets.items()
+    }
+    packed = encode(replace(state, datasets=alike))  # as if all had come at once
+    encoded = encode(decode(packed, journal_id=""))  # what is empty is then left out, however it came to be
+    rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
+    return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
+
+
+def _rows_differ(
+    ours: Mapping[tuple[str, str], SnapshotRow], theirs: Mapping[tuple[str, str], SnapshotRow], key: tuple[str, str]
+) -> bool:
+    return ours.get(key) != theirs.get(key)

@@ -1,0 +1,90 @@
+"""What OpenLineage calls a dataset: a namespace and a name, by where the data is.
+
+The rules are those of https://openlineage.io/docs/spec/naming; whoever else reads or writes the data names it alike.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkassets.core.patterns import PathPattern
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
+
+_SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "postgresql": "postgres", "wasb": "wasbs", "abfs": "abfss"}
+"""Of other spellings the one of the rules."""
+_DOTTED: Final = frozenset(
+    {"mysql", "postgres", "redshift", "snowflake", "trino", "oracle", "sqlserver", "hive", "db2", "cassandra", "crate"}
+)
+"""Databases, whose tables are named by dots."""
+
+
+@frozen
+class DatasetName:
+    """What a dataset is called.
+
+    >>> name_of_location("s3a://lake/bronze/orders/"), name_of_location("/data/orders")
+    (DatasetName(namespace='s3://lake', name='bronze/orders'), DatasetName(namespace='file', name='/data/orders'))
+    """
+
+    namespace: str
+    name: str
+
+
+def dataset_name(asset: AssetSpec, *, namespace: str) -> DatasetName:
+    """The dataset of an asset: by where its data is; of one that is known by its events alone by its URI.
+
+    Args:
+        asset: Whose.
+        namespace: For an identity that is no URI.
+    """
+    if asset.storage is not None and asset.storage.table:
+        return DatasetName(namespace, asset.storage.given)
+    if asset.storage is not None:
+        return name_of_location(dataset_folder(asset))
+    return name_of_identity(asset.uri, namespace=namespace)
+
+
+def dataset_folder(asset: AssetSpec) -> str:
+    """The folder that holds an asset's data, without the fields and globs of a pattern."""
+    path = asset.storage.path if asset.storage is not None else ""
+    if asset.source is None or asset.source.kind in ("delta", "events"):
+        return path
+    pattern = PathPattern.parse(path, asset.path_partitioning.segment_columns)
+    return pattern.root if pattern.is_pattern else path
+
+
+def name_of_identity(uri: str, *, namespace: str) -> DatasetName:
+    """The dataset of an identity in events; one without a scheme has no place of its own.
+
+    >>> name_of_identity("postgresql://db:5432/shop/public/orders", namespace="x")
+    DatasetName(namespace='postgres://db:5432', name='shop.public.orders')
+    >>> name_of_identity("inbox", namespace="x")
+    DatasetName(namespace='x', name='inbox')
+    """
+    if "://" in uri:
+        return name_of_location(uri)
+    return DatasetName("file", uri) if uri.startswith("/") else DatasetName(namespace, uri)
+
+
+def name_of_location(location: str) -> DatasetName:
+    """The dataset at an absolute local path or a URI.
+
+    >>> name_of_location("abfss://raw@acc.dfs.core.windows.net/orders")
+    DatasetName(namespace='abfss://raw@acc.dfs.core.windows.net', name='orders')
+    >>> name_of_location("x-drop://inbox"), name_of_location("bigquery://p/d/t")
+    (DatasetName(namespace='x-drop://inbox', name='/'), DatasetName(namespace='bigquery', name='p.d.t'))
+    """
+    scheme, found, rest = location.partition("://")
+    if not found:
+        return DatasetName("file", scheme.rstrip("/") or "/")
+    scheme = _SCHEMES.get(scheme.lower(), scheme.lower())
+    authority, _, path = rest.partition("/")
+    path = path.strip("/")
+    if scheme == "file":
+        return DatasetName(f"file://{authority}" if authority else "file", f"/{path}")
+    if scheme == "bigquery":
+        return DatasetName("bigquery", ".".join(part for part in (authority, *path.split("/")) if part))
+    if scheme == "hdfs":
+        return DatasetName(f"hdfs://{authority}", f"/{path}")
+    return DatasetName(f"{scheme}://{authority}", (path.replace("/", ".") if scheme in _DOTTED else path) or "/")

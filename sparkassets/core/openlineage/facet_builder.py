@@ -1,0 +1,356 @@
+"""The parts of events: what is told of a run, of its job, and of the datasets that it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from sparkassets.core.derivation.asset_columns import asset_filters, derive_asset
+from sparkassets.core.derivation.column_uses import ColumnComparison, ColumnUse, QueryDerivation, RowFilter
+from sparkassets.core.instants import format_instant, from_unix
+from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.openlineage.dataset_names import DatasetName, dataset_name, name_of_identity
+from sparkassets.core.openlineage.facets import (
+    Facet,
+    Facets,
+    columns_facet,
+    facet,
+    lifecycle_facet,
+    owners_facet,
+    parent_facet,
+    schema_facet,
+    statistics_facet,
+    symlinks_facet,
+)
+from sparkassets.core.openlineage.identity import RunName, job_name, run_id
+from sparkassets.core.openlineage.quality_facets import assertions_facet, metrics_facet, tests_facet
+from sparkassets.core.openlineage.subset_conditions import input_condition, output_condition
+from sparkassets.core.partitions import UNPARTITIONED
+from sparkassets.core.runs import InletPin
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
+from sparkassets.core.validations import RuleVerdict, qualified_rule_name
+from sparkassets.core.writes import Write
+from sparkassets.frozen import frozen
+
+Columns = Mapping[str, str]
+"""The columns of a table in order, each with its type."""
+Schemas = Callable[[AssetSpec, int | None], Columns | None]
+"""The columns of an asset's table at a version; None where they are not known."""
+
+_KINDS = {"csv": "FILE", "json": "FILE", "parquet": "FILE", "delta": "TABLE", "tables": "TABLE"}
+
+
+def _no_code(asset: AssetSpec) -> str:
+    del asset
+    return ""
+
+
+def _no_schema(asset: AssetSpec, version: int | None) -> Columns | None:
+    del version
+    return asset.columns or None
+
+
+@frozen
+class FacetBuilder:
+    """What the parts are made of besides the entries of the journal.
+
+    Attributes:
+        namespace: Of the jobs.
+        adapter: The version of sparkassets.
+        engine: The version of Spark; empty where none is known.
+        parent: The run that began this process, and the outermost one, where others say so.
+        schemas: Tells the columns of tables.
+        code: The source of an asset's function; empty where it is not known.
+    """
+
+    project: ProjectSpec
+    namespace: str
+    adapter: str = ""
+    engine: str = ""
+    parent: tuple[RunName, RunName] | None = None
+    schemas: Schemas = _no_schema
+    code: Callable[[AssetSpec], str] = _no_code
+    _known: dict[tuple[str, str], Facets] = field(default_factory=dict)
+    _derived: dict[tuple[object, ...], Facets] = field(default_factory=dict)
+    _filtered: dict[tuple[object, ...], Mapping[str, RowFilter]] = field(default_factory=dict)
+    _names: dict[str, DatasetName] = field(default_factory=dict)
+
+    # ----------------------------------------------------------------- runs and jobs
+
+    def run_facets(self, claim: ClaimEntry) -> Facets:
+        """What is told of a run from its claim on."""
+        facets = {**self._engine_facet()}
+        if claim.invocation:
+            own = RunName(self.namespace, job_name(self.project.name), run_id(self.project.name, claim.invocation))
+            root = self.parent[1] if self.parent is not None else own
+            facets["parent"] = _parent(own, root)
+        if claim.interval is not None:
+            start, end = (format_instant(from_unix(each)) for each in claim.interval)
+            facets["nominalTime"] = facet("NominalTimeRunFacet", nominalStartTime=start, nominalEndTime=end)
+        facets["externalQuery"] = facet("ExternalQueryRunFacet", externalQueryId=claim.run, source="sparkassets")
+        return facets
+
+    def invocation_facets(self, invocation: str) -> Facets:
+        """What is told of a driver's invocation."""
+        facets = {**self._engine_facet()}
+        if self.parent is not None:
+            facets["parent"] = _parent(*self.parent)
+        facets["externalQuery"] = facet("ExternalQueryRunFacet", externalQueryId=invocation, source="sparkassets")
+        return facets
+
+    def validation_facets(self, entry: SuccessEntry) -> Facets:
+        """What the validations of a run found."""
+        asset = self.project.assets.get(entry.asset)
+        written = [self.project.assets[name] for name in asset.written_assets] if asset is not None else []
+        rules = {
+            qualified_rule_name(each.name if each.maker else "", rule.name): rule
+            for each in written
+            for rule in each.rules
+        }
+        inlets = asset.inlets.values() if asset is not None else ()
+        rules |= {qualified_rule_name(inlet.name, rule.name): rule for inlet in inlets for rule in inlet.rules}
+        found = tests_facet(rules, entry.verdicts, asset.partitioning if asset is not None else UNPARTITIONED)
+        return {"test": found} if found is not None else {}
+
+    def error_facet(self, message: str) -> Facet:
+        """What went wrong."""
+        return facet("ErrorMessageRunFacet", message=message, programmingLanguage="PYTHON")
+
+    def project_facets(self) -> Facets:
+        """What is told of the project's job."""
+        return {"jobType": _job_type("PROJECT")}
+
+    def job_facets(self, asset: AssetSpec | None) -> Facets:
+        """What is told of an asset's job; of one that is no asset any more, what it is."""
+        if asset is None:
+            return {"jobType": _job_type("ASSET")}
+        return self._build_once("job", asset, self._job_facets)
+
+    def _job_facets(self, asset: AssetSpec) -> Facets:
+        facets: Facets = {"jobType": _job_type("ASSET")}
+        if asset.description:
+            facets["documentation"] = facet("DocumentationJobFacet", description=asset.description)
+        if asset.owner:
+            facets["ownership"] = owners_facet("OwnershipJobFacet", asset.owner)
+        if isinstance(asset.body, SqlBody):
+            facets["sql"] = facet("SQLJobFacet", query=asset.body.template, dialect="spark")
+        elif source := self.code(asset):
+            facets["sourceCode"] = facet("SourceCodeJobFacet", language="python", sourceCode=source)
+        return facets
+
+    def _engine_facet(self) -> Facets:
+        if not self.engine:
+            return {}
+        more = {"openlineageAdapterVersion": self.adapter} if self.adapter else {}
+        return {"processing_engine": facet("ProcessingEngineRunFacet", name="Spark", version=self.engine, **more)}
+
+    # ----------------------------------------------------------------- datasets
+
+    def dataset_name_of(self, asset: AssetSpec) -> DatasetName:
+        """What an asset's dataset is called."""
+        if asset.name not in self._names:
+            self._names[asset.name] = dataset_name(asset, namespace=self.namespace)
+        return self._names[asset.name]
+
+    def input_datasets(
+        self,
+        asset: AssetSpec,
+        pins: Mapping[str, InletPin],
+        *,
+        highs: Mapping[str, str] | None = None,
+        checked: bool = False,
+        verdicts: Sequence[RuleVerdict] = (),
+    ) -> list[Mapping[str, Any]]:
+        """What a run of the asset reads, or has read: what is only waited for is not.
+
+        Args:
+            asset: Whose run.
+            pins: What it reads, by inlet.
+            highs: By inlet the watermark up to which it has read.
+            checked: Whether the run came to its end, so that what must hold of its inlets held; then the columns of
+                these are told, too.
+            verdicts: What rules found then.
+        """
+        found, filters = [], self._filters(asset, self._columns_read(pins, known=checked))
+        for name, pin in pins.items():
+            inlet, source = asset.inlets.get(name), self.project.assets.get(name)
+            if inlet is None or source is None or inlet.waits_only:
+                continue
+            own = filters.get(name)
+            condition = input_condition(
+                inlet, self.project.inlet_with_mapping(asset, name), pin, high=(highs or {}).get(name), used=own
+            )
+            facets = {**self._dataset_facets(source), **_version(pin.version)}
+            facets |= self._schema(source, pin.version) if checked else {}
+            more = _subset("InputSubsetInputDatasetFacet", "inputCondition", condition)
+            about = [each for each in verdicts if each.inlet == name]
+            if checked and (held := assertions_facet(inlet.rules, about)) is not None:
+                more["dataQualityAssertions"] = held
+            found.append(self._dataset(source, facets, inputFacets=more))
+        return found
+
+    def output_datasets(self, asset: AssetSpec) -> list[Mapping[str, Any]]:
+        """What a run of the asset is to write."""
+        outlets = (self.project.assets[name] for name in asset.written_assets)
+        return [self._dataset(each, self._dataset_facets(each), outputFacets={}) for each in outlets]
+
+    def written_dataset(
+        self, entry: SuccessEntry | OutletEntry, *, made_by: SuccessEntry, before: AssetState | None
+    ) -> Mapping[str, Any] | None:
+        """What a run has written to one table; None where that is no asset any more.
+
+        Args:
+            entry: What was recorded of the table.
+            made_by: And of the run.
+            before: The table's asset as known before.
+        """
+        asset = self.project.assets.get(entry.asset)
+        if asset is None:
+            return None
+        facets = {**self._dataset_facets(asset), **_version(entry.version), **self._schema(asset, entry.version)}
+        facets |= self._column_lineage(asset, made_by.pins)
+        if change := _lifecycle(entry, made_by, before, asset.write):
+            facets["lifecycleStateChange"] = lifecycle_facet(change)
+        if isinstance(entry, SuccessEntry) and (metrics := metrics_facet(asset.rules, entry.verdicts)) is not None:
+            facets["dataQualityMetrics"] = metrics
+        added, blocks = self._added_rows_filter(asset, made_by.pins), entry.published_partitions - entry.unchanged
+        condition = output_condition(asset, blocks, iteration=made_by.iteration, added=added)
+        more = _subset("OutputSubsetOutputDatasetFacet", "outputCondition", condition)
+        if (statistics := statistics_facet(entry.extra)) is not None:
+            more["outputStatistics"] = statistics
+        return self._dataset(asset, facets, outputFacets=more)
+
+    def _dataset(self, asset: AssetSpec, facets: Facets, **more: Facets) -> Mapping[str, Any]:
+        name = self.dataset_name_of(asset)
+        return {"namespace": name.namespace, "name": name.name, "facets": facets, **more}
+
+    def _dataset_facets(self, asset: AssetSpec) -> Facets:
+        """What is told of a dataset whatever its version."""
+        return self._build_once("dataset", asset, self._build_dataset_facets)
+
+    def _build_dataset_facets(self, asset: AssetSpec) -> Facets:
+        facets: Facets = {}
+        kind = "TABLE" if asset.source is None else _KINDS.get(asset.source.kind, "")
+        if kind:
+            kind = "MODEL" if asset.type == "model" else kind
+            facets["datasetType"] = facet("DatasetTypeDatasetFacet", datasetType=kind)
+        if kind and (asset.source is None or asset.source.kind in ("delta", "tables")):
+            facets["storage"] = facet("StorageDatasetFacet", storageLayer="delta", fileFormat="parquet")
+        if asset.description:
+            facets["documentation"] = facet("DocumentationDatasetFacet", description=asset.description)
+        if asset.owner:
+            facets["ownership"] = owners_facet("OwnershipDatasetFacet", asset.owner)
+        if asset.storage is not None and asset.uri != asset.storage.given and "://" in asset.uri:
+            other = name_of_identity(asset.uri, namespace=self.namespace)
+            if other != self.dataset_name_of(asset):
+                facets["symlinks"] = symlinks_facet([other], "URI")
+        return facets
+
+    def _schema(self, asset: AssetSpec, version: int | None) -> Facets:
+        columns = self.schemas(asset, version)
+        return {"schema": schema_facet(columns)} if columns else {}
+
+    def _column_lineage(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> Facets:
+        """What the columns are made of, by the query and the columns of what it read; each is looked into once."""
+        if not isinstance(asset.body, SqlBody):
+            return {}
+        read = self._columns_read(pins)
+        key = (asset.name, *read.items())
+        if key not in self._derived:
+            found = derive_asset(asset, read.get)
+            told = (
+                columns_facet(found, lambda name: self.dataset_name_of(self.project.assets[name]))
+                if found is not None
+                else None
+            )
+            self._derived[key] = {"columnLineage": told} if told is not None else {}
+        return self._derived[key]
+
+    def _columns_read(self, pins: Mapping[str, InletPin], *, known: bool = True) -> dict[str, tuple[str, ...] | None]:
+        """By inlet its columns, those of its table where they are ``known``, else those that it declares."""
+        read: dict[str, tuple[str, ...] | None] = {}
+        for name, pin in pins.items():
+            source = self.project.assets.get(name)
+            schema = self.schemas if known else _no_schema
+            columns = schema(source, pin.version) if source is not None else None
+            read[name] = None if source is None or columns is None else _with_partition_columns(columns, source)
+        return read
+
+    def _filters(self, asset: AssetSpec, read: Mapping[str, tuple[str, ...] | None]) -> Mapping[str, RowFilter]:
+        """By inlet what its query asks of the rows that it uses; each query is looked into once."""
+        key = (asset.name, *read.items())
+        if key not in self._filtered:
+            self._filtered[key] = asset_filters(asset, read.get)
+        return self._filtered[key]
+
+    def _added_rows_filter(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> RowFilter | None:
+        """What holds of all rows that a run adds: what it asks of columns that it takes over as they are."""
+        if asset.write is None or not asset.write.only_adds:
+            return None
+        read = self._columns_read(pins)
+        filters = self._filters(asset, read)
+        found = derive_asset(asset, read.get) if filters else None
+        if found is None:
+            return None
+        terms: list[ColumnComparison | RowFilter] = []
+        for inlet, each in filters.items():
+            names = {use.column.casefold(): name for name, use in _identity_columns(found, inlet)}
+            own = each.rename_columns(names)
+            terms += own.terms if own is not None else ()
+        return RowFilter("AND", tuple(terms)) if terms else None
+
+    # ----------------------------------------------------------------- what is told again and again
+
+    def _build_once(self, what: str, asset: AssetSpec, make: Callable[[AssetSpec], Facets]) -> Facets:
+        key = what, asset.name
+        if key not in self._known:
+            self._known[key] = make(asset)
+        return self._known[key]
+
+
+def _identity_columns(found: QueryDerivation, inlet: str) -> Iterator[tuple[str, ColumnUse]]:
+    """The columns that are those of an inlet, as they are."""
+    for name, uses in found.columns.items():
+        if uses is not None and len(uses) == 1:
+            (use,) = uses
+            if use.asset == inlet and use.how == "IDENTITY" and not use.masked:
+                yield name, use
+
+
+def _version(version: int | None) -> Facets:
+    """The version of a Delta table."""
+    return {} if version is None else {"version": facet("DatasetVersionDatasetFacet", datasetVersion=str(version))}
+
+
+def _with_partition_columns(columns: Columns, source: AssetSpec) -> tuple[str, ...]:
+    """With the columns of its partition, of which the paths of files may give one."""
+    lower = {name.casefold() for name in columns}
+    return (*columns, *(each for each in source.partitioning.columns if each.casefold() not in lower))
+
+
+def _parent(parent: RunName, root: RunName) -> Facet:
+    return parent_facet(run=parent.run, job=(parent.namespace, parent.job), root=(root.run, (root.namespace, root.job)))
+
+
+def _job_type(kind: str) -> Facet:
+    return facet("JobTypeJobFacet", processingType="BATCH", integration="SPARKASSETS", jobType=kind)
+
+
+def _subset(kind: str, key: str, condition: Mapping[str, Any] | None) -> Facets:
+    if condition is None:
+        return {}
+    return {"subset": facet("BaseSubsetDatasetFacet", kind, **{key: condition})}
+
+
+def _lifecycle(
+    entry: SuccessEntry | OutletEntry, made_by: SuccessEntry, before: AssetState | None, write: Write | None
+) -> str:
+    """What became of the table as a whole; empty where it is the same one with other rows."""
+    if entry.table_id is None or made_by.beside:
+        return ""
+    if before is None or before.table_id != entry.table_id:
+        return "CREATE"
+    whole = write is not None and write.takes_all and entry.blocks.is_everything
+    return "OVERWRITE" if whole and not entry.unchanged else ""

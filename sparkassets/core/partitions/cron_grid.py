@@ -1,0 +1,275 @@
+"""The grid of a cron in a zone, and its keys: slots from each tick to the next.
+
+A cron is a grain as an hour or a day is. Its ticks are those of a schedule with that cron (`core/crons`), also across
+clock changes, so that a schedule and a partition of one cron agree on every edge. They are computed by stretches of
+time, which are kept: whoever works on a month of a grid of ten years computes that month. Counting takes time by clock
+changes, not by ticks.
+
+Keys have one of two forms, for the whole grid: the local date where all ticks are at midnight (weeks that begin on
+Sunday), else the local date and time to the minute. Where the clocks move a tick it is named by what they show then.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+
+from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.fields import DayFields
+from sparkassets.core.crons.wall_clock import EARLIEST, LATEST, WallClockTicks
+from sparkassets.core.instants import DAY, Duration, local_datetime, local_seconds, zone_offsets
+from sparkassets.core.partitions.grains import PartitionError, check_year
+from sparkassets.core.partitions.local_time import offset_text, shift_local_time
+
+_HOUR = 3600
+_WEEK = 7 * DAY
+_AROUND = 2 * DAY
+"""So far from a clock change none of its ticks is moved by it."""
+_LARGEST = 27
+"""Ticks of one a day are kept by 2 to this power of seconds, some four years; of more a day by less."""
+_KEPT = 512
+"""So many stretches of ticks are kept, each of some thousand."""
+_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d)", re.ASCII)
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
+
+
+class CronGrid:
+    """From each tick of a cron to the next; instants and local times are seconds, an edge is a tick."""
+
+    __slots__ = (
+        "_bits",
+        "_clock",
+        "_cron",
+        "_fields",
+        "_kept",
+        "_phase",
+        "_steady",
+        "_step",
+        "_ticks",
+        "_timezone",
+        "longest",
+        "precision",
+    )
+
+    def __init__(self, cron: str, timezone: str) -> None:
+        self._cron, self._timezone = cron, timezone
+        self._clock = zone_offsets(timezone)
+        self._fields = expand(cron)
+        self._ticks = WallClockTicks(cron, timezone, self._fields)
+        self._bits = _LARGEST - self._fields.most_a_day.bit_length() + 1
+        self._kept: dict[int, list[int]] = {}
+        self._step, self._phase = self._even_spacing()
+        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
+        times = self._fields.times
+        self.precision = "day" if times == (0,) else "minute" if any(each % _HOUR for each in times) else "hour"
+        self.longest = self._longest()
+
+    def floor(self, unix: int) -> int:
+        """The start of the slot that holds an instant."""
+        low, high, offset = self._steady
+        if low <= unix < high:
+            return unix - (unix + offset) % self._step
+        ticks = self._note_steady_around(unix)
+        return ticks[bisect_right(ticks, unix) - 1]
+
+    def next(self, unix: int) -> int:
+        """The end of the slot that holds an instant."""
+        low, high, offset = self._steady
+        if low <= unix < high:
+            return unix - (unix + offset) % self._step + self._step
+        ticks = self._note_steady_around(unix)
+        return ticks[bisect_right(ticks, unix)]
+
+    def are_edges(self, instants: Sequence[int]) -> bool:
+        """Whether all of these, ascending, are edges; at once for those of an even cron between two clock changes."""
+        i = 0
+        while i < len(instants):
+            if self.floor(instants[i]) != instants[i]:
+                return False
+            low, high, offset = self._steady
+            j = bisect_left(instants, high, i) if low <= instants[i] < high else i + 1
+            if any((each + offset) % self._step for each in instants[i + 1 : j]):
+                return False
+            i = j
+        return True
+
+    def edges(self, low: int, high: int) -> Iterator[int]:
+        """The ends of the slots between two edges, ascending."""
+        while low < high:
+            ticks = self._ticks_around(low)
+            i, j = bisect_right(ticks, low), bisect_right(ticks, high)
+            yield from ticks[i:j]
+            low = ticks[j - 1]
+
+    def count(self, low: int, high: int) -> int:
+        """The number of slots between two edges; takes time by clock changes, not by slots."""
+        steady, until, _ = self._steady
+        ticks = [] if steady <= low < until else self._note_steady_around(low)
+        steady, until, _ = self._steady
+        if steady <= low and high < until:
+            return (high - low) // self._step
+        if ticks and high <= ticks[-1]:
+            return bisect_left(ticks, high) - bisect_left(ticks, low)
+        found, at = 0, low
+        for change in self._clock.changes(low - _AROUND, high + _AROUND):
+            near, after = (min(max(at, change.at + by), high) for by in (-_AROUND, _AROUND))
+            found += self._fields.count(at, near, offset=change.before) + len(self._ticks.between(near, after))
+            at = after
+        return found + self._fields.count(at, high, offset=self._clock.offset_at(at))
+
+    def nominal(self, start: int) -> int:
+        """What the wall clock shows at the start of a slot; for ticks at midnight 00:00, though clocks skip it."""
+        local = start + self._clock.offset_at(start)
+        return local // DAY * DAY if self.precision == "day" else local
+
+    def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
+        """The instant that long after an edge; it never descends when the edge ascends.
+
+        Where clock changes or the ends of months would lead an edge before that of an earlier one, it is the earliest
+        of them all, or the latest if ``late``.
+        """
+        if not duration.months:
+            low, high, _ = self._clock.steady_span(edge)
+            moved = edge + duration.days * DAY
+            if not duration.days or low + _AROUND <= min(edge, moved) <= max(edge, moved) < high - _AROUND:
+                return moved + duration.seconds
+        if self.precision == "day":
+            moved = duration.add_to_local(self.nominal(edge))
+        else:
+            moved = shift_local_time(duration, self._local_of_edge(edge, late=late), late=late)
+        return self._clock.boundary(moved) + duration.seconds
+
+    def slot_of_date(self, day: int) -> tuple[int, int] | None:
+        """The slot that a local date is in, by its number, as (start, end); None where the clocks skip the date."""
+        first, second = self._clock.readings_of(day * DAY + DAY // 2)
+        if first - second >= DAY:
+            return None
+        at = self._clock.tick_instant(day * DAY)
+        return self.floor(at), self.next(at)
+
+    slot_of_key_date = slot_of_date
+
+    def key_day(self, start: int) -> int:
+        """The local date at the start of a slot, by its number."""
+        return (start + self._clock.offset_at(start)) // DAY
+
+    first_day = key_day
+
+    def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
+        """The time of all slots in which the wall clock shows that; None where it never does."""
+        readings = [each for each in self._clock.readings_of(local) if each + self._clock.offset_at(each) == local]
+        return (self.floor(min(readings)), self.next(max(readings))) if readings else None
+
+    def key(self, start: int) -> str:
+        """The local date, or date and time, of the slot with that start; with its UTC offset where two have that."""
+        local = start + self._clock.offset_at(start)
+        shown = local_datetime(local)
+        if self.precision == "day":
+            return shown.date().isoformat()
+        text = shown.isoformat(timespec="auto" if shown.second else "minutes")
+        low, high, _ = self._clock.steady_span(start)
+        if low + _AROUND <= start < high - _AROUND:
+            return text
+        return text + offset_text(self._clock.offset_at(start)) if len(self._starts(local)) > 1 else text
+
+    def parse_key(self, text: str) -> tuple[int, int]:
+        """The slot with that key, as (start, end); an offset is taken wherever it is right.
+
+        Raises:
+            PartitionError: It is no key, no slot begins then, or two do and it lacks its offset.
+        """
+        match = (_DATE if self.precision == "day" else _TIME).fullmatch(text)
+        if not match:
+            example = "2013-01-05" if self.precision == "day" else "2013-01-05T06:00"
+            message = f"'{text}' is not a partition key by '{self._cron}'; expected one such as {example}"
+            raise PartitionError(message)
+        check_year(text)
+        try:
+            local = local_seconds(datetime.fromisoformat(match[1]))
+        except ValueError as error:
+            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+        by_offset = {offset_text(self._clock.offset_at(start)): start for start in self._starts(local)}
+        given = match[2] if self.precision != "day" else None
+        if not by_offset:
+            raise PartitionError(self._no_slot(text, local), hint=self._holder_hint(local))
+        if given is None and len(by_offset) == 1:
+            (start,) = by_offset.values()
+            return start, self.next(start)
+        if given in by_offset:
+            return by_offset[given], self.next(by_offset[given])
+        what = "has another offset" if given else "is repeated"
+        choices = " or ".join(match[1] + offset for offset in by_offset)
+        raise PartitionError(f"partition key '{text}': that time {what} in {self._timezone}; expected {choices}")
+
+    def _no_slot(self, text: str, local: int) -> str:
+        shown = any(each + self._clock.offset_at(each) == local for each in self._clock.readings_of(local))
+        if not shown and self.precision != "day":
+            return f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it"
+        return f"no partition by '{self._cron}' begins at {text}"
+
+    def _holder_hint(self, local: int) -> str:
+        """A key that could be meant."""
+        return f"the one that holds it is {self.key(self.floor(self._clock.tick_instant(local)))}"
+
+    def _starts(self, local: int) -> list[int]:
+        """The starts of slots at which the clocks show that, or that date; oldest first."""
+        if self.precision == "day":
+            at = self.floor(self._clock.tick_instant(local))
+            return [at] if (at + self._clock.offset_at(at)) // DAY == local // DAY else []
+        readings = sorted(set(self._clock.readings_of(local)))
+        return [each for each in readings if each + self._clock.offset_at(each) == local and self.floor(each) == each]
+
+    def _local_of_edge(self, edge: int, *, late: bool) -> int:
+        """The least that the wall clock still shows after an edge; or the most that it has shown."""
+        local = edge + self._clock.offset_at(edge)
+        if late:
+            passed = self._clock.changes(edge - _AROUND, edge + 1)
+            return max([local, *(change.at + change.before for change in passed)])
+        coming = self._clock.changes(edge, edge + _AROUND)
+        return min([local, *(change.at + change.after for change in coming)])
+
+    def _note_steady_around(self, unix: int) -> list[int]:
+        """`_ticks_around`; notes where an even cron needs no more than arithmetic from then on."""
+        if self._step:
+            low, high, offset = self._clock.steady_span(unix)
+            apart = _AROUND + self._step
+            self._steady = (low + apart, high - apart, offset - self._phase)
+        return self._ticks_around(unix)
+
+    def _ticks_around(self, unix: int) -> list[int]:
+        """Ticks around an instant: at least the last one that is not after it, and the first one that is."""
+        number = unix >> self._bits
+        found = self._kept.get(number)
+        if found is None:
+            low, high = number << self._bits, (number + 1) << self._bits
+            before, after = self._ticks.before(low + 1), self._ticks.after(high - 1)
+            first, last = EARLIEST if before is None else before, LATEST if after is None else after
+            found = [first, *self._ticks.between(max(low, first) + 1, high), last]
+            if len(self._kept) >= _KEPT:
+                self._kept = {}  # as a whole: other threads may be looking
+            self._kept[number] = found
+        return found
+
+    def _even_spacing(self) -> tuple[int, int]:
+        """How far apart ticks are in local time, and one of them, where they are as far apart always; else 0 and 0."""
+        days = self._fields.days
+        weekly = days.weekdays is not None and days == DayFields(weekdays=days.weekdays)
+        if not (days.every_day or (weekly and all(nth == 0 for _, nth in days.weekdays or ()))):
+            return 0, 0
+        ticks = self._fields.between(0, _WEEK)
+        apart = {after - before for before, after in pairwise([*ticks, ticks[0] + _WEEK])}
+        return (apart.pop(), ticks[0]) if len(apart) == 1 else (0, 0)
+
+    def _longest(self) -> Duration:
+        """No slot is longer, whatever the clock changes."""
+        times, days = self._fields.times, self._fields.days.longest
+        if self.precision == "day":
+            return Duration(days=days)
+        if self._fields.every_hour and days == 1:  # of an hour's ticks; a clock change begins the hour anew
+            apart = [b - a for a, b in pairwise((*times, times[0] + DAY))]
+            return Duration(seconds=2 * max(apart))
+        return Duration(days=days + 1)  # one that is moved makes the slot before it longer

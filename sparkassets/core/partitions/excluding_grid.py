@@ -1,0 +1,270 @@
+"""Slots that are left out of a grid: those whose keys' times are ticks of crons, or lie on single days.
+
+The slot before one that is left out reaches, as a piece of a set, to the next one that is kept, so that slots go on to
+abut and what is there of a year of working days is one range. `exact` takes the time of what is left out away again,
+wherever time itself is meant: in rows, in mappings between grids, and in when a slot is over.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import date
+from functools import lru_cache
+from typing import Final
+
+from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.fields import CronFields
+from sparkassets.core.instants import DAY, Duration, day_number, local_date
+from sparkassets.core.partitions.cron_grid import CronGrid
+from sparkassets.core.partitions.grains import PartitionError
+from sparkassets.core.partitions.hour_grid import HourGrid
+from sparkassets.core.partitions.range_set import RangeSet
+from sparkassets.core.partitions.slice_grid import SliceGrid
+from sparkassets.frozen import frozen
+
+PlainGrid = HourGrid | SliceGrid | CronGrid
+"""A grid from which slots can be left out."""
+
+_BITS: Final = {"hour": 22, "minute": 19}
+"""Slots are kept by 2 to this power of seconds: of hours some fifty days; of days and longer ones four years."""
+_LARGEST: Final = 27
+_KEPT: Final = 512
+"""So many stretches of slots are kept."""
+_FAR: Final = 9 * 366 * DAY
+"""So long there may be nothing but slots that are left out."""
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_SEPARATOR: Final = "; "
+_HOUR: Final = 3600
+
+
+@frozen
+class ExcludedSlots:
+    """What is left out.
+
+    Attributes:
+        crons: Each as it is written, with its fields and the seconds into a day.
+        days: Numbers of single days.
+    """
+
+    crons: tuple[tuple[str, CronFields, frozenset[int]], ...]
+    days: frozenset[int]
+
+    def reason(self, local: int) -> str | None:
+        """Why a slot is left out whose key's time is that, local seconds; None where it is kept."""
+        day, seconds = divmod(local, DAY)
+        if day in self.days:
+            return "it is one of the days that are left out"
+        for text, fields, times in self.crons:
+            if seconds - seconds % 60 in times and fields.days.between(day, day):
+                return f"by '{text}'"
+        return None
+
+
+def excluded_text(crons: Sequence[str], days: Sequence[int]) -> str:
+    """What is left out in one spelling, as `TimePartition.exclude` has it.
+
+    >>> excluded_text(["* * * * SAT"], [1, 0])
+    '* * * * SAT; 1970-01-01 1970-01-02'
+    """
+    dates = " ".join(local_date(day).isoformat() for day in sorted(set(days)))
+    return _SEPARATOR.join([*sorted(set(crons)), *([dates] if dates else [])])
+
+
+@lru_cache(maxsize=256)
+def parse_excluded(text: str) -> ExcludedSlots:
+    """What a text of `excluded_text` says."""
+    crons: list[tuple[str, CronFields, frozenset[int]]] = []
+    days: list[int] = []
+    for part in text.split(_SEPARATOR):
+        if _DATE.match(part):
+            days += [day_number(date.fromisoformat(each)) for each in part.split()]
+        else:
+            fields = expand(part)
+            crons.append((part, fields, frozenset(fields.times)))
+    return ExcludedSlots(tuple(crons), frozenset(days))
+
+
+def split_excluded_hours(text: str) -> tuple[frozenset[int], str]:
+    """Of a text of `excluded_text` the hours that are left out on every day, and what else it says; of a grid of hours.
+
+    >>> sorted(split_excluded_hours("* 0-2 * * *; * * * * SAT")[0]), split_excluded_hours("* 0-2 * * *; * * * * SAT")[1]
+    ([0, 1, 2], '* * * * SAT')
+    """
+    hours, rest = set[int](), list[str]()
+    for part in text.split(_SEPARATOR) if text else ():
+        fields = None if _DATE.match(part) else expand(part)
+        if fields is None or not fields.days.every_day:
+            rest.append(part)
+            continue
+        hours |= {time // _HOUR for time in fields.times if not time % _HOUR}
+    return frozenset(hours), _SEPARATOR.join(rest)
+
+
+class ExcludingGrid:
+    """The slots of another grid but for those that are left out; instants are seconds, an edge is a start."""
+
+    __slots__ = ("_bits", "_excluded", "_kept", "_plain", "longest", "precision")
+
+    def __init__(self, plain: PlainGrid, exclude: str) -> None:
+        self._plain, self._excluded = plain, parse_excluded(exclude)
+        self.precision: str = plain.precision
+        self.longest: Duration = plain.longest
+        self._bits = _BITS.get(plain.precision, _LARGEST)
+        self._kept: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+
+    def floor(self, unix: int) -> int:
+        """The start of the last slot that begins at an instant or before."""
+        number = unix >> self._bits
+        for each in range(number, number - self._far, -1):
+            starts, _ = self._stretch(each)
+            if at := bisect_right(starts, unix):
+                return starts[at - 1]
+        raise self._no_slot_error(unix)
+
+    def next(self, unix: int) -> int:
+        """The start of the first slot that begins after an instant."""
+        number = unix >> self._bits
+        for each in range(number, number + self._far):
+            starts, _ = self._stretch(each)
+            if (at := bisect_right(starts, unix)) < len(starts):
+                return starts[at]
+        raise self._no_slot_error(unix)
+
+    def stop(self, start: int) -> int:
+        """Where the slot with that start ends, before any that are left out."""
+        return self._plain.next(start)
+
+    def are_edges(self, instants: Sequence[int]) -> bool:
+        """Whether all of these, ascending, are starts of slots."""
+        return all(self._is_start(each) for each in instants)
+
+    def edges(self, low: int, high: int) -> Iterator[int]:
+        """The starts of the slots after one and up to another, ascending."""
+        for number in range(low >> self._bits, (high >> self._bits) + 1):
+            starts, _ = self._stretch(number)
+            yield from starts[bisect_right(starts, low) : bisect_right(starts, high)]
+
+    def count(self, low: int, high: int) -> int:
+        """The number of slots from one start to another."""
+        found = 0
+        for number in range(low >> self._bits, (high >> self._bits) + 1):
+            starts, _ = self._stretch(number)
+            found += bisect_left(starts, high) - bisect_left(starts, low)
+        return found
+
+    def exact(self, ranges: RangeSet) -> RangeSet:
+        """The time of ``ranges`` that is not of slots which are left out; they are bounded."""
+        pieces: list[tuple[int, int]] = []
+        fresh = -(1 << 63)
+        for start, end in ranges.pairs():
+            first, after = max(fresh, self._plain.floor(start) >> self._bits), (end >> self._bits) + 1
+            for number in range(first, after):
+                pieces += self._stretch(number)[1]
+            fresh = after
+        return RangeSet.from_pairs(pieces) & ranges
+
+    def nominal(self, start: int) -> int:
+        """What the wall clock shows at the start of a slot, or at the end of one."""
+        return self._plain.nominal(start)
+
+    def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
+        """The instant that long after the start or the end of a slot; never descends when that ascends."""
+        return self._plain.shift(edge, duration, late=late)
+
+    def key_day(self, start: int) -> int:
+        """The first day of what the key of the slot names, by its number."""
+        return self._plain.key_day(start)
+
+    def first_day(self, start: int) -> int:
+        """The first local date of the slot, by its number."""
+        return self._plain.first_day(start)
+
+    def key(self, start: int) -> str:
+        """The key of the slot with that start."""
+        return self._plain.key(start)
+
+    def slot_of_date(self, day: int) -> tuple[int, int] | None:
+        """The slot that a local date is in, by its number; None where there is none, or it is left out."""
+        return self._if_kept(self._plain.slot_of_date(day))
+
+    def slot_of_key_date(self, day: int) -> tuple[int, int] | None:
+        """The slot whose key names a day; None where there is none, or it is left out."""
+        return self._if_kept(self._plain.slot_of_key_date(day))
+
+    def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
+        """The slots that hold a local time; None where there is none, or they are left out."""
+        return self._if_kept(self._plain.slot_of_local_time(local))
+
+    def slot_of_instant(self, unix: int) -> tuple[int, int] | None:
+        """The slot that holds an instant; None where that is left out."""
+        return self._if_kept((self._plain.floor(unix), self._plain.next(unix)))
+
+    def parse_key(self, text: str) -> tuple[int, int]:
+        """The slot with that key.
+
+        Raises:
+            PartitionError: It is no key, or its slot is left out.
+        """
+        start, _ = self._plain.parse_key(text)
+        if (reason := self._excluded.reason(self._local_of_key(start))) is None:
+            return start, self.next(start)
+        weekday = f"a {local_date(self.key_day(start)):%A}, " if self._is_of_days else ""
+        before, after = self._plain.key(self.floor(start)), self._plain.key(self.next(start))
+        raise PartitionError(
+            f"partition key '{text}' is excluded: {weekday}{reason}",
+            hint=f"the partitions around it are {before} and {after}",
+        )
+
+    @property
+    def _is_of_days(self) -> bool:
+        return self.precision in ("day", "hour", "minute")
+
+    @property
+    def _far(self) -> int:
+        return (_FAR >> self._bits) + 2
+
+    def _is_start(self, unix: int) -> bool:
+        starts, _ = self._stretch(unix >> self._bits)
+        at = bisect_left(starts, unix)
+        return at < len(starts) and starts[at] == unix
+
+    def _if_kept(self, slots: tuple[int, int] | None) -> tuple[int, int] | None:
+        """Slots of the grid as they are with what is left out after them; None where they are left out."""
+        return (slots[0], self.next(slots[1] - 1)) if slots is not None and self._is_start(slots[0]) else None
+
+    def _local_of_key(self, start: int) -> int:
+        """The time that the key of a slot tells, local seconds."""
+        plain = self._plain
+        return plain.key_day(start) * DAY if isinstance(plain, SliceGrid) else plain.nominal(start)
+
+    def _stretch(self, number: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """The starts of the slots that begin in a stretch of time, and the time of them, neighbours together."""
+        found = self._kept.get(number)
+        if found is None:
+            found = self._compute_stretch(number << self._bits, (number + 1) << self._bits)
+            if len(self._kept) >= _KEPT:
+                self._kept = {}  # as a whole: other threads may be looking
+            self._kept[number] = found
+        return found
+
+    def _compute_stretch(self, low: int, high: int) -> tuple[list[int], list[tuple[int, int]]]:
+        plain, reason = self._plain, self._excluded.reason
+        first, last = plain.next(low - 1), plain.floor(high - 1)
+        if last < first:
+            return [], []
+        starts = [first, *plain.edges(first, last)]
+        kept = [start for start in starts if reason(self._local_of_key(start)) is None]
+        ends = dict(zip(starts, [*starts[1:], plain.next(last)], strict=True))
+        pieces: list[tuple[int, int]] = []
+        for start in kept:
+            if pieces and pieces[-1][1] == start:
+                pieces[-1] = (pieces[-1][0], ends[start])
+            else:
+                pieces.append((start, ends[start]))
+        return kept, pieces
+
+    def _no_slot_error(self, unix: int) -> PartitionError:
+        year = local_date(unix // DAY).year
+        return PartitionError(f"all slots of the years around {year} are excluded")

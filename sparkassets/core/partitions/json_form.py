@@ -1,0 +1,140 @@
+"""Sets of partitions as JSON, and back: time is pairs of Unix seconds, and null for all of it.
+
+Where tuples of segments stand apart, those with the same time are told together: a year of many keys is short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
+
+import msgspec
+
+from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.partitions.range_set import RangeSet
+from sparkassets.core.partitions.segment_functions import LiftedValue, SegmentFunction
+from sparkassets.core.partitions.stamped_partitions import StampedPartitions
+from sparkassets.core.partitions.stamped_ranges import StampedRanges
+
+Numbers = Sequence[Sequence[int]]
+JsonForm = Mapping[str, Any] | Numbers | None
+
+Value = TypeVar("Value")
+
+
+def encode_partitions(parts: PartitionSet) -> JsonForm:
+    """JSON that `parts_from` reads back.
+
+    >>> encode_partitions(PartitionSet.span(0, 9)), encode_partitions(EVERYTHING)
+    ([[0, 9]], None)
+    >>> encode_partitions(PartitionSet.by_segment(dict.fromkeys([("de",), ("nl",)], RangeSet.span(0, 9))))
+    {'time': [], 'apart': [{'time': [[0, 9]], 'segments': [['de'], ['nl']]}]}
+    """
+    return _encode_function((parts.time, parts.apart), _encode_ranges) if parts.apart else _encode_ranges(parts.time)
+
+
+def decode_partitions(plain: JsonForm) -> PartitionSet:
+    """The set of `parts_to`; what is empty, or everything, is the one value for it, which fields have by default."""
+    if isinstance(plain, Mapping):
+        return PartitionSet(*_decode_function(plain, _decode_ranges))
+    return PartitionSet(_decode_ranges(plain)) if plain else EVERYTHING if plain is None else NOTHING
+
+
+def flat_to(parts: PartitionSet) -> JsonForm:
+    """A set of time as starts and ends, which cost a half of pairs; any other as `parts_to` has it."""
+    return encode_partitions(parts) if parts.apart or parts.is_everything else [parts.time.starts, parts.time.ends]
+
+
+def flat_from(flat: JsonForm) -> PartitionSet:
+    """The set of `flat_to`."""
+    if isinstance(flat, list):  # of a journal's million events each
+        return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
+    return decode_partitions(flat)
+
+
+def encode_stamped(marks: StampedPartitions) -> JsonForm:
+    """JSON that `marks_from` reads back: triples of a start, an end and a stamp.
+
+    >>> encode_stamped(StampedPartitions().overlay(PartitionSet.span(0, 9), 7))
+    [[0, 9, 7]]
+    """
+    return (
+        _encode_function((marks.time, marks.apart), _encode_stamped_ranges)
+        if marks.apart
+        else _encode_stamped_ranges(marks.time)
+    )
+
+
+def decode_stamped(plain: JsonForm) -> StampedPartitions:
+    """The marks of `marks_to`."""
+    if isinstance(plain, Mapping):
+        return StampedPartitions(*_decode_function(plain, _decode_stamped_ranges))
+    return StampedPartitions(_decode_stamped_ranges(plain))
+
+
+def _encode_ranges(time: RangeSet) -> list[list[int]] | None:
+    return None if time == EVERYTHING.time else [[start, end] for start, end in time.pairs()]
+
+
+def _decode_ranges(pairs: Numbers | None) -> RangeSet:
+    return EVERYTHING.time if pairs is None else RangeSet.from_pairs((start, end) for start, end in pairs)
+
+
+def _encode_stamped_ranges(marks: StampedRanges) -> list[list[int]]:
+    return [list(item) for item in marks.items()]
+
+
+def _decode_stamped_ranges(items: Numbers | None) -> StampedRanges:
+    return StampedRanges(*(tuple(column) for column in zip(*(items or ()), strict=True)))
+
+
+def _encode_function(lifted: SegmentFunction[Value], plain: Callable[[Value], Numbers | None]) -> dict[str, Any]:
+    usual, apart = lifted
+    together: dict[Value, list[list[str]]] = {}
+    for segment, value in apart:
+        together.setdefault(value, []).append(list(segment))
+    groups = [{"time": plain(value), "segments": segments} for value, segments in together.items()]
+    return {"time": plain(usual), "apart": groups}
+
+
+def _decode_function(plain: Mapping[str, Any], value: Callable[[Numbers | None], Value]) -> SegmentFunction[Value]:
+    groups = [(value(group["time"]), group["segments"]) for group in plain["apart"]]
+    apart = [(tuple(segment), time) for time, segments in groups for segment in segments]
+    return value(plain["time"]), tuple(sorted(apart, key=itemgetter(0)))
+
+
+# --------------------------------------------------------------------------- values that hold sets
+
+
+def to_plain(value: object) -> Any:  # noqa: ANN401  as JSON has it
+    """A frozen value, or what holds some, as JSON; `from_plain` reads it back. What has its default is left out."""
+    return msgspec.to_builtins(value, enc_hook=_written)
+
+
+def from_plain(plain: object, kind: type[Value]) -> Value:
+    """The value of `to_plain`.
+
+    Raises:
+        msgspec.ValidationError: It is no such value.
+    """
+    return msgspec.convert(plain, kind, dec_hook=_read)
+
+
+def _written(value: object) -> object:
+    match value:
+        case PartitionSet():
+            return encode_partitions(value)
+        case StampedPartitions():
+            return encode_stamped(value)
+        case Mapping():
+            return dict(value)
+        case Sequence():
+            return list(value)
+    raise TypeError(f"values of {type(value).__name__} are not stored")
+
+
+def _read(kind: type, plain: Any) -> object:  # noqa: ANN401  as JSON has it
+    if isinstance(plain, LiftedValue):
+        return plain
+    return decode_partitions(plain) if kind is PartitionSet else decode_stamped(plain)

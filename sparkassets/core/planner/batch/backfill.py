@@ -1,0 +1,307 @@
+"""A backfill: what is missing or stale in a stretch of time is computed, or all of it by force; nothing else moves."""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.batch.instance_runs import PartitionSlot, assign_slots
+from sparkassets.core.planner.batch.lookback import partitions_before_gaps
+from sparkassets.core.planner.batch.run_batches import partition_limit
+from sparkassets.core.planner.due.condition_causes import ConditionCauses, find_causes
+from sparkassets.core.planner.due.due_ticks import MOST_RUNS
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
+from sparkassets.core.planner.due.pending_partitions import find_pending, resolve_partitions
+from sparkassets.core.planner.due.suspects import choose_next_partitions
+from sparkassets.core.planner.due.withheld_partitions import explain_withheld
+from sparkassets.core.planner.due.withheld_partitions import find_withheld as held_of
+from sparkassets.core.planner.gates.aligned_inlets import AlignedGroup, align_unpartitioned, group_by_upstream_runs
+from sparkassets.core.planner.gates.former_partitions import explain_partly_appended as waits_in_part
+from sparkassets.core.planner.gates.former_partitions import partly_appended_partitions
+from sparkassets.core.planner.gates.incremental_reads import read_without_position
+from sparkassets.core.planner.gates.inlet_gates import check_gates
+from sparkassets.core.planner.partition_bounds import partitions_in_bounds, possible_partitions
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.run_slots import (
+    RunSlots,
+    busy_partitions,
+    describe_live_runs,
+    explain_obstacles,
+    find_held_slots,
+    has_parallel_runs,
+)
+from sparkassets.core.planner.wording import label_partitions, plural
+from sparkassets.core.runs import RunConsumption, RunRequest
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh
+from sparkassets.errors import InputError
+
+
+def plan_backfill(
+    context: PlanningContext,
+    asset: AssetSpec,
+    blocks: PartitionSet,
+    *,
+    force: bool,
+    other_code: bool = False,
+    newest_first: bool = False,
+) -> Plan:
+    """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first unless told otherwise.
+
+    Of what is open in time it is all that is wanted or there.
+
+    Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
+    bounds, and what keeps its rows although its input was removed, is computed; with ``other_code`` also what other
+    code than the asset's has made.
+
+    Raises:
+        InputError: Some of the blocks are outside the asset's bounds.
+    """
+    state = context.state_of(asset)
+    blocks = resolve_partitions(context, asset, state, blocks)
+    if not force:
+        _refuse_outside(context, asset, blocks)
+    if (before := explain_obstacles(context, asset, state, blocks)) is not None:
+        return before
+    order = -1 if newest_first else 1
+    due, waiting = _due(
+        context, asset, state, blocks - busy_partitions(context, asset, state), force=force, other_code=other_code
+    )
+    gated = check_gates(context, asset, due, emptied=force)
+    shared = group_by_upstream_runs(context, asset, gated.ready)
+    waiting += [*describe_live_runs(context, asset, state), *gated.waiting, *_behind(asset, state, gated.ready)]
+    waiting += [wait for group in shared for wait in group.inlet_alignment.waiting]
+    runs: list[PlannedRun] = []
+    slots = RunSlots(asset.partitioning, state, find_held_slots(context, state))
+    for group in shared[::order]:
+        if not group.inlet_alignment.waiting:
+            batches, said = _batches(context, asset, state, group.blocks, slots=slots, order=order)
+            runs += [_build_batch_run(context, asset, state, each, group=group, notes=gated.notes) for each in batches]
+            waiting += said
+    return Plan(context.now, tuple(runs), tuple(waiting))
+
+
+def redoable_partitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
+    """Those of the blocks that a forced backfill can compute now, whoever is running the asset."""
+    state = context.state_of(asset)
+    due, _ = _due(context, asset, state, resolve_partitions(context, asset, state, blocks), force=True, other_code=True)
+    shared = group_by_upstream_runs(context, asset, check_gates(context, asset, due, emptied=True).ready)
+    return PartitionSet.union(group.blocks for group in shared if not group.inlet_alignment.waiting)
+
+
+def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    """The blocks of a partitioned asset that failed of their data in this invocation, and are tried in parts."""
+    suspects = find_pending(context, asset, context.state_of(asset)).suspects
+    return PartitionSet.union(each.blocks for each in suspects if not each.is_retried_whole)
+
+
+def _batches(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: RunSlots, order: int
+) -> tuple[list[PartitionSlot], list[Waiting]]:
+    """The runs' blocks and slots, what failed of its data apart from the rest; and what the others wait for.
+
+    With ``order`` -1 the newest first.
+    """
+    if has_parallel_runs(asset):
+        some = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
+        shared, said = assign_slots(asset, state, some, slots)
+        return shared[::order], said
+    suspects = find_pending(context, asset, state).suspects if state.failed else ()
+    found: list[PartitionSlot] = []
+    left = ready
+    while some := choose_next_partitions(asset.partitioning, left, suspects).blocks:
+        found += [(batch, 0) for batch in asset.partitioning.split_into_chunks(some, partition_limit(asset))[::order]]
+        left = left - some
+    return found, []
+
+
+def _due(
+    context: PlanningContext,
+    asset: AssetSpec,
+    state: AssetState,
+    blocks: PartitionSet,
+    *,
+    force: bool,
+    other_code: bool,
+) -> tuple[PartitionSet, list[Waiting]]:
+    """Those of the blocks that are over and not up to date, or that are forced; and why not the rest."""
+    waiting: list[Waiting] = []
+    over = context.finished_partitions(asset.partitioning)
+    if later := blocks - over:
+        at = asset.partitioning.last_finish_time(later)
+        waiting.append(Waiting(asset.name, f"not over before {context.format_instant(at or context.now)}", at, later))
+    due = blocks & over
+    if force:
+        _refuse_twice(asset, due & asset.partitioning.cover(state.coverage))
+        return due, waiting
+    if skipped := due & state.skipped_partitions:
+        waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
+        due -= skipped
+    waiting += explain_withheld(context, asset, state, among=due)
+    due -= held_of(context, asset, state).resting
+    stale = find_pending(context, asset, state).all_stale
+    if other_code and _recomputable(asset):
+        stale = PartitionSet.union([stale, *(made.blocks for made in outputs_of_other_code(asset, state))])
+    current = due & (asset.partitioning.inside(state.coverage) - stale)
+    if current:
+        waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
+    due -= current
+    if appended := partly_appended_partitions(asset, state, due - stale):
+        waiting.append(waits_in_part(asset, appended))
+    return due - appended, waiting
+
+
+def _recomputable(asset: AssetSpec) -> bool:
+    return asset.write is None or asset.write.recomputable
+
+
+def _refuse_twice(asset: AssetSpec, there: PartitionSet) -> None:
+    if there and not _recomputable(asset):
+        which = f"{label_partitions(there, asset.partitioning)} is there, and would be there twice"
+        raise InputError(f"{asset.name!r} appends: {which}", hint="without --force what is missing is computed")
+
+
+def _behind(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
+    """What a run of the schedule would compute again by lookback."""
+    behind = partitions_before_gaps(asset, state, ready - state.coverage) - ready
+    if not behind or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+        return []
+    omitted = f"without lookback ({asset.strategy.lookback.text})"
+    reason = f"not computed again: a backfill computes what it names, {omitted}"
+    return [Waiting(asset.name, reason, None, behind, quiet=True)]
+
+
+def _build_batch_run(
+    context: PlanningContext,
+    asset: AssetSpec,
+    state: AssetState,
+    batch: PartitionSlot,
+    *,
+    group: AlignedGroup,
+    notes: tuple[str, ...],
+) -> PlannedRun:
+    (blocks, slot), aligned = batch, group.inlet_alignment
+    count = plural(asset.partitioning.count(blocks), "partition")
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=blocks,
+        schedule_date=context.now,
+        reason=", ".join([f"backfill of {count}", *aligned.notes, *notes]),
+        interval=asset.partitioning.interval(blocks),
+        pins={**context.pins(asset, state, blocks), **aligned.pins},
+        slot=slot,
+        accepted=held_of(context, asset, state).accepted & blocks,
+    )
+    return PlannedRun.from_request(request, asset=asset, state=state)
+
+
+def backfillable_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    """All that is wanted of a partitioned asset, or there and could be computed again."""
+    state = context.state_of(asset)
+    have = asset.partitioning.inside(state.coverage) & asset.partitioning.known_partitions & partitions_in_bounds(asset)
+    return find_pending(context, asset, state).wanted | have
+
+
+def plan_backfill_unpartitioned(
+    context: PlanningContext,
+    asset: AssetSpec,
+    interval: tuple[int, int] | None,
+    *,
+    force: bool = False,
+    rebuilds: bool = False,
+) -> Plan:
+    """The run that backfills an asset without partitions, for a data interval (Unix seconds).
+
+    Without an interval it reads what a run of the asset's condition would read now: if that is due for updates alone,
+    it stands for this run too, and uses up what this would. What goes on from a watermark and can be written again is
+    read from the beginning; if it ``rebuilds``, its rows take the place of all.
+
+    Raises:
+        InputError: The interval is outside the asset's bounds, and it is not forced; or it would append twice.
+    """
+    state = context.state_of(asset)
+    if interval is not None and not force:
+        _refuse_interval(context, asset, interval)
+    if (before := explain_obstacles(context, asset, state, EVERYTHING)) is not None:
+        return before
+    aligned, gated = align_unpartitioned(context, asset, interval), check_gates(context, asset, EVERYTHING, context.now)
+    if aligned.waiting or gated.waiting:
+        return Plan(context.now, (), (*gated.waiting, *aligned.waiting))
+    found = _answered_causes(context, asset, state) if interval is None else None
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=EVERYTHING,
+        schedule_date=context.now,
+        reason=", ".join([_request_reason(context, interval, rebuilds=rebuilds), *aligned.notes, *gated.notes]),
+        interval=interval,
+        pins={
+            **context.pins(asset, state, EVERYTHING, anew=True),
+            **read_without_position(context, asset, state),
+            **aligned.pins,
+        },
+        rebuilds=rebuilds,
+        consumption=RunConsumption(found.uses.consumption.consumes) if found is not None else RunConsumption(),
+        accepted=_accepted_partitions(context, asset, state, found),
+        apart=isinstance(asset.strategy, EveryInstance),
+    )
+    events = found.events if found is not None else ()
+    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state, events=events),), ())
+
+
+def _accepted_partitions(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: ConditionCauses | None
+) -> PartitionSet:
+    """What is published although its rules fail; an instance is judged anew, as it reads what is there now."""
+    if found is not None or isinstance(asset.strategy, EveryInstance):
+        return NOTHING
+    return held_of(context, asset, state).accepted
+
+
+def _request_reason(context: PlanningContext, interval: tuple[int, int] | None, *, rebuilds: bool) -> str:
+    if rebuilds:
+        return "rebuild"
+    return "backfill" + (
+        f" of {context.format_instant(interval[0])}..{context.format_instant(interval[1])}" if interval else ""
+    )
+
+
+def _answered_causes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ConditionCauses | None:
+    """The causes that a backfill of everything answers: those of a whole run that is due, but for a tick's own."""
+    if asset.schedule.condition is None or not isinstance(asset.strategy, FullRefresh):
+        return None
+    found = find_causes(context, asset.schedule.condition, state)
+    return found if found.holds and found.run_after is None else None
+
+
+def _refuse_outside(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> None:
+    outside = blocks - partitions_in_bounds(asset)
+    if outside:
+        early = asset.start is not None and outside.first < asset.start
+        bound, at = ("start", asset.start) if early else ("end", asset.end)
+        _refuse(context, asset, label_partitions(outside, asset.partitioning), bound, at)
+    able = possible_partitions(context.project).get(asset.name, EVERYTHING)
+    if never := blocks - able - context.state_of(asset).coverage:
+        which = f"{label_partitions(never, asset.partitioning)} of {asset.name!r} can have nothing"
+        message = f"{which}, by what its inlets declare"
+        raise InputError(message, hint="--force computes it all the same")
+
+
+def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
+    """Intervals begin at a timetable's start or after, and before its end."""
+    timetable = asset.schedule.timetable
+    start, end = (timetable.start, timetable.end) if timetable is not None else (asset.start, asset.end)
+    told = f"{context.format_instant(interval[0])}..{context.format_instant(interval[1])}"
+    if start is not None and interval[0] < start:
+        _refuse(context, asset, told, "start", start)
+    if end is not None and interval[0] >= end:
+        _refuse(context, asset, told, "end", end)
+
+
+def _refuse(context: PlanningContext, asset: AssetSpec, what: str, bound: str, at: int | None) -> None:
+    side = "before the start" if bound == "start" else "after the end"
+    raise InputError(
+        f"{what} of {asset.name!r} lies {side} of the asset, {context.format_instant(at or 0)}",
+        hint="--force computes it all the same",
+    )

@@ -1,0 +1,87 @@
+"""What planned runs are to cost: the bytes that they read, and the seconds and rows that earlier runs tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.batch.run_batches import partition_limit
+from sparkassets.core.planner.plan import CostEstimate, CostTotals, Plan
+from sparkassets.core.planner.planning_context import EstimateVolume, PlanningContext
+from sparkassets.core.runs import InletPin, forecast_cost
+from sparkassets.core.spec.model import AssetSpec
+
+
+def add_cost_estimates(plan: Plan, context: PlanningContext, weigh: EstimateVolume) -> Plan:
+    """The plan with what its runs are to cost, each and in all."""
+    runs = tuple(
+        replace(
+            run, estimate=estimate_cost(context, context.project.assets[run.asset], run.blocks, run.request.pins, weigh)
+        )
+        for run in plan.runs
+    )
+    return replace(plan, runs=runs, totals=sum_estimates(run.estimate for run in runs))
+
+
+def estimate_cost(
+    context: PlanningContext,
+    asset: AssetSpec,
+    blocks: PartitionSet,
+    pins: Mapping[str, InletPin],
+    weigh: EstimateVolume,
+) -> CostEstimate:
+    """What one run of ``blocks`` costs that reads ``pins``.
+
+    What cannot be told of one inlet is not told of the run: a sum without it would be a wrong figure.
+    """
+    volumes = {}
+    for inlet in asset.inlets.values():
+        if not inlet.waits_only:
+            up = context.project.inlet_with_mapping(asset, inlet.name)
+            volumes[inlet.name] = weigh(up, pins[inlet.name], context.state_of(up))
+    size, files = (_sum(getattr(each, name) for each in volumes.values()) for name in ("bytes", "files"))
+    unknown = tuple(f"{name}: {each.unknown}" for name, each in volumes.items() if each.unknown)
+    found = forecast_cost(context.state_of(asset).costs, max(1, asset.partitioning.count(blocks)))
+    if found is None:
+        return CostEstimate(size, files, None, None, unknown=unknown)
+    return CostEstimate(size, files, found.seconds, found.rows, (found.low, found.high), found.runs, unknown)
+
+
+def estimate_followers(
+    context: PlanningContext, after: Mapping[str, PartitionSet], weigh: EstimateVolume
+) -> dict[str, tuple[CostEstimate, ...]]:
+    """Of what other runs make due, by asset: its runs, as if they read what is there now."""
+    found = {}
+    for name, blocks in after.items():
+        asset = context.project.assets[name]
+        state = context.state_of(asset)
+        chunks = (
+            [blocks] if blocks.is_everything else asset.partitioning.split_into_chunks(blocks, partition_limit(asset))
+        )
+        found[name] = tuple(
+            replace(estimate_cost(context, asset, chunk, context.pins(asset, state, chunk), weigh), assumed=True)
+            for chunk in chunks
+        )
+    return found
+
+
+def sum_estimates(estimates: Iterable[CostEstimate | None]) -> CostTotals:
+    """The sums of what is known, and of how many runs it is not."""
+    each = [estimate for estimate in estimates if estimate is not None]
+    size, files, rows = ([getattr(one, name) for one in each] for name in ("bytes", "files", "rows"))
+    seconds = [one.seconds for one in each]
+    told: dict[str, Sequence[float | None]] = {"bytes": size, "files": files, "seconds": seconds, "rows": rows}
+    return CostTotals(
+        runs=len(each),
+        bytes=sum(filter(None, size)),
+        files=sum(filter(None, files)),
+        seconds=sum(filter(None, seconds)),
+        rows=sum(filter(None, rows)),
+        unknown={name: values.count(None) for name, values in told.items() if None in values},
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)

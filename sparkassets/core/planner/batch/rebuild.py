@@ -1,0 +1,89 @@
+"""A rebuild: all of a partitioned table computed in one run, whose columns take the place of the table's.
+
+Readers see the old table or the new one, so it is one commit, however many blocks there are.
+"""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.batch.run_batches import partition_limit
+from sparkassets.core.planner.due.pending_partitions import find_pending
+from sparkassets.core.planner.gates.aligned_inlets import AlignedGroup, group_by_upstream_runs
+from sparkassets.core.planner.gates.inlet_gates import check_gates
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.run_slots import explain_obstacles
+from sparkassets.core.planner.wording import label_partitions, plural
+from sparkassets.core.runs import RunRequest
+from sparkassets.core.spec.model import AssetSpec
+
+
+def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> Plan:
+    """The one run that computes every block that the table has or should have, or why there can be none.
+
+    A block that the table has and that could not be computed now, as what it was computed from is no longer there, or
+    its segment not listed any more, would lose its rows: that is refused, unless by ``force``. A block that it never
+    had waits as ever.
+    """
+    state = context.state_of(asset)
+    have = asset.partitioning.inside(stored_time(state))
+    if (before := explain_obstacles(context, asset, state, have, whole=True)) is not None:
+        return before
+    found, unlisted = find_pending(context, asset, state), asset.partitioning.unknown_partitions(have)
+    gated = check_gates(context, asset, (have - unlisted) | (found.wanted - found.holes))
+    lost, blocks = have - gated.ready, have | gated.ready
+    if lost and not force:
+        return Plan(context.now, (), (_refusal(asset, lost, gated.waiting),))
+    if not blocks:
+        return Plan(context.now, (), gated.waiting)
+    shared = group_by_upstream_runs(context, asset, blocks)
+    if waiting := _explain_unaligned(asset, shared, blocks):
+        return Plan(context.now, (), waiting)
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=blocks,
+        schedule_date=context.now,
+        reason=", ".join([_reason(asset, blocks, lost), *shared[0].inlet_alignment.notes]),
+        interval=asset.partitioning.interval(blocks),
+        pins={**context.pins(asset, state, blocks), **shared[0].inlet_alignment.pins},
+        rebuilds=True,
+        accepted=found.held.accepted & blocks,
+    )
+    left = tuple(wait for wait in gated.waiting if wait.blocks - blocks)
+    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), left)
+
+
+def stored_time(state: AssetState) -> PartitionSet:
+    """The time that the table has rows of, by whichever partitions they were computed, as far as it can be told."""
+    former = state.former
+    if former is None or former.coverage.is_everything or not state.spec.partitioning.understands(former.partitioning):
+        return state.coverage
+    return state.coverage | former.coverage
+
+
+def _explain_unaligned(asset: AssetSpec, shared: tuple[AlignedGroup, ...], blocks: PartitionSet) -> tuple[Waiting, ...]:
+    """Why aligned inlets keep all blocks from being one run; nothing where they do not."""
+    waiting = [wait for group in shared for wait in group.inlet_alignment.waiting]
+    if len(shared) > 1:
+        reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"
+        waiting.append(Waiting(asset.name, reason, None, blocks))
+    return tuple(waiting)
+
+
+def _reason(asset: AssetSpec, blocks: PartitionSet, lost: PartitionSet) -> str:
+    count = asset.partitioning.count(blocks)
+    said = f"rebuild of {plural(count, 'partition')} in one commit"
+    if count > partition_limit(asset):
+        said += f", whatever max_partitions_per_run ({partition_limit(asset)})"
+    if lost:
+        said += f"; {label_partitions(lost, asset.partitioning)} from what is left of the inlets"
+    return said
+
+
+def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
+    why = next((wait.reason for wait in waiting if wait.blocks.overlaps(lost)), "it is not listed any more")
+    which = label_partitions(lost, asset.partitioning)
+    reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
+    return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)

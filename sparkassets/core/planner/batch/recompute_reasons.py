@@ -1,0 +1,25 @@
+"""Why blocks are computed again, as a run tells it."""
+
+from __future__ import annotations
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.planner.due.pending_partitions import PendingPartitions
+from sparkassets.core.spec.model import AssetSpec
+
+
+def stale_causes(found: PendingPartitions, blocks: PartitionSet) -> list[str]:
+    """What made some of the blocks stale."""
+    causes = [name for name, ranges in found.stale.items() if ranges.overlaps(blocks)]
+    return [*causes, "its code"] if found.redefined.overlaps(blocks) else causes
+
+
+def redo_reasons(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> list[tuple[str, PartitionSet]]:
+    """Which of ``blocks`` somebody wants computed again or published, with what was said of them."""
+    marks = (mark for mark in state.marks if mark.kind in ("missing", "accept"))
+    return [(mark.text, again) for mark in marks if (again := asset.partitioning.cover(mark.blocks) & blocks)]
+
+
+def trigger_reasons(asset: AssetSpec) -> str:
+    """What makes partitions of the asset due of which no inlet tells when they are out of date."""
+    return "due at every tick" if asset.schedule.timetable is not None else f"due for {asset.schedule.text}"

@@ -1,0 +1,246 @@
+"""What a condition has to go by: updates and ticks that the asset has not used, and which of them made it true.
+
+Only the parts that hold are used up: under ``a | (b & c)`` a run for ``a`` keeps an update of ``b`` for when ``c``
+comes (DESIGN section 5, "An unsatisfied part does not forget").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+
+from sparkassets.core.conditions import AnyOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf, evaluate_condition
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.state import AssetState, EventRef
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import leaf_name, listing
+from sparkassets.core.runs import RunConsumption
+from sparkassets.core.timetables import Timetable
+from sparkassets.frozen import frozen
+
+PassedTick = tuple[int, tuple[int, int]]
+"""A tick of a time leaf: its instant and its data interval, Unix seconds."""
+
+
+@frozen
+class ConditionUsage:
+    """What a run of a condition uses up once it succeeds.
+
+    Attributes:
+        named: Dataset of the leaves that made it true, to how the condition names it.
+        consumption: Events also of datasets that the condition does not name, ticks also of time leaves that are left
+            alone; nothing remains yet.
+        blocks: Of a partitioned asset: dataset or time leaf that made it true, or can never have a say, to the time for
+            which it is used.
+    """
+
+    leaf_names: Mapping[str, str] = field(default_factory=dict)
+    consumption: RunConsumption = field(default_factory=RunConsumption)
+    blocks: Mapping[str, PartitionSet] = field(default_factory=dict)
+
+
+@frozen
+class ConditionCauses:
+    """A condition at one moment.
+
+    Attributes:
+        events: Unused events of the leaves that made it true, ascending.
+        uses: What a run for it uses up.
+        since: When it became true, Unix seconds.
+        run_after: The newest tick that made it true.
+        interval: Data interval of those ticks.
+        until: When the next of the time leaves that do not hold will.
+    """
+
+    verdict: ConditionResult[bool]
+    events: tuple[EventRef, ...] = ()
+    uses: ConditionUsage = field(default_factory=ConditionUsage)
+    since: int = 0
+    run_after: int | None = None
+    interval: tuple[int, int] | None = None
+    until: int | None = None
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the condition is true."""
+        return self.verdict.value
+
+    def without_events(self, numbers: tuple[int, ...]) -> ConditionCauses:
+        """These causes for a run that leaves the events of these numbers."""
+        consumption = replace(self.uses.consumption, skips=numbers)
+        return replace(self, uses=replace(self.uses, consumption=consumption))
+
+    def split_by_event(self) -> Iterator[ConditionCauses]:
+        """Each event alone, in order; all together where the condition asks for more than any of some datasets."""
+        node = self.verdict.node
+        choices = node.children if isinstance(node, AnyOf) else (node,)
+        if not self.events or not all(isinstance(each, UpdateLeaf) for each in choices):
+            yield self
+            return
+        others = {uri: seq for uri, seq in self.uses.consumption.consumes.items() if uri not in self.uses.leaf_names}
+        for event in self.events:
+            consumption = replace(self.uses.consumption, consumes={**others, event.uri: event.seq})
+            uses = replace(self.uses, consumption=consumption)
+            yield replace(self, events=(event,), uses=uses, reason=f"{self.uses.leaf_names[event.uri]} updated")
+
+
+def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> bool:
+    """Whether the leaf's dataset was updated since the asset last used it: the partitions of it that the asset reads.
+
+    Of an asset with partitions, whether it was updated at all.
+    """
+    uri = context.uri(state.name, leaf)
+    if state.spec.partitioning.is_partitioned:
+        return context.state.dataset(uri).seq > state.consumed.get(uri, 0)
+    if uri in state.partly:
+        return True
+    if context.state.dataset(uri).seq <= state.consumed.get(uri, 0):
+        return False
+    return _reads_all(state, uri) or any(_is_read(context, state, ref) for ref in context.unused_events(state, [uri]))
+
+
+def _reads_all(state: AssetState, uri: str) -> bool:
+    """Whether an asset without partitions reads all of a dataset, or only waits for it."""
+    reading = [inlet for inlet in state.spec.inlets if inlet.uri == uri]
+    return not reading or not all(inlet.needs.is_mapped for inlet in reading)
+
+
+def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool:
+    """Whether an event tells of partitions that the asset reads, or read until the newest went."""
+    there = context.state.dataset(ref.uri).coverage
+    for inlet in state.spec.inlets:
+        if inlet.uri == ref.uri:
+            needed = inlet.needs.with_available(there)
+            parts = needed.required_partitions(EVERYTHING)
+            gone = needed.goes_by_newest and bool(parts) and ref.parts.clip(parts.last, None)
+            if gone or ref.parts.overlaps(parts) or not parts:
+                return True
+    return False
+
+
+def leaf_timetable(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> Timetable | None:
+    """The timetable of a time leaf; that of a timer counts from the last update of its dataset, else from a `start`.
+
+    None while neither is known, so that the timer does not run.
+    """
+    if leaf.without is None:
+        return leaf.timetable
+    since = context.state.dataset(context.uri(state.name, leaf.without)).at or leaf.timetable.start
+    if since is None:
+        return None
+    from sparkassets.core.timetables.parse import parse_timetable  # few conditions have a timer
+
+    return parse_timetable({"every": leaf.span}, timezone=leaf.timetable.timezone, start=since)
+
+
+def find_passed_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> PassedTick | None:
+    """The newest tick of a time leaf since the last run that used it."""
+    clock = leaf_timetable(context, leaf, state)
+    slot = clock.last_at(from_unix(context.now)) if clock is not None else None
+    since = state.ticks.get(leaf.source_text, state.last.planned if state.last else None)
+    if slot is None or (since is not None and to_unix(slot.run_after) <= since):
+        return None
+    return to_unix(slot.run_after), (to_unix(slot.start), to_unix(slot.end))
+
+
+def find_passed_ticks(
+    context: PlanningContext, condition: Condition, state: AssetState
+) -> dict[TimeLeaf, PassedTick | None]:
+    """What `passed` says of each time leaf."""
+    return {leaf: find_passed_tick(context, leaf, state) for leaf in condition.times()}
+
+
+def evaluate_now(
+    context: PlanningContext, condition: Condition, state: AssetState, ticks: Mapping[TimeLeaf, PassedTick | None]
+) -> ConditionResult[bool]:
+    """Which parts of the condition hold."""
+    return evaluate_condition(
+        condition,
+        lambda leaf: ticks[leaf] is not None if isinstance(leaf, TimeLeaf) else has_news(context, leaf, state),
+    )
+
+
+def consume_everything(context: PlanningContext, state: AssetState) -> RunConsumption:
+    """All events that are there: what a run uses that no condition asked for."""
+    return RunConsumption({uri: context.state.dataset(uri).seq for uri in state.spec.listens})
+
+
+def condition_usage(
+    context: PlanningContext,
+    condition: Condition,
+    state: AssetState,
+    ticks: Mapping[TimeLeaf, PassedTick | None],
+    verdict: ConditionResult[bool] | ConditionResult[PartitionSet],
+) -> ConditionUsage:
+    """What a run for those parts of the condition that hold uses up."""
+    used = verdict.used_leaves()
+    refs = {context.uri(state.name, leaf): leaf.ref for leaf in used if isinstance(leaf, UpdateLeaf)}
+    kept = {context.uri(state.name, leaf) for leaf in condition.leaves()} - refs.keys()
+    blocks: dict[str, PartitionSet] = {}
+    for leaf, part in used.items():
+        if isinstance(part, PartitionSet):
+            key = leaf.source_text if isinstance(leaf, TimeLeaf) else context.uri(state.name, leaf)
+            blocks[key] = blocks.get(key, NOTHING) | part
+    before = state.last.planned if state.last else 0
+    return ConditionUsage(
+        refs,
+        RunConsumption(
+            {uri: seq for uri, seq in consume_everything(context, state).consumes.items() if uri not in kept},
+            {
+                leaf.source_text: tick[0]
+                if tick is not None and leaf in used
+                else state.ticks.get(leaf.source_text, before)
+                for leaf, tick in ticks.items()
+            },
+        ),
+        blocks,
+    )
+
+
+def find_causes(context: PlanningContext, condition: Condition, state: AssetState) -> ConditionCauses:
+    """How the condition stands, and what a run for it would use up."""
+    times = find_passed_ticks(context, condition, state)
+    verdict = evaluate_now(context, condition, state, times)
+    uses = condition_usage(context, condition, state, times, verdict)
+    used = verdict.used_leaves()
+    ticks = {leaf: tick for leaf, tick in times.items() if tick is not None and leaf in used}
+    said = [f"{leaf_name(leaf)} at {context.format_instant(tick[0])}" for leaf, tick in ticks.items()]
+    return ConditionCauses(
+        verdict,
+        context.unused_events(state, uses.leaf_names),
+        uses,
+        _true_since(context, verdict, state, times),
+        max((tick[0] for tick in ticks.values()), default=None),
+        (min(i[0] for _, i in ticks.values()), max(i[1] for _, i in ticks.values())) if ticks else None,
+        next_tick(context, state, [leaf for leaf, tick in times.items() if tick is None]),
+        ", ".join([*([f"{listing(list(uses.leaf_names.values()))} updated"] if uses.leaf_names else []), *said]),
+    )
+
+
+def next_tick(context: PlanningContext, state: AssetState, leaves: Iterable[TimeLeaf]) -> int | None:
+    """When the first of these time leaves ticks next, Unix seconds; None when none will."""
+    clocks = (leaf_timetable(context, leaf, state) for leaf in leaves)
+    slots = (clock.first_after(from_unix(context.now)) for clock in clocks if clock is not None)
+    return min((to_unix(slot.run_after) for slot in slots if slot is not None), default=None)
+
+
+def _true_since(
+    context: PlanningContext,
+    verdict: ConditionResult[bool],
+    state: AssetState,
+    ticks: Mapping[TimeLeaf, PassedTick | None],
+) -> int:
+    """When a condition that holds became true: with the last of `all`, with the first of `any`; Unix seconds."""
+    match verdict.node:
+        case TimeLeaf():
+            tick = ticks[verdict.node]
+            return tick[0] if tick is not None else context.now
+        case UpdateLeaf():
+            return min(
+                (ref.at for ref in context.unused_events(state, [context.uri(state.name, verdict.node)])),
+                default=context.now,
+            )
+    found = [_true_since(context, child, state, ticks) for child in verdict.children if child.value]
+    return min(found, default=context.now) if isinstance(verdict.node, AnyOf) else max(found, default=context.now)

@@ -1,0 +1,276 @@
+"""What the schedule asks for of an asset with partitions: missing and stale blocks, as far as it lets them through."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+
+from sparkassets.core.conditions import Condition
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.batch.lookback import owed_partitions
+from sparkassets.core.planner.due.condition_causes import (
+    ConditionUsage,
+    condition_usage,
+    consume_everything,
+    find_passed_ticks,
+)
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.due.due_ticks import DueTick, before_tick, find_due_ticks, instance_tick, tick_at
+from sparkassets.core.planner.due.pending_partitions import PendingPartitions
+from sparkassets.core.planner.due.readiness import evaluate_readiness, explain_unready
+from sparkassets.core.planner.due.triggers import (
+    TickRound,
+    is_due_by_trigger,
+    is_instance_of_tick,
+    partly_answered_partitions,
+    unanswered_partitions,
+    unanswered_rounds,
+)
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.run_slots import abandoned_partitions, busy_partitions, has_parallel_runs
+from sparkassets.core.runs import TIMETABLE
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import FullRefresh
+from sparkassets.core.timetables import OnceTimetable, Timetable
+from sparkassets.frozen import frozen
+
+_FURTHER = "left for the next invocation: added by a run of what another run had added"
+
+
+@frozen
+class _ScheduledPartitions:
+    """What the schedule says.
+
+    Attributes:
+        blocks: Those that it lets through.
+        waiting: What it holds back.
+        tick: The due tick if it is a timetable's.
+        uses: What a run of a condition uses up; of a tick, everything.
+        open: Whether what an earlier run owes may run.
+        triggered: Those of the blocks that are due by the tick or the event alone.
+        rounds: Of segments alone under ``every_instance``: each tick with the blocks that answer it.
+    """
+
+    blocks: PartitionSet
+    waiting: tuple[Waiting, ...] = ()
+    tick: DueTick | None = None
+    uses: ConditionUsage = field(default_factory=ConditionUsage)
+    open: bool = True
+    triggered: PartitionSet = NOTHING
+    rounds: tuple[TickRound, ...] = ()
+
+
+def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> DecisionProgress:
+    """One candidate with all that is due: asked for by the schedule, left by a driver that is gone, or owed."""
+    context, asset, state = case.context, case.asset, case.state
+    asked = _select_scheduled(context, asset, state, found)
+    blocks = asked.blocks | _abandoned_partitions(context, asset, state)
+    back = owed_partitions(asset, state) - found.held.resting if asked.open else NOTHING
+    added = _added_partitions(asset, state, found)
+    due = blocks | back | _redo_partitions(asset, state, found) | added | found.held.accepted
+    further = _further_additions(context, asset, state, found) & due
+    due = due - busy_partitions(context, asset, state) - further
+    tick = asked.tick
+    candidate = RunCandidate(
+        due,
+        tick.run_after if tick else context.now,
+        asked.uses,
+        asked_partitions=blocks,
+        triggered_partitions=asked.triggered | (added & found.by_trigger - found.due_partitions),
+        rounds=asked.rounds,
+        due_since=tick.run_after if tick else None,
+        tick=tick,
+        interval=tick.interval if tick else None,
+        cursor=tick.cursor if tick else None,
+    )
+    waits = (Waiting(asset.name, _FURTHER, None, further),) if further else ()
+    return DecisionProgress((candidate,), due, waiting=(*asked.waiting, *waits))
+
+
+def find_triggered_partitions(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
+) -> PartitionSet:
+    """What is there and due all the same, by a tick or an event alone."""
+    return _select_scheduled(context, asset, state, found).triggered if found.by_trigger else NOTHING
+
+
+def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What a run that never ended was to compute, of the partitions that the asset has now."""
+    if has_parallel_runs(asset):
+        return abandoned_partitions(context, asset, state)
+    if not state.chain or state.chain[-1].token < state.placed:
+        return NOTHING
+    if state.chain[-1].entry.request.rebuilds:
+        return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
+    begun = state.chain[-1].entry.blocks - state.settled_partitions_since(state.chain[-1].token)
+    return asset.partitioning.cover(asset.partitioning.resolve_known_whole(begun)) & asset.partitioning.known_partitions
+
+
+def _redo_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
+    """What somebody wants computed again, which waits for no tick and no event."""
+    if not state.marks or (asset.schedule.timetable is None and asset.schedule.condition is None):
+        return NOTHING
+    return asset.partitioning.cover(state.redo_partitions) & found.missing
+
+
+def _added_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
+    """What a run has added and not computed, which waits for no tick and no event; a full refresh computes all then."""
+    if not state.additions or (asset.schedule.timetable is None and asset.schedule.condition is None):
+        return NOTHING
+    added = asset.partitioning.inside(state.additions.due) & found.missing
+    return added | found.by_trigger if added and isinstance(asset.strategy, FullRefresh) else added
+
+
+def _further_additions(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
+) -> PartitionSet:
+    """What a run of added partitions has added in its turn, in this invocation, which computes no more of it."""
+    if not state.additions or state.additions.invocation != context.invocation:
+        return NOTHING
+    return asset.partitioning.inside(state.additions.further) & found.missing
+
+
+def _select_scheduled(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
+) -> _ScheduledPartitions:
+    """What the schedule lets through of what is missing or stale."""
+    schedule = asset.schedule
+    if schedule.timetable is not None and is_instance_of_tick(asset):
+        return _by_rounds(context, asset, schedule.timetable, state, found)
+    if schedule.timetable is not None and has_parallel_runs(asset):
+        return _by_interval(context, asset, schedule.timetable, state, found)
+    if schedule.timetable is not None:
+        return _by_timetable(context, asset, schedule.timetable, state, found)
+    if schedule.condition is None:
+        manual = Waiting(asset.name, "manual: runs by `sparkassets backfill` only", quiet=True)
+        return _ScheduledPartitions(
+            NOTHING, (manual,), None, ConditionUsage({}, consume_everything(context, state)), open=False
+        )
+    if schedule.default:
+        return _by_default(context, schedule.condition, state, found)
+    times = find_passed_ticks(context, schedule.condition, state)
+    verdict = evaluate_readiness(context, asset, schedule.condition, state, found, times)
+    blocks = verdict.value | found.redefined | found.held.rejudged  # code is nothing that a condition could name
+    rest = (
+        found.due_partitions
+        - blocks
+        - _redo_partitions(asset, state, found)
+        - _added_partitions(asset, state, found)
+        - found.held.accepted
+    )
+    waiting = explain_unready(context, asset, verdict, rest, found)
+    uses = condition_usage(context, schedule.condition, state, times, verdict)
+    return _ScheduledPartitions(blocks, waiting, None, uses, triggered=blocks & found.by_trigger - found.due_partitions)
+
+
+def _by_timetable(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
+) -> _ScheduledPartitions:
+    """All at a tick; before it what failed is tried once more by each invocation, whenever the next tick is."""
+    ticks = find_due_ticks(context, asset, timetable, state)
+    by_trigger = is_due_by_trigger(context, asset)
+    if not isinstance(ticks, Waiting):
+        tick = ticks[0] if by_trigger else _span_ticks(ticks)  # each is a cause by itself
+        again = unanswered_partitions(asset, state, tick, found.by_trigger) - found.due_partitions
+        asked = found.due_partitions | again
+        uses = _of_tick(context, state, tick.run_after if by_trigger else None, asked)
+        return _ScheduledPartitions(asked, (), tick, uses, triggered=again)
+    others = [item.blocks for item in state.failed if item.invocation != context.invocation]
+    tried = asset.partitioning.cover(PartitionSet.union([*others, *(each.blocks for each in found.suspects)]))
+    left = partly_answered_partitions(asset, state, found.due_partitions | found.by_trigger)
+    retried = (found.due_partitions & tried) | left
+    used = state.ticks.get(TIMETABLE) if by_trigger else None
+    before = _tick_before(timetable, state, used) if left or _added_partitions(asset, state, found) else None
+    uses = _of_tick(context, state, used, retried)
+    return _ScheduledPartitions(retried, (ticks,), before, uses, open=False, triggered=left - found.due_partitions)
+
+
+def _tick_before(timetable: Timetable, state: AssetState, used: int | None) -> DueTick | None:
+    """The tick whose runs are followed by one of what they left or added."""
+    if used is not None:
+        return tick_at(timetable, used, state)
+    return DueTick(state.cursor[1], state.cursor, state.cursor) if state.cursor is not None else None
+
+
+def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> ConditionUsage:
+    """What a run for a timetable uses up: all events, and of a tick that is a cause by itself what it answers."""
+    if tick is None:
+        return ConditionUsage({}, consume_everything(context, state))
+    return ConditionUsage({}, replace(consume_everything(context, state), ticks={TIMETABLE: tick}), {TIMETABLE: asked})
+
+
+def _by_rounds(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
+) -> _ScheduledPartitions:
+    """Each segment at each tick that it has not answered; what nobody has computed yet joins the last tick."""
+    answering = unanswered_rounds(context, asset, timetable, state, found.due_partitions | found.by_trigger)
+    asked = PartitionSet.union([parts for _, parts in answering])
+    late, newest = found.missing - asked, instance_tick(context, timetable)
+    if late and newest is not None:
+        answering.append((newest, late))
+        asked = asked | late
+    if not answering:
+        coming = find_due_ticks(context, asset, timetable, state)
+        return _ScheduledPartitions(NOTHING, (coming,) if isinstance(coming, Waiting) else (), open=False)
+    waiting = _explain_not_scheduled(context, asset, timetable, skipped=NOTHING, later=found.due_partitions - asked)
+    first = answering[0][0]
+    uses = _of_tick(context, state, first.run_after, asked)
+    again = asked - found.due_partitions
+    return _ScheduledPartitions(asked, waiting, first, uses, open=False, triggered=again, rounds=tuple(answering))
+
+
+def _by_interval(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
+) -> _ScheduledPartitions:
+    """What is missing and ended within an interval whose tick has passed; what is stale is computed again at a tick."""
+    tick = instance_tick(context, timetable)
+    if tick is None:
+        coming = find_due_ticks(context, asset, timetable, state)
+        return _ScheduledPartitions(NOTHING, (coming,) if isinstance(coming, Waiting) else (), open=False)
+    reached, skipped = found.due_partitions & asset.partitioning.finished_partitions(tick.interval[1]), NOTHING
+    if timetable.catchup == "latest":
+        skipped = found.missing & asset.partitioning.finished_partitions(before_tick(timetable, tick))
+        reached = reached - skipped
+    known = state.ticks.get(TIMETABLE)
+    anew = known is None or (known < tick.run_after and not isinstance(timetable, OnceTimetable))
+    asked = reached if anew else reached & (found.missing | state.unanswered_partitions(TIMETABLE))
+    consumption = replace(consume_everything(context, state), ticks={TIMETABLE: tick.run_after if anew else known or 0})
+    waiting = _explain_not_scheduled(
+        context, asset, timetable, skipped=skipped, later=found.due_partitions - asked - skipped
+    )
+    return _ScheduledPartitions(asked, waiting, tick, ConditionUsage({}, consumption, {TIMETABLE: asked}), open=False)
+
+
+def _explain_not_scheduled(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, *, skipped: PartitionSet, later: PartitionSet
+) -> tuple[Waiting, ...]:
+    """Why a timetable asks for no run of blocks that are due."""
+    waiting = []
+    if skipped:
+        reason = "skipped: earlier than the newest interval (catchup: latest)"
+        waiting.append(Waiting(asset.name, reason, None, skipped, quiet=True))
+    if later:
+        coming = timetable.first_after(from_unix(context.now))
+        until = to_unix(coming.run_after) if coming is not None else None
+        said = f"not before {context.format_instant(until)}" if until is not None else "it has no more runs"
+        waiting.append(Waiting(asset.name, f"{asset.schedule.text}: {said}", until, later, quiet=True))
+    return tuple(waiting)
+
+
+def _by_default(
+    context: PlanningContext, condition: Condition, state: AssetState, found: PendingPartitions
+) -> _ScheduledPartitions:
+    """All that any update of an inlet made missing or stale."""
+    if not found.due_partitions and not state.chain:
+        return _ScheduledPartitions(found.due_partitions)
+    named = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
+    uses = ConditionUsage(named, consume_everything(context, state), blocks=dict.fromkeys(named, found.due_partitions))
+    return _ScheduledPartitions(found.due_partitions, uses=uses)
+
+
+def _span_ticks(ticks: tuple[DueTick, ...]) -> DueTick:
+    """One tick for all that are due: blocks fuse, whatever was missed."""
+    newest = ticks[-1]
+    return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))

@@ -1,0 +1,272 @@
+"""What an asset's timetable says at a moment: which ticks are due, or until when none is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance, LatestOnly, Strategy
+from sparkassets.core.timetables import Catchup, ContinuousTimetable, OnceTimetable, Slot, Timetable
+from sparkassets.frozen import frozen
+
+InstanceInterval = tuple[tuple[int, int], tuple[int, int]]
+"""The data interval of an instance and that of the slot that it stands for, Unix seconds; mostly the same."""
+
+MOST_RUNS = 100
+"""Runs of one asset that a plan names, under ``catchup: all`` and ``every_instance``; others follow when these ran."""
+
+
+@frozen
+class DueTick:
+    """A due tick of a timetable; Unix seconds.
+
+    Attributes:
+        cursor: The newest slot that it stands for: the asset's cursor when the run succeeds.
+        note: What people should know of its interval.
+    """
+
+    run_after: int
+    interval: tuple[int, int]
+    cursor: tuple[int, int]
+    note: str = ""
+
+
+def find_due_ticks(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
+) -> tuple[DueTick, ...] | Waiting:
+    """The ticks that no run stands for yet, oldest first, by ``catchup``; or until when there is none.
+
+    Under ``latest`` only the newest, under ``rollup`` one that spans all of them. The first begins where the last
+    interval that ran ended, also where the schedule was changed in between.
+    """
+    match timetable:
+        case ContinuousTimetable():
+            return _continuous_ticks(context, asset, timetable, state)
+        case OnceTimetable():
+            return _once_ticks(context, asset, timetable, state)
+    catchup = catchup_of(asset, timetable)
+    newest = timetable.last_at(from_unix(context.now))
+    if newest is None or (catchup != "all" and _interval(newest) in _marked_intervals(state)):
+        return _not_yet(context, asset, timetable, state)
+    missed = list(islice(_missed_slots(timetable, newest, state, context.now), MOST_RUNS + 1))
+    if not missed:
+        return _not_yet(context, asset, timetable, state)
+    many, first = len(missed) > MOST_RUNS, _tick(context, missed[0], timetable, state)
+    if catchup == "all":
+        ticks = [_tick(context, slot, timetable, state) for slot in missed[:MOST_RUNS]]
+        more = (_add_note(ticks[-1], "more missed intervals follow"),) if many else (ticks[-1],)
+        return (*ticks[:-1], *more)
+    last = _tick(context, newest, timetable, state)
+    if len(missed) == 1:
+        return (last,)
+    if catchup == "latest":
+        skipped = f"more than {MOST_RUNS}" if many else f"{len(missed) - 1}"
+        return (
+            _add_note(
+                last, f"skips {skipped} earlier since {context.format_instant(first.interval[0])} (catchup: latest)"
+            ),
+        )
+    spanned = f"more than {MOST_RUNS}" if many else f"{len(missed)}"
+    whole = replace(last, interval=(first.interval[0], last.interval[1]), note=first.note)
+    return (
+        _add_note(
+            whole, f"spans {spanned} intervals since {context.format_instant(first.interval[0])} (catchup: rollup)"
+        ),
+    )
+
+
+def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:
+    """What becomes of missed intervals."""
+    return timetable.catchup or _catchup(asset.strategy)
+
+
+def _catchup(strategy: Strategy | None) -> Catchup:
+    """What becomes of missed intervals where nobody says it; by `LatestOnly` a run goes from the watermark to now."""
+    match strategy:
+        case EveryInstance():
+            return "all"
+        case LatestOnly():
+            return "rollup"
+    return "latest"
+
+
+def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | None:
+    """The newest tick, of which every partition that is over by the end of its interval is an instance; None before it.
+
+    Of one that ticks once, or whenever somebody looks, it is now.
+    """
+    match timetable:
+        case ContinuousTimetable() | OnceTimetable():
+            start, end = timetable.start, timetable.end
+            if (start is not None and start > context.now) or (end is not None and end <= context.now):
+                return None
+            at = start if start is not None and isinstance(timetable, OnceTimetable) else context.now
+            return DueTick(at, (at, at), (at, at))
+    slot = timetable.last_at(from_unix(context.now))
+    return None if slot is None else DueTick(to_unix(slot.run_after), _interval(slot), _interval(slot))
+
+
+def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
+    """When the asset's timetable ticks next, Unix seconds; None where it does not, or goes by no instants."""
+    timetable = asset.schedule.timetable
+    if timetable is None or isinstance(timetable, ContinuousTimetable | OnceTimetable):
+        return None
+    slot = timetable.first_after(from_unix(context.now))
+    return None if slot is None else to_unix(slot.run_after)
+
+
+def tick_at(timetable: Timetable, at: int, state: AssetState) -> DueTick:
+    """The tick at an instant, Unix seconds, at which the timetable ticks, or ticked before it was changed."""
+    begin = min(state.cursor[1], at) if state.cursor is not None and isinstance(timetable, ContinuousTimetable) else at
+    slot = None if isinstance(timetable, ContinuousTimetable | OnceTimetable) else timetable.last_at(from_unix(at))
+    interval = (begin, at) if slot is None else _interval(slot)
+    return DueTick(at, interval, interval)
+
+
+def before_tick(timetable: Timetable, tick: DueTick) -> int:
+    """When the interval before that of the tick ended; Unix seconds."""
+    earlier = timetable.last_at(from_unix(tick.run_after - 1))
+    return tick.interval[0] if earlier is None else min(to_unix(earlier.end), tick.interval[1])
+
+
+def find_due_intervals(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
+) -> Iterator[InstanceInterval]:
+    """The data interval of each instance that is due and the slot's that it stands for, oldest first; not only some."""
+    newest = timetable.last_at(from_unix(context.now))
+    if newest is None or catchup_of(asset, timetable) != "all":
+        ticks = find_due_ticks(context, asset, timetable, state)
+        return iter([] if isinstance(ticks, Waiting) else [(tick.interval, tick.cursor) for tick in ticks])
+    slots = _missed_slots(timetable, newest, state, context.now)
+    missed = (_tick(context, slot, timetable, state) for slot in slots)
+    return ((tick.interval, tick.cursor) for tick in missed)
+
+
+def slots_after(timetable: Timetable, at: int) -> Iterator[Slot]:
+    """The slots whose ``run_after`` is later than that, Unix seconds; oldest first."""
+    coming = timetable.first_after(from_unix(at))
+    return iter(()) if coming is None else _following(timetable, coming)
+
+
+def _marked_intervals(state: AssetState) -> frozenset[tuple[int, int]]:
+    """The intervals that need no run, as somebody said."""
+    return frozenset(mark.interval for mark in state.marked_ticks)
+
+
+def _missed_slots(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
+    """The slots since the last one that ran, oldest first; since the timetable's start where none ran.
+
+    Slots may share an end: those that follow the one that ran are missed too. Where the schedule was changed, the one
+    that ran is none of its slots, and nothing up to its end is missed. Those of which somebody told are not.
+    """
+    found, told = _since_the_last(timetable, newest, state, now), _marked_intervals(state)
+    return (slot for slot in found if _interval(slot) not in told) if told else found
+
+
+def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
+    if state.cursor is None:
+        start = timetable.start
+        return iter([newest]) if start is None else timetable.between(from_unix(start), from_unix(now))
+    if to_unix(newest.end) < state.cursor[1] or _interval(newest) == state.cursor:
+        return iter(())
+    return _after(state.cursor, timetable.between(from_unix(state.cursor[1]), from_unix(now)))
+
+
+def _after(cursor: tuple[int, int], slots: Iterable[Slot]) -> Iterator[Slot]:
+    seen = False
+    for slot in slots:
+        end = to_unix(slot.end)
+        if _interval(slot) == cursor:
+            seen = True
+        elif end > cursor[1] or (seen and end == cursor[1]):
+            yield slot
+
+
+def _interval(slot: Slot) -> tuple[int, int]:
+    return to_unix(slot.start), to_unix(slot.end)
+
+
+def _tick(context: PlanningContext, slot: Slot, timetable: Timetable, state: AssetState) -> DueTick:
+    start, end = _interval(slot)
+    ended = state.cursor[1] if state.cursor is not None else start
+    if timetable.abutting and start < ended < end:
+        note = f"the schedule changed: the interval begins where the last one ended, {context.format_instant(ended)}"
+        return DueTick(to_unix(slot.run_after), (ended, end), (start, end), note)
+    return DueTick(to_unix(slot.run_after), (start, end), (start, end))
+
+
+def _add_note(tick: DueTick, note: str) -> DueTick:
+    return replace(tick, note=f"{tick.note}; {note}" if tick.note else note)
+
+
+def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
+    """Until when there is no run; of those that are still to come, some may have run already, at a later time."""
+    coming, done, told = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
+    if coming is not None and state.cursor is not None and to_unix(coming.end) <= state.cursor[1]:
+        done = f" ran already up to {context.format_instant(state.cursor[1])}, in a later plan;"
+        coming = next(_after(state.cursor, _following(timetable, coming)), None)
+    if coming is not None and told:
+        coming = next((slot for slot in _following(timetable, coming) if _interval(slot) not in told), None)
+    if coming is None:
+        why = "its end has passed" if timetable.end is not None else "it has no more runs"
+        return Waiting(asset.name, f"{asset.schedule.text}:{done} {why}", quiet=True)
+    until = to_unix(coming.run_after)
+    return Waiting(
+        asset.name, f"{asset.schedule.text}:{done} not before {context.format_instant(until)}", until, quiet=True
+    )
+
+
+def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
+    """The slots from ``slot`` on."""
+    found: Slot | None = slot
+    while found is not None:
+        yield from timetable.between(found.run_after, found.run_after)
+        found = timetable.first_after(found.run_after)
+
+
+def _once_ticks(
+    context: PlanningContext, asset: AssetSpec, timetable: OnceTimetable, state: AssetState
+) -> tuple[DueTick, ...] | Waiting:
+    if was := _explain_ended(state):
+        return Waiting(asset.name, f"{asset.schedule.text}: {was}", quiet=True)
+    over = timetable.start is None and timetable.end is not None and timetable.end <= context.now
+    if over or (timetable.start is not None and timetable.start > context.now):
+        return _not_yet(context, asset, timetable, state)
+    at = context.now if timetable.start is None else timetable.start
+    return (DueTick(at, (at, at), (at, at)),)
+
+
+def _explain_ended(state: AssetState) -> str:
+    """Why what runs once runs no more; empty before that."""
+    ended = state.last or (state.withheld[-1] if state.withheld else None) or state.skip
+    if ended is not None:
+        return f"{ended.run} was it"
+    return "nothing of it is left" if state.cursor is not None else ""
+
+
+def _continuous_ticks(
+    context: PlanningContext, asset: AssetSpec, timetable: ContinuousTimetable, state: AssetState
+) -> tuple[DueTick, ...] | Waiting:
+    if timetable.start is not None and timetable.start > context.now:
+        until = timetable.start
+        return Waiting(
+            asset.name, f"{asset.schedule.text}: not before {context.format_instant(until)}", until, quiet=True
+        )
+    if timetable.end is not None and timetable.end <= context.now:
+        return _not_yet(context, asset, timetable, state)
+    ended = {each.invocation for each in (state.last, state.skip, *state.withheld) if each is not None}
+    if context.invocation is not None and context.invocation in ended:
+        return Waiting(asset.name, f"{asset.schedule.text}: ran in this invocation", quiet=True)
+    if state.cursor is not None and state.cursor[1] > context.now:
+        until = state.cursor[1]
+        done = f"ran already up to {context.format_instant(until)}, in a later plan; not before that"
+        return Waiting(asset.name, f"{asset.schedule.text}: {done}", until, quiet=True)
+    first = timetable.start if timetable.start is not None else context.now
+    begin = state.cursor[1] if state.cursor is not None else first
+    return (DueTick(context.now, (begin, context.now), (begin, context.now)),)

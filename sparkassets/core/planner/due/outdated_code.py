@@ -1,0 +1,135 @@
+"""What other code than its own has made of an asset: what of that is computed again, and what is told of the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.journal.state import AssetState, DefinitionOutput
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.partition_bounds import partitions_in_bounds
+from sparkassets.core.planner.plan import AssetNote
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
+from sparkassets.core.spec.model import AssetSpec
+
+
+def outputs_of_other_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
+    """What is there by each definition that is not the asset's, in the order in which these came; not what is skipped.
+
+    Of what only is added to, nothing once a run with the asset's own has succeeded: the rest stays as it is.
+    """
+    own = own_definition_id(asset)
+    found = [each for each in state.made if each.definition.id != own]
+    if not own or not found or (not _recomputable(asset) and _newest(state).definition.id == own):
+        return ()
+    there = (replace(each, blocks=partitions_made_by(asset, state, each) - state.skipped_partitions) for each in found)
+    return tuple(each for each in there if each.blocks)
+
+
+def partitions_made_by(asset: AssetSpec, state: AssetState, made: DefinitionOutput) -> PartitionSet:
+    """The blocks of the asset that a definition made and that are there; everything without partitions."""
+    partitioning = asset.partitioning
+    if not partitioning.is_partitioned:
+        return EVERYTHING if made.blocks and state.last is not None else NOTHING
+    if not made.blocks:
+        return NOTHING
+    return (
+        partitioning.cover(made.blocks & state.coverage) & partitioning.known_partitions & partitions_in_bounds(asset)
+    )
+
+
+def outputs_of_older_code(asset: AssetSpec, state: AssetState) -> tuple[DefinitionOutput, ...]:
+    """Those of `others` that came before the asset's own definition; all where only one checkout computes it."""
+    if asset.sole_checkout:
+        return outputs_of_other_code(asset, state)
+    since = _own_definition_seq(asset, state)
+    return tuple(each for each in outputs_of_other_code(asset, state) if each.since < since)
+
+
+def outdated_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What is to be computed again because of code alone; everything without partitions.
+
+    What a newer definition made is not, but in a branch: then this is an older checkout, or a change was taken back,
+    and two checkouts would compute against each other for ever.
+    """
+    if asset.on_code_change != "backfill" or not _recomputable(asset):
+        return NOTHING
+    return PartitionSet.union(each.blocks for each in outputs_of_older_code(asset, state))
+
+
+def add_code_notes(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
+) -> AssetDecision:
+    """The decision, with what other code has made and no run of it computes again."""
+    note = code_note(context, asset, state)
+    if note is None:
+        return decision
+    left = note.blocks - PartitionSet.union(run.blocks for run in decision.runs)
+    return replace(decision, notes=(*decision.notes, replace(note, blocks=left))) if left else decision
+
+
+def code_note(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetNote | None:
+    """What people are told of what other code has made; None where there is nothing, or they do not want to know."""
+    if asset.on_code_change == "ignore":
+        return None
+    found = outputs_of_other_code(asset, state)
+    if asset.on_code_change == "backfill" and _recomputable(asset):
+        again = outputs_of_older_code(asset, state)
+        found = tuple(each for each in found if each not in again)
+    if not found:
+        return None
+    blocks = PartitionSet.union(each.blocks for each in found)
+    return AssetNote(asset.name, _sentence(context, asset, state, found), blocks)
+
+
+def _sentence(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: tuple[DefinitionOutput, ...]
+) -> str:
+    last = max(found, key=lambda each: (each.at, each.since))
+    when = f"{last.run} at {context.format_instant(last.at)}" if last.run else "it was computed"
+    if all(each.since > _own_definition_seq(asset, state) for each in found):
+        said = f"computed by newer code than this, in {when}: this is an older checkout, or a change was taken back"
+    else:
+        said = f"the code changed since {when}"
+    if not _recomputable(asset):
+        return f"{said}; what was appended stays as it is"
+    again = f"it stays as it is until `sparkassets backfill {asset.name}"
+    if not asset.partitioning.is_partitioned:
+        return f"{said}; {again}`"
+    if any(_has_other_columns(asset, each) for each in found):
+        return f"{said}, and its columns with it; {again} --rebuild` makes the table anew"
+    return f"{said}; {again} --all`"
+
+
+def _has_other_columns(asset: AssetSpec, made: DefinitionOutput) -> bool:
+    """Whether the query surely returns other columns now, which only a rebuild may write, and there is one."""
+    was, now = _columns(made.definition), _columns(asset.definition)
+    if not was or not now or asset.segment_params is not None:
+        return False
+    return not was <= now or (asset.schema == "strict" and was != now)
+
+
+def _columns(definition: AssetDefinition | None) -> set[str]:
+    """The columns that a query returns, in small letters; none where that is not sure."""
+    from sparkassets.core.query_text import yielded_columns  # where code has changed
+
+    text = definition.text if definition is not None else ""
+    return {name.casefold() for name in yielded_columns(text) or ()}
+
+
+def _own_definition_seq(asset: AssetSpec, state: AssetState) -> int:
+    """The place of the asset's own definition; before all where the journal has not heard of it."""
+    return next((each.since for each in state.made if each.definition.id == own_definition_id(asset)), 0)
+
+
+def own_definition_id(asset: AssetSpec) -> str:
+    """The asset's own definition, as the journal has it; empty where it computes nothing."""
+    return asset.definition.id if asset.definition is not None else ""
+
+
+def _recomputable(asset: AssetSpec) -> bool:
+    return asset.write is not None and asset.write.recomputable
+
+
+def _newest(state: AssetState) -> DefinitionOutput:
+    return max(state.made, key=lambda each: (each.at, each.since))

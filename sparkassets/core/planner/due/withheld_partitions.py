@@ -1,0 +1,293 @@
+"""What is withheld of an asset, as its validations failed: what of it rests, what is tried again, and who waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from sparkassets.core.journal.recovery_questions import partition_options
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld_records import WithheldPartitions
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.wording import label_partitions
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance, FullRefresh
+from sparkassets.core.validations import RuleVerdict
+from sparkassets.core.writes import UpsertWrite
+from sparkassets.frozen import frozen
+
+WithheldStanding = Literal["resting", "accepted", "caused", "rejudged"]
+"""What becomes of a record of an asset without partitions, by the attributes of `Held`."""
+
+
+@frozen
+class WithheldStatus:
+    """What was computed and is not published; everything stands for an asset without partitions.
+
+    Attributes:
+        resting: Those of which nothing is new, so that they are not due.
+        accepted: Those that are published the next time, as somebody said so.
+        caused: Those for which something came since.
+        rejudged: Those that other rules or other code judged.
+        records: What rests of each record, the oldest first; with the rules that these blocks fail.
+        skips: The same of runs that were skipped, of which nothing was computed.
+        unskipped: Those of `again` that were skipped before.
+        tried: Of an asset without partitions: the records of runs that are done again, the oldest first, and why.
+    """
+
+    resting: PartitionSet = NOTHING
+    accepted: PartitionSet = NOTHING
+    caused: PartitionSet = NOTHING
+    rejudged: PartitionSet = NOTHING
+    records: tuple[tuple[WithheldPartitions, PartitionSet], ...] = ()
+    skips: tuple[tuple[WithheldPartitions, PartitionSet], ...] = ()
+    unskipped: PartitionSet = NOTHING
+    tried: tuple[tuple[WithheldPartitions, WithheldStanding], ...] = ()
+
+    @property
+    def skipped_partitions(self) -> PartitionSet:
+        """Those that rest as their run was skipped."""
+        return PartitionSet.union(parts for _, parts in self.skips)
+
+    @property
+    def withheld_partitions(self) -> PartitionSet:
+        """Those that rest as their validations failed."""
+        return self.resting - self.skipped_partitions if self.skips else self.resting
+
+    @property
+    def retried_partitions(self) -> PartitionSet:
+        """What is to be computed again."""
+        return self.accepted | self.caused | self.rejudged
+
+    def partitions_to_name(self, parts: PartitionSet) -> PartitionSet:
+        """Those of ``parts`` that rest, for a command that has to name them; nothing where no others rest."""
+        resting = self.withheld_partitions & parts
+        return NOTHING if resting == self.withheld_partitions else resting
+
+
+NOTHING_WITHHELD = WithheldStatus()
+
+MOST_APART = 100
+"""Instances of one asset that may be withheld; later ones wait then."""
+
+MOST_SPLIT = 8
+"""Rules by which blocks of one record are told apart."""
+
+
+def find_withheld(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
+    """What is withheld of the asset, of the partitions that it has now and that are wanted."""
+    if not state.withheld:
+        return NOTHING_WITHHELD
+    of = _withheld_of_partitions if asset.partitioning.is_partitioned else _withheld_of_runs
+    return of(context, asset, state)
+
+
+def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
+    own, definition, accepted = (
+        _current_partitions(context, asset),
+        context.project.judge_of(asset),
+        state.accepted_partitions,
+    )
+    judged, caused, there, unskipped = NOTHING, NOTHING, NOTHING, NOTHING
+    resting: list[tuple[WithheldPartitions, PartitionSet]] = []
+    for each in state.withheld:
+        rests = each.resting_partitions(definition)
+        judged, caused, there = judged | rests, caused | each.caused, there | each.blocks
+        resting += [(record, parts) for record, parts in _by_rules(each, own(rests - accepted)) if parts]
+        if each.skipped:
+            unskipped = unskipped | (each.blocks - rests)
+    return WithheldStatus(
+        resting=PartitionSet.union(parts for _, parts in resting),
+        accepted=own(judged & accepted),
+        caused=own(caused),
+        rejudged=own(there - judged - caused),
+        records=tuple(found for found in resting if not found[0].skipped),
+        skips=tuple(found for found in resting if found[0].skipped),
+        unskipped=unskipped,
+    )
+
+
+def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
+    """Of an asset without partitions, where each record is of the run of everything, or of an instance."""
+    definition = context.project.judge_of(asset)
+    found = [(each, _find_standing(each, definition, state)) for each in _counting_records(asset, state)]
+    there = {standing: EVERYTHING for _, standing in found}
+    return WithheldStatus(
+        resting=there.get("resting", NOTHING),
+        accepted=there.get("accepted", NOTHING),
+        caused=there.get("caused", NOTHING),
+        rejudged=there.get("rejudged", NOTHING),
+        records=tuple((each, EVERYTHING) for each, standing in found if standing == "resting"),
+        tried=tuple((each, standing) for each, standing in found if standing != "resting"),
+    )
+
+
+def _counting_records(asset: AssetSpec, state: AssetState) -> Sequence[WithheldPartitions]:
+    """The records of an asset without partitions; instances are nothing to one whose runs take the place of all now."""
+    if not isinstance(asset.strategy, FullRefresh):
+        return state.withheld
+    return [each for each in state.withheld if not each.apart]
+
+
+def _find_standing(record: WithheldPartitions, definition: str, state: AssetState) -> WithheldStanding:
+    if record.caused:
+        return "caused"
+    if definition not in record.judges:
+        return "rejudged"
+    return "accepted" if (record.said if record.apart else state.accepted_partitions) else "resting"
+
+
+def runs_in_order(asset: AssetSpec) -> bool:
+    """Whether an instance goes by what the ones before it left, so that it has to wait for one that is withheld.
+
+    Rows of an ``append`` and iterations of ``publish`` stand beside each other. Of an ``upsert`` the row that was
+    written last counts, unless ``newest_by`` tells.
+    """
+    return (
+        isinstance(asset.strategy, EveryInstance) and isinstance(asset.write, UpsertWrite) and not asset.write.newest_by
+    )
+
+
+def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
+    """Why instances wait for those that are withheld; empty where they do not."""
+    apart = [each for each in state.withheld if each.apart]
+    if not apart:
+        return ""
+    if runs_in_order(asset):
+        return "waits for what is withheld: each of an upsert without 'newest_by' goes by what the ones before it left"
+    return f"waits: {len(apart)} runs of it are withheld" if len(apart) >= MOST_APART else ""
+
+
+def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
+    """The blocks of a record, together those that fail the same rules; what fails with others has those of all.
+
+    The rules tell of these blocks alone.
+    """
+    found: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
+    for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
+        split = [((*failed, verdict), some & verdict.blocks) for failed, some in found]
+        split += [(failed, some - verdict.blocks) for failed, some in found]
+        found = [(failed, some) for failed, some in split if some]
+    return [
+        (
+            restrict_record(replace(record, blocks=some, verdicts=failed), some)
+            if failed
+            else replace(record, blocks=some),
+            some,
+        )
+        for failed, some in found
+    ]
+
+
+def _current_partitions(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet], PartitionSet]:
+    """The partitions of some that the asset has now."""
+    allowed = context.allowed_partitions(asset)
+    return lambda parts: asset.partitioning.inside(parts) & asset.partitioning.known_partitions & allowed
+
+
+def quarantine_path(asset: AssetSpec) -> str:
+    """Where the rows are that rules put into quarantine; empty where it is no one place."""
+    return (
+        asset.storage.with_suffix("_quarantine").display_text if asset.storage is not None and not asset.outlets else ""
+    )
+
+
+def explain_withheld(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
+) -> tuple[Waiting, ...]:
+    """What rests of some blocks, and why."""
+    found = find_withheld(context, asset, state)
+    records = [(restrict_record(each, among), parts & among) for each, parts in found.records]
+    skips = ((each, parts & among) for each, parts in found.skips)
+    return (
+        *(
+            Waiting(
+                asset.name, withheld_reason(context, state, each, named=found.partitions_to_name(parts)), None, parts
+            )
+            for each, parts in records
+            if parts
+        ),
+        *(
+            Waiting(asset.name, f"skipped by {each.run}: {each.skipped}", None, parts, quiet=True)
+            for each, parts in skips
+            if parts
+        ),
+    )
+
+
+def restrict_record(record: WithheldPartitions, parts: PartitionSet) -> WithheldPartitions:
+    """The record, whose rules tell of these blocks alone."""
+    if parts.is_everything:
+        return record
+    own = tuple(each.restrict_to(parts) for each in record.verdicts if each.blocks.overlaps(parts))
+    return replace(record, blocks=record.blocks & parts, verdicts=own or record.verdicts)
+
+
+def withheld_reason(
+    context: PlanningContext, state: AssetState, record: WithheldPartitions, *, named: PartitionSet
+) -> str:
+    """Why blocks of a record are not published, and what publishes them: as of `accepting`."""
+    which = f" ({span})" if (span := instance_span(context, record)) else ""
+    command = accept_command(context, state, record, named=named)
+    return f"withheld by {record.run}{which}: {record.text}; `{command}` publishes it"
+
+
+def instance_span(context: PlanningContext, record: WithheldPartitions) -> str:
+    """The data interval of an instance, for people and for a command; empty where it is none, or has none."""
+    if not record.apart or record.interval is None:
+        return ""
+    return "..".join(map(context.format_instant, record.interval))
+
+
+def accept_command(
+    context: PlanningContext, state: AssetState, record: WithheldPartitions, *, named: PartitionSet = NOTHING
+) -> str:
+    """The command that accepts what the record tells; why is to be said by who gives it.
+
+    It names the blocks of ``named``, which is nothing where no others are withheld.
+    """
+    which = ""
+    if record.apart:
+        alike = [each for each in state.withheld if each.apart and each.interval == record.interval]
+        single = record.interval is not None and len(alike) == 1
+        which = f" --interval {instance_span(context, record)}" if single else f" --run {record.run}"
+    if named:
+        which = "".join(f" {each}" for each in partition_options(named, context.asset(state.name).partitioning))
+    return f"sparkassets accept {state.name}{which} --reason …"
+
+
+def add_withheld_barriers(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
+) -> AssetDecision:
+    """The decision, with what its consumers wait for as it is withheld; not of what is computed again just now."""
+    if not state.withheld:
+        return decision
+    found = []
+    for record, parts in find_withheld(context, asset, state).records:
+        left = parts - decision.coming if asset.partitioning.is_partitioned or not decision.coming else NOTHING
+        if left:
+            found.append(
+                UpstreamBarrier(left, _sentence(context, asset, restrict_record(record, left), left), withheld=True)
+            )
+    return replace(decision, barriers=(*decision.barriers, *found))
+
+
+def _sentence(context: PlanningContext, asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet) -> str:
+    which = label_partitions(parts, asset.partitioning) or instance_span(context, record)
+    if not which:
+        return f"{asset.name}, which is withheld ({record.text})"
+    verb = "are" if asset.partitioning.is_partitioned and asset.partitioning.count(parts) > 1 else "is"
+    return f"{asset.name}: {which} {verb} withheld ({record.text})"
+
+
+def describe_retry(asset: AssetSpec, found: WithheldStatus, blocks: PartitionSet) -> list[str]:
+    """What is said of a run that computes withheld blocks again; those that are accepted tell it themselves."""
+    told = {
+        "skipped before": found.unskipped & blocks,
+        "withheld before": (found.caused & blocks) - found.unskipped,
+        "withheld by other rules or code": (found.rejudged & blocks) - found.unskipped,
+    }
+    return [f"{asset.partitioning.count(parts):,} {what}" for what, parts in told.items() if parts]

@@ -1,0 +1,1 @@
+"""Answers about decisions: explanation, status, impact, code changes, lateness, preview, and what a mark changes."""

@@ -1,0 +1,158 @@
+"""Changes of code, as people want to know them: what is different, whom it reaches, and what recomputing costs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.definitions.column_effects import ColumnEffect, find_column_effect, find_columns_read
+from sparkassets.core.definitions.differences import describe_difference
+from sparkassets.core.journal.state import AssetState, DefinitionOutput
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.phrases import few, listing
+from sparkassets.core.planner.batch.run_batches import partition_limit
+from sparkassets.core.planner.batch.unaffected_readers import find_unaffected_readers
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
+from sparkassets.core.planner.explain.impact import recomputed_by_update
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import plural
+from sparkassets.core.runs import forecast_cost
+from sparkassets.core.spec.model import AssetSpec, OnCodeChange, ProjectSpec, SqlBody
+from sparkassets.frozen import frozen
+
+ChangeVerdict = Literal["breaking", "additive", "unread"]
+"""``additive``: it only adds columns; ``unread``: nobody downstream reads what it touches; else ``breaking``."""
+
+
+@frozen
+class CodeChange:
+    """What other code than its own has made of an asset, and what it would take to make that anew.
+
+    Attributes:
+        blocks: What other code has made; everything for an asset without partitions.
+        definition: That of the asset now.
+        made: What is there, by definition, in the order in which these came; the asset's own among them.
+        newer: The other code came after the asset's own: an older checkout, or a change that was taken back.
+        difference: Lines of what was (``-``) and what is (``+``) in the newest of the other code.
+        verdict: What that means for who reads the asset; what is not sure is breaking.
+        effect: Which columns it touches.
+        readers: Who reads them.
+        runs: How many runs recompute the blocks.
+        seconds: How long these take by earlier runs; None where nobody knows.
+        downstream: What is due after that, by asset; everything for the whole of one.
+    """
+
+    asset: str
+    on_code_change: OnCodeChange
+    blocks: PartitionSet
+    definition: str
+    made: tuple[DefinitionOutput, ...]
+    newer: bool
+    difference: tuple[str, ...]
+    verdict: ChangeVerdict
+    effect: ColumnEffect
+    readers: tuple[str, ...]
+    runs: int
+    seconds: float | None
+    downstream: Mapping[str, PartitionSet]
+
+
+def find_code_changes(context: PlanningContext, names: Collection[str] | None = None) -> tuple[CodeChange, ...]:
+    """The assets that other code than theirs has made in part, upstream first; by default without those that ignore it.
+
+    Args:
+        context: Of the plan.
+        names: Of these assets only, whatever they make of it.
+    """
+    found = []
+    for asset in context.project.assets.values():
+        told = asset.name in names if names is not None else asset.on_code_change != "ignore"
+        if told and asset.source is None and (other := outputs_of_other_code(asset, context.state_of(asset))):
+            found.append(_change(context, asset, context.state_of(asset), other))
+    return tuple(found)
+
+
+def _change(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, other: tuple[DefinitionOutput, ...]
+) -> CodeChange:
+    newest = max(other, key=lambda each: each.since)
+    own = asset.definition if asset.definition is not None else AssetDefinition("")
+    since = next((each.since for each in state.made if each.definition.id == own.id), 0)
+    blocks = PartitionSet.union(each.blocks for each in other)
+    touched = find_column_effect(newest.definition, own)
+    readers = _affected_readers(context, asset, touched)
+    runs = 1 if blocks.is_everything else len(asset.partitioning.split_into_chunks(blocks, partition_limit(asset)))
+    costs = forecast_cost(state.costs, max(1, asset.partitioning.count(blocks)))
+    there = ((each, partitions_made_by(asset, state, each)) for each in state.made)
+    return CodeChange(
+        asset=asset.name,
+        on_code_change=asset.on_code_change,
+        blocks=blocks,
+        definition=own_definition_id(asset),
+        made=tuple(
+            DefinitionOutput(each.definition, each.since, parts, each.run, each.at) for each, parts in there if parts
+        ),
+        newer=newest.since > since,
+        difference=describe_difference(newest.definition, own),
+        verdict=_verdict(touched, readers),
+        effect=touched,
+        readers=readers,
+        runs=runs,
+        seconds=costs.seconds if costs is not None else None,
+        downstream=recomputed_by_update(
+            context, {asset.name: blocks}, unread_by=find_unaffected_readers(context, asset, blocks)
+        ),
+    )
+
+
+def _verdict(touched: ColumnEffect, readers: tuple[str, ...]) -> ChangeVerdict:
+    if touched.affects_everything or readers:
+        return "breaking"
+    return "unread" if touched.removed or touched.changed else "additive"
+
+
+def _affected_readers(context: PlanningContext, asset: AssetSpec, touched: ColumnEffect) -> tuple[str, ...]:
+    """The assets that read what a change touches; a function reads all."""
+    found = []
+    for consumer in context.project.assets.values():
+        for name in asset.written_assets:
+            inlet = consumer.inlets.get(name)
+            if inlet is None or inlet.waits_only:
+                continue
+            columns = find_columns_read(consumer.body.template, name) if isinstance(consumer.body, SqlBody) else None
+            if touched.affects_everything or columns is None or touched.affected_columns & columns:
+                found.append(consumer.name)
+                break
+    return tuple(found)
+
+
+def describe_code_change(change: CodeChange) -> str:
+    """What a change of code means downstream, as a clause for people."""
+    touched = change.effect
+    if touched.affects_everything:
+        whom = f"; {listing(change.readers, last='and')} would see it" if change.readers else ""
+        return f"it may touch every column{whom}"
+    parts = [("adds", touched.added), ("drops", touched.removed), ("changes", touched.changed)]
+    what = ", ".join(f"{word} {few(names)}" for word, names in parts if names)
+    only = "only " if change.verdict == "additive" else ""
+    if not change.readers:
+        return f"it {only}{what}, which nobody downstream reads"
+    return f"it {only}{what}; {listing(change.readers, last='and')} may read that"
+
+
+def describe_recompute_cost(change: CodeChange, project: ProjectSpec) -> str:
+    """What it takes to make the blocks anew, as a clause for people."""
+    asset = project.assets[change.asset]
+    own = "a run" if change.blocks.is_everything else plural(asset.partitioning.count(change.blocks), "partition")
+    runs = "" if change.blocks.is_everything else f" in {plural(change.runs, 'run')}"
+    seconds = f", about {change.seconds:,.0f} s" if change.seconds is not None else ""
+    after = [_asset_with_count(project.assets[name], blocks) for name, blocks in change.downstream.items()]
+    then = f"; then {listing(after, last='and')} would be due" if after else ""
+    return f"recomputing takes {own}{runs}{seconds}{then}"
+
+
+def _asset_with_count(asset: AssetSpec, blocks: PartitionSet) -> str:
+    if blocks == EVERYTHING or not asset.partitioning.is_partitioned:
+        return asset.name
+    return f"{asset.name} ({plural(asset.partitioning.count(blocks), 'partition')})"

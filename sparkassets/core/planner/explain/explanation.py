@@ -1,0 +1,527 @@
+"""The whole decision for one asset as a tree: what came, what is missing, what would make it run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sparkassets.core.conditions import AllOf, Condition, ConditionResult, TimeLeaf, UpdateLeaf
+from sparkassets.core.instants import Duration, from_unix, to_unix
+from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
+from sparkassets.core.journal.withheld_records import WithheldPartitions, describe_other_outcomes
+from sparkassets.core.partitions import EVERYTHING, NOTHING, NamedMapping, NewestMapping, PartitionSet, WholeMapping
+from sparkassets.core.phrases import few
+from sparkassets.core.planner.batch.recompute_reasons import trigger_reasons
+from sparkassets.core.planner.due.condition_causes import (
+    evaluate_now,
+    find_passed_tick,
+    find_passed_ticks,
+    leaf_timetable,
+)
+from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
+from sparkassets.core.planner.due.instance_marks import describe_instance_mark
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
+from sparkassets.core.planner.due.pending_partitions import (
+    PendingPartitions,
+    cut_off_partitions,
+    find_pending,
+    resolve_partitions,
+)
+from sparkassets.core.planner.due.readiness import evaluate_readiness
+from sparkassets.core.planner.due.redo_requests import remaining_request, requested_partitions
+from sparkassets.core.planner.due.skip_reasons import explain_cut_off, partitions_by_mark
+from sparkassets.core.planner.due.withheld_partitions import (
+    find_withheld,
+    instance_span,
+    quarantine_path,
+    restrict_record,
+)
+from sparkassets.core.planner.explain.inlet_watermarks import read_watermark
+from sparkassets.core.planner.explain.upcoming_partitions import find_upcoming_partitions
+from sparkassets.core.planner.gates.freshness_gates import explain_stale_inlet, unquiet_until
+from sparkassets.core.planner.gates.kept_rows import describe_removed_input, find_kept_partitions
+from sparkassets.core.planner.gates.table_losses import describe_table, explain_lost_input
+from sparkassets.core.planner.gates.upstream_waits import find_upstream_waits
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.requirements import countable_partitions, lacking_partitions, required_partitions
+from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.validations import RuleVerdict as Judged
+from sparkassets.frozen import frozen
+
+RUNS_SHOWN = 10
+
+
+@frozen
+class ExplanationNode:
+    """One line of an explanation.
+
+    Attributes:
+        holds: Whether it speaks for running; None when it is only a fact.
+    """
+
+    text: str
+    holds: bool | None = None
+    children: tuple[ExplanationNode, ...] = ()
+
+    def __repr__(self) -> str:
+        mark = {True: "+ ", False: "- ", None: ""}[self.holds]
+        below = (f"  {line}" for child in self.children for line in repr(child).splitlines())
+        return "\n".join([f"{mark}{self.text}", *below])
+
+
+def explain_asset(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> ExplanationNode:
+    """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""
+    return explain_planned_asset(context, make_plan(context), asset, blocks)
+
+
+def explain_planned_asset(
+    context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet = EVERYTHING
+) -> ExplanationNode:
+    """The same of what was planned with that context."""
+    if asset.maker:
+        return _outlet(context, found, asset, blocks)
+    state = context.state_of(asset)
+    blocks = resolve_partitions(context, asset, state, blocks)
+    runs, children = _explain_planned(context, found, asset, blocks)
+    if asset.source is not None:
+        return ExplanationNode(
+            asset.name, None, (*children, _schedule(context, asset, state), *_source(context, asset, state, blocks))
+        )
+    children += [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
+    children.append(_schedule(context, asset, state))
+    if asset.writes_itself:
+        children.append(ExplanationNode(_guarantee(asset)))
+    if asset.partitioning.is_partitioned:
+        children.append(_partitions(context, asset, state, blocks))
+    if told := tuple(
+        ExplanationNode(describe_instance_mark(context, mark)) for mark in state.instance_marks[-RUNS_SHOWN:]
+    ):
+        children.append(ExplanationNode("instances", None, told))
+    children += [_inlet(context, asset, inlet, blocks) for inlet in asset.inlets.values()]
+    children += [*_code(context, asset, state), *_failures(context, state), *_held_as_whole(context, asset, state)]
+    children.append(_history(context, asset, state))
+    return ExplanationNode(asset.name, runs, tuple(children))
+
+
+def _guarantee(asset: AssetSpec) -> str:
+    """What is promised of an asset whose own code writes its target, and what is not."""
+    if asset.runs_elsewhere:
+        return "write: self, and no code here: its job records each run by `project.run_of`, at least once"
+    return "write: self: its code writes at least once, as a run that failed or was killed is repeated"
+
+
+def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> ExplanationNode:
+    """What is to be told of an outlet: its table, and why the asset runs or not whose runs write it."""
+    maker, state = explain_planned_asset(context, found, context.asset(asset.maker), blocks), context.state_of(asset)
+    notes = [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
+    return ExplanationNode(
+        asset.name,
+        maker.holds,
+        (ExplanationNode(f"the runs of {maker.text} write it", maker.holds, maker.children), *notes),
+    )
+
+
+def _explain_planned(
+    context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet
+) -> tuple[bool, list[ExplanationNode]]:
+    """Whether some of the blocks run, and what is planned of them, or keeps them from running."""
+    asked = asset.source is None and not blocks.is_everything
+    later = blocks - context.finished_partitions(asset.partitioning) if asked else NOTHING
+    told = _runs(asset, [run for run in found.runs if run.asset == asset.name], blocks - later)
+    waiting = [item for item in found.waiting if item.asset == asset.name and item.blocks.overlaps(blocks - later)]
+    return bool(told), [*told, *(_wait(context, asset, item) for item in waiting), *_not_over(context, asset, later)]
+
+
+def _runs(asset: AssetSpec, runs: list[PlannedRun], blocks: PartitionSet) -> list[ExplanationNode]:
+    """The runs of the asset that are about some of the blocks, and how many more there are of these."""
+    told, own = [], [run for run in runs if _is_about(run, blocks)]
+    for run in own[:RUNS_SHOWN]:
+        when = name_partitions(
+            "runs now" if run is runs[0] or run.slot else "runs then", run.blocks, asset.partitioning
+        )
+        told.append(ExplanationNode(f"{when}: {run.reason}", holds=True))
+    if own[RUNS_SHOWN:]:
+        told.append(ExplanationNode(f"{plural(len(own) - RUNS_SHOWN, 'more run')} after that", holds=True))
+    return told
+
+
+def _is_about(run: PlannedRun, blocks: PartitionSet) -> bool:
+    """Whether a run computes some of the blocks; one that only settles what never ended is about everything."""
+    return blocks.is_everything or run.blocks.overlaps(blocks)
+
+
+def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -> list[ExplanationNode]:
+    """That some of what was asked about is not over."""
+    if not later:
+        return []
+    at = context.format_instant(asset.partitioning.first_finish_time(later) or context.now)
+    return [ExplanationNode(f"{label_prefix(later, asset.partitioning)}not over before {at}", holds=False)]
+
+
+def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> ExplanationNode:
+    until = f" (until {context.format_instant(item.until)})" if item.until is not None else ""
+    said = f"{label_prefix(item.blocks, asset.partitioning)}{item.reason}{until}"
+    return ExplanationNode(said, holds=None if item.quiet else False)
+
+
+def _source(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
+) -> list[ExplanationNode]:
+    """What came of an asset that others write, of these of its partitions."""
+    dataset, found = context.state.dataset(asset.uri), [ExplanationNode(_newest(context, asset.uri, state))]
+    if there := dataset.coverage & blocks:
+        count = plural(asset.partitioning.count(there), "partition")
+        found.append(ExplanationNode(f"{count}: {label_partitions(there, asset.partitioning)}"))
+    asked = not blocks.is_everything and asset.partitioning.can_list(blocks)
+    if asked and (lacking := blocks - dataset.coverage):
+        found.append(ExplanationNode(f"not there: {label_partitions(lacking, asset.partitioning)}", holds=False))
+    return found
+
+
+def _schedule(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
+    schedule = asset.schedule
+    if schedule.timetable is not None:
+        cursor = "" if state.cursor is None else f"; done up to {context.format_instant(state.cursor[1])}"
+        return ExplanationNode(f"schedule: {schedule.timetable.describe()}{cursor}")
+    if schedule.condition is None:
+        return ExplanationNode("schedule: observed" if asset.source else "schedule: manual")
+    kind = " (the default: any update of an inlet)" if schedule.default else ""
+    found = _condition(context, asset, state, schedule.condition)
+    if not found.children:
+        return ExplanationNode(f"schedule: {schedule.text}{kind}", None, (found,))
+    return ExplanationNode(f"schedule: {schedule.text}{kind}: {found.text}", found.holds, found.children)
+
+
+def _condition(context: PlanningContext, asset: AssetSpec, state: AssetState, condition: Condition) -> ExplanationNode:
+    """A condition with the truth of each part; of a partitioned asset, with the partitions that each makes ready."""
+    ticks = find_passed_ticks(context, condition, state)
+    if not asset.partitioning.is_partitioned or asset.schedule.default:
+        return _part(context, asset, state, evaluate_now(context, condition, state, ticks))
+    due = find_pending(context, asset, state)
+    return _part(context, asset, state, evaluate_readiness(context, asset, condition, state, due, ticks))
+
+
+def _part(
+    context: PlanningContext,
+    asset: AssetSpec,
+    state: AssetState,
+    verdict: ConditionResult[bool] | ConditionResult[PartitionSet],
+) -> ExplanationNode:
+    node, value, ready = verdict.node, verdict.value, ""
+    if isinstance(value, PartitionSet) and value:
+        ready = f"; ready: {label_partitions(value, asset.partitioning)}"
+    match node:
+        case UpdateLeaf():
+            return ExplanationNode(
+                f"{node.text()}: {_newest(context, context.uri(asset.name, node), state)}{ready}", bool(value)
+            )
+        case TimeLeaf():
+            return ExplanationNode(f"{node.text()}: {_describe_tick(context, node, state)}{ready}", bool(value))
+    children = tuple(_part(context, asset, state, child) for child in verdict.children)
+    holding = sum(bool(child.holds) for child in children)
+    kind = "all" if isinstance(node, AllOf) else "any"
+    apart = ", but for no partition together" if not value and holding == len(children) else ""
+    return ExplanationNode(f"{kind} of these, {holding} of {len(children)} hold{apart}{ready}", bool(value), children)
+
+
+def _describe_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> str:
+    clock = leaf_timetable(context, leaf, state)
+    if clock is None:
+        return "it counts from the first update"
+    slot = clock.first_after(from_unix(context.now))
+    coming = (
+        f"the next at {context.format_instant(to_unix(slot.run_after))}" if slot is not None else "and none will come"
+    )
+    tick = find_passed_tick(context, leaf, state)
+    if tick is not None:
+        return f"a tick at {context.format_instant(tick[0])}, {coming}"
+    last = clock.last_at(from_unix(context.now))
+    before = (
+        f"the last tick, at {context.format_instant(to_unix(last.run_after))}, is used"
+        if last is not None
+        else "no tick yet"
+    )
+    return f"{before}, {coming}"
+
+
+def _newest(context: PlanningContext, uri: str, state: AssetState) -> str:
+    """The newest event of a dataset: when, from which run, and whether the asset has used it."""
+    dataset = context.state.dataset(uri)
+    if not dataset.seq:
+        return "nothing came yet"
+    newest = dataset.recent.newest
+    run = newest.run if newest is not None and newest.seq == dataset.seq else None
+    said = f"event {dataset.seq} at {context.format_instant(dataset.at)}" + (f" of {run}" if run else "")
+    if uri not in state.spec.listens:
+        return said
+    unused = context.unused_events(state, [uri])
+    if state.consumed.get(uri, 0) >= dataset.seq:
+        rest = (
+            ", but not for all partitions"
+            if state.spec.partitioning.is_partitioned and state.unanswered_partitions(uri)
+            else ""
+        )
+        return f"{said}, used{rest}"
+    return f"{said}, not used yet" + (f", like {len(unused) - 1:,} before it" if len(unused) > 1 else "")
+
+
+def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> ExplanationNode:
+    partitioning = asset.partitioning
+    found, have = find_pending(context, asset, state), partitioning.inside(state.coverage)
+    unlisted, again = (
+        partitioning.unknown_partitions(have),
+        requested_partitions(context, asset, state) - found.due_partitions,
+    )
+    by_trigger = find_triggered_partitions(context, asset, state, found)
+    current = have - unlisted - found.all_stale - by_trigger - found.skipped - found.held.resting - again
+    shown = found.wanted | have | found.held.resting if blocks.is_everything else blocks
+    rows = [
+        ("current", current, None),
+        *(
+            (f"of these {describe_removed_input(context, inlet, gone)}", lost, None)
+            for inlet, lost, gone in find_kept_partitions(context, asset, current)
+        ),
+        ("missing", found.missing, True),
+        ("missing once what runs first is done", find_upcoming_partitions(context, asset) - found.missing, None),
+        *(
+            (f"stale, {name} changed{_stale_since(context, asset, state, name, stale & blocks)}", stale, True)
+            for name, stale in found.stale.items()
+        ),
+        ("stale, its code changed", found.redefined, True),
+        (trigger_reasons(asset), by_trigger, True),
+        *_requested_rows(context, asset, state, again),
+        ("not over yet", found.later, None),
+        ("not listed any more", unlisted, None),
+        *_marked_rows(context, asset, state, found, current),
+    ]
+    children = [
+        ExplanationNode(
+            f"{plural(partitioning.count(parts), 'partition')} {what}: {label_partitions(parts, partitioning)}", holds
+        )
+        for what, among, holds in rows
+        if (parts := among & blocks)
+    ]
+    children += _withheld_of(asset, found, blocks)
+    children += [
+        ExplanationNode(
+            f"failed {label_partitions(item.blocks & shown, partitioning)} in {_describe_failure(context, item)}",
+            holds=False,
+        )
+        for item in state.failed
+        if item.blocks & shown and not item.blocks.is_everything
+    ]
+    return ExplanationNode("partitions", None, tuple(children) or (ExplanationNode("none is wanted yet"),))
+
+
+def _withheld(asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet, *, span: str = "") -> ExplanationNode:
+    """What is withheld, with the rules that failed, and some rows of each."""
+    rules = tuple(_rule(asset, verdict) for verdict in record.verdicts)
+    named = name_partitions("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
+    said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
+    return ExplanationNode(said, holds=False, children=rules)
+
+
+def _rule(asset: AssetSpec, verdict: Judged) -> ExplanationNode:
+    """What a rule found, of each block where it tells that, and some rows."""
+    apart = verdict.by_partition
+    if len(apart) == 1:
+        return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
+    told = tuple(
+        ExplanationNode(
+            label_prefix(each.blocks, asset.partitioning) + each.text,
+            holds=False,
+            children=tuple(map(_sample, each.samples)),
+        )
+        for each in apart
+    )
+    return ExplanationNode(verdict.text, holds=False, children=told)
+
+
+def _withheld_of(asset: AssetSpec, found: PendingPartitions, blocks: PartitionSet) -> list[ExplanationNode]:
+    """The same of all that is withheld of some blocks."""
+    among = [(restrict_record(record, blocks), parts & blocks) for record, parts in found.held.records]
+    skips = ((record, parts & blocks) for record, parts in found.held.skips)
+    return [
+        *(_withheld(asset, record, parts) for record, parts in among if parts),
+        *(
+            ExplanationNode(
+                f"{name_partitions('skipped', parts, asset.partitioning)} by {record.run}: {record.skipped}",
+                holds=False,
+            )
+            for record, parts in skips
+            if parts
+        ),
+    ]
+
+
+def _sample(values: Mapping[str, str]) -> ExplanationNode:
+    return ExplanationNode(", ".join(f"{name}={value}" for name, value in values.items()))
+
+
+def _requested_rows(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
+) -> list[tuple[str, PartitionSet, bool | None]]:
+    """What backfills ask for again, and when they were asked."""
+    left = [(each.at, remaining_request(context, asset, each) & again) for each in state.redo]
+    return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in left]
+
+
+def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
+    """By which code what is there was computed; nothing where it is the asset's own alone."""
+    if not outputs_of_other_code(asset, state):
+        return []
+    told = []
+    for made in state.made:
+        blocks = partitions_made_by(asset, state, made)
+        if blocks:
+            last = f", last in {made.run} at {context.format_instant(made.at)}" if made.run else ""
+            now = " (as it is now)" if made.definition.id == own_definition_id(asset) else ""
+            told.append(
+                ExplanationNode(f"{label_prefix(blocks, asset.partitioning)}code {made.definition.id[:8]}{now}{last}")
+            )
+    return [ExplanationNode(f"computed by different code (on_code_change: {asset.on_code_change})", None, tuple(told))]
+
+
+def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
+    """Which event of an inlet made blocks stale, the newest of them, and when that came, as far as it is known."""
+    newest = max((seq for parts, seq in state.stale[name].items() if parts.overlaps(stale)), default=None)
+    if newest is None:
+        return ""
+    dataset = context.dataset(asset.inlets[name])
+    times = {ref.seq: ref.at for ref in dataset.recent.with_numbers({newest})} | {dataset.seq: dataset.at}
+    return f" (event {newest} at {context.format_instant(times[newest])})" if newest in times else f" (event {newest})"
+
+
+def _marked_rows(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, current: PartitionSet
+) -> list[tuple[str, PartitionSet, bool | None]]:
+    """What somebody said of partitions, and when."""
+    among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
+    marks = partitions_by_mark(asset, state.marks)
+    rows = [(f"{mark.text} (at {context.format_instant(mark.at)})", own & among[mark.kind]) for mark, own in marks]
+    if cut := cut_off_partitions(context, asset, state):
+        rows.append((explain_cut_off(context, asset, cut), cut))
+    return [(text, parts, None) for text, parts in rows]
+
+
+def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> ExplanationNode:
+    needed = _explain_needed(context, asset, inlet, blocks)
+    lost = explain_lost_input(context, asset, inlet)
+    closed = [lost.reason if lost else None, explain_stale_inlet(context, asset, inlet), _unquiet(context, inlet)]
+    behind = _explain_barriers(context, asset, inlet, blocks)
+    gates = [ExplanationNode(reason, holds=False) for reason in (*closed, *behind) if reason is not None]
+    there = needed[0].holds if needed else context.dataset(inlet).seq > 0
+    state = context.state_of(asset)
+    reached = [ExplanationNode(read_watermark(context, state, inlet).text)] if inlet.read is not None else []
+    children = (ExplanationNode(_newest(context, inlet.uri, state)), *reached, *needed, *gates)
+    return ExplanationNode(f"inlet {inlet.name} ({_gates(context, inlet)})", there and not gates, children)
+
+
+def _explain_barriers(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[str]:
+    """What of the inlet failed or is withheld that some of the blocks read, which counts whatever is required."""
+    before = context.decisions.get(inlet.name)
+    if before is None or not before.barriers or inlet.on_update == "ignore":
+        return []
+    found = before.barriers
+    if asset.partitioning.is_partitioned:
+        found = find_upstream_waits(
+            context, asset, find_pending(context, asset, context.state_of(asset)).wanted
+        ).barriers
+    reasons = {each.reason for each in before.barriers}
+    return [each.reason for each in found if each.reason in reasons and each.blocks.overlaps(blocks)]
+
+
+def _explain_needed(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+) -> list[ExplanationNode]:
+    """How much of what the blocks need of an inlet is there; nothing where each needs all of it."""
+    if not context.dependency(asset, inlet).is_mapped:
+        return []
+    state, up = context.state_of(asset), context.partitioning(inlet)
+    by_blocks = asset.partitioning.is_partitioned and blocks.is_everything
+    wanted = find_pending(context, asset, state).missing if by_blocks else blocks
+    if not wanted:
+        return []
+    mapped = required_partitions(context, asset, inlet, wanted)
+    there = mapped & countable_partitions(context, inlet)
+    enough = not lacking_partitions(context, asset, inlet, wanted)
+    told = [ExplanationNode(f"{up.count(there):,} of {plural(up.count(mapped), 'partition')} there", enough)]
+    return (
+        [*told, ExplanationNode(f"missing {label_partitions(mapped - there, up)}", holds=False)]
+        if mapped - there
+        else told
+    )
+
+
+def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
+    until = unquiet_until(context, inlet)
+    return (
+        f"was updated lately: quiet enough at {context.format_instant(until)} (settle)" if until is not None else None
+    )
+
+
+def _gates(context: PlanningContext, inlet: InletSpec) -> str:
+    """What must hold of an inlet, as the YAML has it."""
+    count = f" {inlet.require.count}" if inlet.require.count else ""
+    gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
+    gates += ["on_removed: keep"] if inlet.on_removed == "keep" and inlet.mapping is not None else []
+    gates += [f"partitions: {said}"] if (said := _mapped_by(context, inlet)) else []
+    gates += [f"fresh_within: {inlet.fresh_within.text}"] if inlet.fresh_within is not None else []
+    gates += [f"tolerance: {inlet.tolerance.text}"] if inlet.tolerance is not None else []
+    gates += [f"settle: {Duration(seconds=inlet.settle_seconds).text}"] if inlet.settle_seconds else []
+    return ", ".join(gates)
+
+
+def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
+    """Which partitions a block needs, where that is not by overlap or by a map."""
+    match inlet.mapping:
+        case NamedMapping(parts):
+            return f"[{few(context.partitioning(inlet).display_labels(parts))}]"
+        case WholeMapping():
+            return "all"
+        case NewestMapping():
+            return "latest"
+    if inlet.by_values is not None:
+        return f"{{from: {inlet.by_values}}}"
+    return "aligned" if inlet.aligned else ""
+
+
+def _failures(context: PlanningContext, state: AssetState) -> list[ExplanationNode]:
+    """What failed of the whole asset and did not succeed since; of partitions it is told with these."""
+    whole = (item for item in state.failed if item.blocks.is_everything)
+    return [ExplanationNode(f"failed last in {_describe_failure(context, item)}", holds=False) for item in whole]
+
+
+def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
+    """What is withheld of an asset without partitions; of partitions it is told with these."""
+    records = () if asset.partitioning.is_partitioned else find_withheld(context, asset, state).records
+    return [_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
+
+
+def _describe_failure(context: PlanningContext, item: FailedBlocks) -> str:
+    """Which run failed and why, and when it was planned."""
+    at = f" (planned at {context.format_instant(item.planned)})" if item.planned else ""
+    return f"{item.run}: {item.error}{at}"
+
+
+def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ExplanationNode:
+    if state.last is None:
+        never = "never succeeded" if state.failed else "never ran"
+        return ExplanationNode(never if state.loss is None else "what it wrote is gone")
+    rows = f", {plural(state.last.rows, 'row')}" if state.last.rows is not None else ""
+    told = tuple(
+        ExplanationNode(each) for each in describe_other_outcomes(state.last.verdicts, beside=quarantine_path(asset))
+    )
+    said = f"ran last: {state.last.run} at {context.format_instant(state.last.at)}{rows}{_note_unchanged(state.last)}"
+    return ExplanationNode(said, None, told)
+
+
+def _note_unchanged(last: LastRun) -> str:
+    """That some of a run came out as it was, which is no news to anybody."""
+    if last.unchanged is None:
+        return ""
+    same, count = last.unchanged
+    what = "it" if same == count else f"{same:,} of {plural(count, 'block')}"
+    return f"; {what} came out the same"

@@ -1,0 +1,222 @@
+"""What an update reaches: the assets after it, and their partitions that it makes stale, all the way down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.due.pending_partitions import is_computed_again, limit_open_partitions, resolve_partitions
+from sparkassets.core.planner.partition_bounds import partitions_in_bounds
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
+
+ReachedByAsset = dict[str, PartitionSet]
+"""Asset to its partitions; everything for the whole of one, or where which ones cannot be told."""
+
+
+@frozen
+class ReachedPartitions:
+    """Partitions of one asset that an update reaches.
+
+    Attributes:
+        blocks: Everything for the whole asset, or where which ones cannot be told.
+        computed: Those of them that are there.
+        through: The assets by which it is reached.
+        stays: Why it is not computed again by itself, so that nothing after it is reached either; empty where it is.
+            Also why nothing of it is touched: then the blocks are those that are not over, or none.
+    """
+
+    asset: str
+    blocks: PartitionSet
+    computed: PartitionSet
+    through: tuple[str, ...]
+    stays: str = ""
+
+
+@frozen
+class UpdateImpact:
+    """What follows if these partitions of an asset change, or are bad.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        reaches: Upstream first.
+    """
+
+    asset: str
+    blocks: PartitionSet
+    reaches: tuple[ReachedPartitions, ...]
+
+
+def recomputed_by_update(
+    context: PlanningContext, updated: Mapping[str, PartitionSet], *, unread_by: Collection[str] = ()
+) -> ReachedByAsset:
+    """What is computed again after an update of these partitions, upstream first; without themselves.
+
+    What an outlet gets is computed by the asset whose runs write it. Those of ``unread_by`` read nothing of the update.
+    """
+    found = (reach for reach in trace_update(context, updated, unread_by=unread_by) if not reach.stays)
+    return {reach.asset: reach.blocks for reach in found if not context.asset(reach.asset).maker}
+
+
+def trace_impact(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> UpdateImpact:
+    """What follows if ``blocks`` of the asset change; of what is open in time, all that is wanted or there."""
+    if asset.source is None:
+        own = context.asset(asset.maker) if asset.maker else asset
+        blocks = resolve_partitions(context, own, context.state_of(own), blocks)
+    elif not asset.partitioning.can_list(blocks):
+        blocks = blocks & context.state.dataset(asset.uri).coverage
+    return UpdateImpact(asset.name, blocks, tuple(trace_update(context, {asset.name: blocks})))
+
+
+def trace_update(
+    context: PlanningContext, updated: Mapping[str, PartitionSet], *, unread_by: Collection[str] = ()
+) -> list[ReachedPartitions]:
+    """What comes after an update of these partitions, upstream first; without themselves.
+
+    An inlet with ``on_update: ignore`` ends the way, and so does a timetable of an asset without partitions. Only
+    partitions that are over, within the asset's bounds.
+    """
+    reached: ReachedByAsset = dict(updated)
+    found: list[ReachedPartitions] = []
+    for asset in context.project.assets.values():
+        if asset.name not in updated and asset.source is None:
+            spared = updated if asset.name in unread_by else {}
+            read = {name: parts for name, parts in reached.items() if name not in spared}
+            for reach in _of_outlet(context, asset, read) if asset.maker else _of_asset(context, asset, read):
+                found.append(reach)
+                if not reach.stays:
+                    reached[reach.asset] = reach.blocks
+    return found
+
+
+def _of_outlet(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
+    """What is reached of an outlet: what is of the asset whose runs write it."""
+    blocks = reached.get(asset.maker, NOTHING)
+    return [_reach(context, asset, blocks, (asset.maker,))] if blocks else []
+
+
+def _of_asset(context: PlanningContext, asset: AssetSpec, reached: ReachedByAsset) -> list[ReachedPartitions]:
+    """What is reached of one asset: what is computed again, and what stays as it is."""
+    uris = {context.project.assets[name].uri for name in reached}
+    through = [inlet for inlet in asset.inlets.values() if _reads_reached(inlet, uris, reached)]
+    causes = [inlet for inlet in through if inlet.on_update == "rerun"]
+    blocks = _recomputed_partitions(context, asset, causes, reached)
+    rest = _dependent_partitions(context, asset, through, reached) - blocks
+    again = _reach(context, asset, blocks, _names(context, asset, causes, reached))
+    stays = _reach(context, asset, rest, _names(context, asset, through, reached), _explain_staying(asset, causes))
+    found = [reach for reach in (again, stays) if reach.blocks]
+    return found or _explain_unreached(context, asset, through, reached)
+
+
+def _explain_unreached(
+    context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: ReachedByAsset
+) -> list[ReachedPartitions]:
+    """Why nothing is reached of an asset that reads what is: its blocks are not over, or need other partitions."""
+    if not through or not any(reached[inlet.name] for inlet in through if inlet.name in reached):
+        return []
+    names = _names(context, asset, through, reached)
+    touched = asset.partitioning.inside(_partitions_reading(context, asset, through, reached))
+    if later := (touched - context.finished_partitions(asset.partitioning)) & partitions_in_bounds(asset):
+        at = asset.partitioning.first_finish_time(later)
+        return [_reach(context, asset, later, names, f"not over before {context.format_instant(at or context.now)}")]
+    if touched:
+        return [_reach(context, asset, touched, names, "outside its start and end")]
+    by_newest = all(context.dependency(asset, inlet).goes_by_newest for inlet in through)
+    why = "reads only the newest partition (partitions: latest)" if by_newest else "no partition of it needs these"
+    return [_reach(context, asset, NOTHING, names, why)]
+
+
+def _recomputed_partitions(
+    context: PlanningContext, asset: AssetSpec, causes: list[InletSpec], reached: ReachedByAsset
+) -> PartitionSet:
+    """What of an asset is out of date after all that came before it, so that it is computed again."""
+    if asset.partitioning.is_partitioned:
+        blocks = _made_of(context, asset, causes, reached)
+        appended = NOTHING if is_computed_again(asset) else context.state_of(asset).coverage
+        return blocks - asset.partitioning.inside(appended) if appended and not blocks.is_everything else blocks
+    uris = {context.project.assets[name].uri for name in reached}
+    follows = asset.schedule.timetable is None and (causes or _condition_awaits(context, asset, uris))
+    return EVERYTHING if follows else NOTHING
+
+
+def _dependent_partitions(
+    context: PlanningContext, asset: AssetSpec, through: list[InletSpec], reached: ReachedByAsset
+) -> PartitionSet:
+    """What of an asset is made of what is reached before it, whether that is computed again or not."""
+    if not asset.partitioning.is_partitioned:
+        return EVERYTHING if through else NOTHING
+    blocks = _made_of(context, asset, through, reached)
+    if asset.partitioning.can_list(blocks):
+        return blocks
+    return asset.partitioning.inside(context.state_of(asset).coverage)
+
+
+def _made_of(
+    context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
+) -> PartitionSet:
+    """The blocks that need what is reached of the inlets, of those that are over and within the asset's bounds."""
+    blocks = _partitions_reading(context, asset, inlets, reached)
+    if blocks.is_everything:
+        return blocks
+    return asset.partitioning.inside(
+        (blocks & context.finished_partitions(asset.partitioning)).clip(asset.start, asset.end)
+    )
+
+
+def _partitions_reading(
+    context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
+) -> PartitionSet:
+    """The blocks that need what is reached of the inlets; everything where which ones cannot be told."""
+    changes = [EVERYTHING if inlet.view is not None else reached.get(inlet.name, EVERYTHING) for inlet in inlets]
+    pairs = zip(inlets, changes, strict=True)
+    needs = [(context.dependency(asset, inlet, also=changed), changed) for inlet, changed in pairs]
+    if any(not needed.is_mapped or changed.is_everything for needed, changed in needs):
+        return EVERYTHING
+    found = PartitionSet.union(needed.affected_partitions(changed) for needed, changed in needs)
+    return limit_open_partitions(
+        context, asset, context.state_of(asset), found
+    )  # of an inlet that is read whole it is all time
+
+
+def _reads_reached(inlet: InletSpec, uris: set[str], reached: ReachedByAsset) -> bool:
+    """Whether the inlet is of what is reached; which values that has cannot be told."""
+    return inlet.uri in uris if inlet.view is None else inlet.name in reached
+
+
+def _condition_awaits(context: PlanningContext, asset: AssetSpec, uris: set[str]) -> bool:
+    """Whether its condition names one of these datasets."""
+    condition = asset.schedule.condition
+    return condition is not None and any(context.uri(asset.name, leaf) in uris for leaf in condition.leaves())
+
+
+def _names(
+    context: PlanningContext, asset: AssetSpec, inlets: list[InletSpec], reached: ReachedByAsset
+) -> tuple[str, ...]:
+    """Those that are reached, of what it reads or its condition names."""
+    uris = {context.project.assets[inlet.name].uri for inlet in inlets}
+    if not uris and asset.schedule.condition is not None:
+        uris = {context.uri(asset.name, leaf) for leaf in asset.schedule.condition.leaves()}
+    return tuple(name for name in reached if name != asset.name and context.project.assets[name].uri in uris)
+
+
+def _reach(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, through: tuple[str, ...], stays: str = ""
+) -> ReachedPartitions:
+    state = context.state_of(asset)
+    if asset.partitioning.is_partitioned:
+        computed = asset.partitioning.inside(state.coverage & blocks)
+    else:
+        computed = EVERYTHING if state.last is not None else NOTHING
+    return ReachedPartitions(asset.name, blocks, computed, through, stays)
+
+
+def _explain_staying(asset: AssetSpec, causes: list[InletSpec]) -> str:
+    """Why what is reached is not computed again by itself."""
+    if causes and not asset.partitioning.is_partitioned:
+        return f"runs at its own times ({asset.schedule.text})"
+    if causes and not is_computed_again(asset):
+        return "appended before, which is not computed again"
+    ignored = [inlet.name for inlet in asset.inlets.values() if inlet.on_update == "ignore"]
+    return f"not rerun by itself (on_update: ignore of {listing(ignored)})" if ignored else ""

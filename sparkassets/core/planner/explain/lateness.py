@@ -1,0 +1,135 @@
+"""What is late, for people: the newest of an asset was to be there by a deadline (`expect`), and is not.
+
+No run waits for it, and nothing is planned otherwise. An asset is late from the deadline on until what was expected by
+the newest deadline is there; that may be the partition of a later one than the deadline that it missed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkassets.core.instants import format_zoned, from_unix, to_unix
+from sparkassets.core.journal.entries import LateEntry
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import label_partitions
+from sparkassets.core.spec.model import AssetSpec, DeadlineSpec
+from sparkassets.frozen import frozen
+
+
+@frozen
+class AssetLateness:
+    """What is not there of an asset.
+
+    Attributes:
+        by: The newest deadline, Unix seconds.
+        blocks: The partitions that were to be there by then; everything for a run, or an update.
+        since: Where a run is meant, the instant after which it was to be there, Unix seconds; 0 for ever.
+    """
+
+    asset: str
+    by: int
+    blocks: PartitionSet = EVERYTHING
+    since: int = 0
+
+
+def find_lateness(context: PlanningContext, asset: AssetSpec) -> AssetLateness | None:
+    """What was to be there of the asset by its newest deadline and is not; None where it is, or nobody runs it."""
+    if asset.deadlines is None or asset.maker or _is_paused(context, asset):
+        return None
+    found = _deadline(asset.deadlines, context.now)
+    if found is None:
+        return None
+    if asset.partitioning.time is None:
+        return _of_runs(context, asset, asset.deadlines, found)
+    missing = _expected_partitions(context, asset, found) - _present_partitions(context, asset)
+    return AssetLateness(asset.name, found, missing) if missing else None
+
+
+def find_all_lateness(context: PlanningContext) -> tuple[AssetLateness, ...]:
+    """What is late of a project, upstream first."""
+    found = (find_lateness(context, asset) for asset in context.project.assets.values() if asset.deadlines is not None)
+    return tuple(each for each in found if each is not None)
+
+
+def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
+    """What people are to be told and were not: of each lateness once that it began, and once that it is over."""
+    for asset in context.project.assets.values():
+        known = context.state.assets.get(asset.name)
+        if known is not None and (asset.deadlines is not None or known.late):
+            yield from _asset_lateness_changes(context, asset, known.late)
+
+
+def _asset_lateness_changes(context: PlanningContext, asset: AssetSpec, told: int) -> Iterator[LateEntry]:
+    """The same of one asset, of which people were told that it missed the deadline ``told``; 0 is none."""
+    if asset.deadlines is None or not _has_receivers(asset):
+        if told:  # who asks for it again is told anew
+            yield LateEntry(asset.name, told, over=True)
+        return
+    found = find_lateness(context, asset)
+    if found is not None and not told:
+        yield LateEntry(asset.name, found.by, found.blocks)
+    elif found is None and told and not _is_paused(context, asset):
+        yield LateEntry(
+            asset.name, told, _newest_expected(context, asset, _deadline(asset.deadlines, context.now)), over=True
+        )
+
+
+def _newest_expected(context: PlanningContext, asset: AssetSpec, by: int | None) -> PartitionSet:
+    """What of an asset that is not late any more was expected; everything for a run of it."""
+    return EVERYTHING if asset.partitioning.time is None or by is None else _expected_partitions(context, asset, by)
+
+
+def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
+    """What is late of an asset, for people, on its own clock.
+
+    >>> from sparkassets.core.spec.model import NOWHERE
+    >>> describe_lateness(AssetLateness("a", 86_400), AssetSpec("a", "a", None, NOWHERE))
+    'late: it never ran, and was to by 1970-01-02T00:00Z'
+    """
+    by = format_zoned(from_unix(late.by), asset.timezone)
+    if not late.blocks.is_everything:
+        return f"late: {label_partitions(late.blocks, asset.partitioning)} was to be there by {by}"
+    done = "was updated" if asset.source is not None else "ran"
+    if not late.since:
+        return f"late: it never {done}, and was to by {by}"
+    return f"late: it was to be {'updated' if asset.source else 'run'} by {by}, and was not since {_at(late, asset)}"
+
+
+def _at(late: AssetLateness, asset: AssetSpec) -> str:
+    return format_zoned(from_unix(late.since), asset.timezone)
+
+
+def _of_runs(context: PlanningContext, asset: AssetSpec, expect: DeadlineSpec, by: int) -> AssetLateness | None:
+    """A run, or an update, since the deadline before."""
+    before = _deadline(expect, by - 1) or 0
+    if asset.source is not None:
+        last = context.state.dataset(asset.uri).last_fresh_at
+    else:
+        newest = context.state_of(asset).last
+        last = newest.at if newest is not None else 0
+    return AssetLateness(asset.name, by, since=last) if last <= before else None
+
+
+def _deadline(expect: DeadlineSpec, now: int) -> int | None:
+    """The newest that is not later than ``now``."""
+    slot = expect.deadlines.last_at(from_unix(now))
+    return None if slot is None else to_unix(slot.run_after)
+
+
+def _expected_partitions(context: PlanningContext, asset: AssetSpec, by: int) -> PartitionSet:
+    """The newest partitions that were over by a deadline, and are wanted."""
+    return asset.partitioning.newest_finished(by) & context.allowed_partitions(asset)
+
+
+def _present_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    return context.state.dataset(asset.uri).coverage if asset.source is not None else context.state_of(asset).coverage
+
+
+def _is_paused(context: PlanningContext, asset: AssetSpec) -> bool:
+    return asset.paused or context.state_of(asset).paused
+
+
+def _has_receivers(asset: AssetSpec) -> bool:
+    """Whether anybody is told that it is late, or that it is no more."""
+    return any({"late", "recovery"} & {*rule.on} for rule in asset.notify)

@@ -1,0 +1,332 @@
+"""What a mark of blocks changes, decided against what is known; or why it cannot be made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.journal.marks import MarkEntry, MarkKind
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld_records import WithheldPartitions
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.core.planner.due.condition_causes import consume_everything, find_causes
+from sparkassets.core.planner.due.due_ticks import find_due_ticks
+from sparkassets.core.planner.due.instance_marks import mark_instance
+from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
+from sparkassets.core.planner.due.pending_partitions import find_pending, resolve_partitions
+from sparkassets.core.planner.due.withheld_partitions import WithheldStatus, accept_command, find_withheld
+from sparkassets.core.planner.explain.mark_answers import answer_with_mark
+from sparkassets.core.planner.gates.incremental_reads import current_watermarks
+from sparkassets.core.planner.gates.table_losses import loss_advice
+from sparkassets.core.planner.partition_bounds import partitions_in_bounds
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import label_partitions, name_partitions
+from sparkassets.core.runs import RunConsumption
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+REASON_CHARACTERS = 1000
+
+
+@frozen
+class MarkRequest:
+    """What is to be said of blocks.
+
+    Attributes:
+        blocks: Everything for an asset without partitions.
+        by: Who says it.
+        interval: Which instance, or which withheld run, of an asset without partitions it is about: its data interval,
+            Unix seconds; both the same for the one that starts there.
+        run: Which withheld run of such an asset it is about.
+    """
+
+    asset: AssetSpec
+    blocks: PartitionSet
+    kind: MarkKind
+    reason: str
+    by: str
+    interval: tuple[int, int] | None = None
+    run: str = ""
+
+
+def check_reason(text: str) -> str:
+    """The reason of a mark.
+
+    Raises:
+        InputError: It is empty or too long, cannot be written, or holds a credential.
+    """
+    reason = text.strip()
+    if not 0 < len(reason) <= REASON_CHARACTERS:
+        raise InputError(f"the reason has {len(reason):,} characters; expected 1 to {REASON_CHARACTERS:,}")
+    if reason != escape_unwritable(reason):
+        raise InputError(f"the reason {reason!r} holds half of a character, which UTF-8 cannot write")
+    if secret := secret_in_text(reason):
+        raise InputError(f"the reason holds {secret}; marks are clear text")
+    return reason
+
+
+def build_mark_entries(context: PlanningContext, marking: MarkRequest) -> list[MarkEntry]:
+    """What is recorded of a mark: nothing where it is no news; of a multi-asset each outlet's is news to its readers.
+
+    Raises:
+        InputError: As of `mark`.
+    """
+    own = (accept_withheld if marking.kind == "accept" else mark_asset)(context, marking)
+    if own is None or own.kind == "accept" or own.only_answers or not marking.asset.outlets:
+        return [] if own is None else [own]
+    return [*(_of_outlet(context, name, own) for name in marking.asset.outlets), replace(own, came=NOTHING)]
+
+
+def _of_outlet(context: PlanningContext, name: str, own: MarkEntry) -> MarkEntry:
+    """The same of an outlet; what was due is used up by the asset whose runs write it."""
+    came, coverage = own.came, context.state_of(context.asset(name)).coverage
+    if own.kind == "done" and not own.blocks.is_everything:
+        came = own.came | (own.blocks - coverage)
+    said = MarkEntry(name, context.asset(name).uri, own.kind, own.blocks, own.reason, own.by, came)
+    return replace(said, instance=own.instance)
+
+
+def mark_asset(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
+    """The entry that says it of those blocks for which it is news; None where it is of none.
+
+    Raises:
+        InputError: Some of the blocks run, are outside the asset's bounds, or cannot be what is said of them.
+    """
+    asset, state = marking.asset, context.state_of(marking.asset)
+    if state.stuck_loss is not None and not state.asking_claims:
+        raise InputError(f"{asset.name}: {loss_advice(asset, state.stuck_loss)}")
+    if not asset.partitioning.is_partitioned:
+        return _mark_whole_asset(context, marking, state)
+    blocks = resolve_partitions(context, asset, state, marking.blocks)
+    asked = blocks & _questioned_partitions(state)
+    if marking.kind == "missing" and _only_adds(asset) and (there := (blocks - asked) | (blocks & state.coverage)):
+        raise _cannot_be_missing(asset, there)
+    _refuse_running(context, asset, state, blocks)
+    if outside := blocks - partitions_in_bounds(asset) - asked:
+        raise InputError(
+            f"{name_partitions(asset.name, outside, asset.partitioning)} is outside the bounds of the asset"
+        )
+    changed = _newly_marked(context, marking, state, blocks) | asked
+    if not changed:
+        return None
+    came = changed - (state.coverage - state.failed_blocks) if marking.kind == "done" else NOTHING
+    return MarkEntry(asset.name, asset.uri, marking.kind, changed, marking.reason, marking.by, came)
+
+
+def _questioned_partitions(state: AssetState) -> PartitionSet:
+    """The blocks of which a person has to tell what became of runs that nobody can look for."""
+    return PartitionSet.union(link.asks.blocks for link in state.asking_claims if link.asks is not None)
+
+
+def _only_adds(asset: AssetSpec) -> bool:
+    return asset.write is not None and not asset.write.recomputable
+
+
+def _cannot_be_missing(asset: AssetSpec, blocks: PartitionSet) -> InputError:
+    which = label_partitions(blocks, asset.partitioning)
+    said = f"asset {asset.name!r} appends: what it holds cannot be computed again"
+    return InputError(f"{said}: {which}" if which else said)
+
+
+def accept_withheld(context: PlanningContext, marking: MarkRequest) -> MarkEntry | None:
+    """The entry that what is withheld is to be published; of everything all that is. None where it is no news.
+
+    Raises:
+        InputError: Some of the blocks are not withheld, or they run.
+    """
+    asset, state = marking.asset, context.state_of(marking.asset)
+    found = find_withheld(context, asset, state)
+    if state.asking_claims:
+        raise InputError(
+            f"{asset.name}: a person has to tell first what became of {state.asking_claims[0].entry.run}",
+            hint=f"`sparkassets explain {asset.name}` tells how",
+        )
+    of = _accept_partitions if asset.partitioning.is_partitioned else _accept_run
+    return of(context, marking, state, found)
+
+
+def _accept_partitions(
+    context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus
+) -> MarkEntry | None:
+    """The same of an asset with partitions."""
+    asset = marking.asset
+    if not marking.blocks.is_everything:
+        _refuse_running(context, asset, state, marking.blocks)
+    blocks = (
+        marking.blocks if marking.blocks.is_everything else resolve_partitions(context, asset, state, marking.blocks)
+    )
+    there = found.withheld_partitions | found.accepted
+    other = NOTHING if blocks.is_everything else blocks - there
+    if other or not there:
+        hint = "`sparkassets status` shows what is withheld"
+        if found.retried_partitions.overlaps(other or EVERYTHING):
+            hint = "it is computed again anyway, and judged anew"
+        raise InputError(f"{name_partitions(asset.name, other, asset.partitioning)} is not withheld", hint=hint)
+    resting = blocks & found.withheld_partitions
+    return MarkEntry(asset.name, asset.uri, "accept", resting, marking.reason, marking.by) if resting else None
+
+
+def _accept_run(
+    context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus
+) -> MarkEntry | None:
+    """The same of an asset without partitions: of the run that is named, or of the only one that is withheld."""
+    asset = marking.asset
+    _refuse_unsettled(context, state)
+    resting = [each for each, _ in found.records if _is_named(marking, each)]
+    if len(resting) > 1:
+        raise InputError(
+            f"{len(resting)} runs of {_name_marked(context, marking)} are withheld: name one of them",
+            hint=_accept_commands(context, state, resting),
+        )
+    if not resting:
+        _refuse_unheld(context, marking, state, found)
+        return None
+    entry = MarkEntry(asset.name, asset.uri, "accept", EVERYTHING, marking.reason, marking.by)
+    return replace(entry, run=resting[0].run if resting[0].apart else "")
+
+
+def _refuse_unheld(context: PlanningContext, marking: MarkRequest, state: AssetState, found: WithheldStatus) -> None:
+    """Refuses what no run withheld that rests, unless it is accepted already."""
+    tried = {standing for each, standing in found.tried if _is_named(marking, each)}
+    if "accepted" in tried:
+        return
+    others = _accept_commands(context, state, [each for each, _ in found.records])
+    hint = "it is computed again anyway, and judged anew" if tried else others
+    raise InputError(f"{_name_marked(context, marking)} is not withheld", hint=hint)
+
+
+def _is_named(marking: MarkRequest, record: WithheldPartitions) -> bool:
+    return (marking.interval is None or record.interval == marking.interval) and marking.run in ("", record.run)
+
+
+def _name_marked(context: PlanningContext, marking: MarkRequest) -> str:
+    """What a person named, for a sentence."""
+    interval = "..".join(map(context.format_instant, marking.interval)) if marking.interval is not None else ""
+    return " ".join(filter(None, [marking.asset.name, interval, marking.run]))
+
+
+MOST_NAMED = 10
+"""Commands that a refusal lists."""
+
+
+def _accept_commands(context: PlanningContext, state: AssetState, records: Sequence[WithheldPartitions]) -> str:
+    """The commands that accept one of these each, the first few of them."""
+    if not records:
+        return "`sparkassets status` shows what is withheld"
+    told = [f"`{accept_command(context, state, each)}`" for each in records[:MOST_NAMED]]
+    more = len(records) - len(told)
+    return "; ".join([*told, *([f"and {more} more, which `sparkassets status` shows"] if more else [])])
+
+
+def _refuse_running(context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> None:
+    for link in (each for newest in context.live_claims(state) for each in state.chains[newest.slot]):
+        if running := blocks & asset.partitioning.cover(link.entry.blocks):
+            since = context.format_instant(link.at)
+            raise InputError(
+                f"{name_partitions(asset.name, running, asset.partitioning)} is running: "
+                f"{link.entry.run} since {since}",
+                hint="mark it when the run has ended",
+            )
+
+
+def _newly_marked(
+    context: PlanningContext, marking: MarkRequest, state: AssetState, blocks: PartitionSet
+) -> PartitionSet:
+    """Those of the blocks that are not what is said of them already."""
+    asset, inside = marking.asset, marking.asset.partitioning.inside
+    if marking.kind == "skip":
+        return blocks - state.skipped_partitions
+    have, failed = inside(state.coverage), state.failed_blocks
+    if marking.kind == "missing":
+        return blocks & (have | failed | state.skipped_partitions | find_pending(context, asset, state).held.resting)
+    if later := blocks - context.finished_partitions(asset.partitioning):
+        raise InputError(
+            f"{label_partitions(later, asset.partitioning)} of {asset.name!r} is not over, so it cannot be done"
+        )
+    touched = [each.blocks for each in state.foreign] + [each.blocks for each in outputs_of_other_code(asset, state)]
+    touched += [each.stamped_partitions() for each in state.kept.values()]
+    found = find_pending(context, asset, state)
+    current = (
+        have - found.all_stale - found.held.resting - failed - state.skipped_partitions - PartitionSet.union(touched)
+    )
+    return blocks - current
+
+
+def _mark_whole_asset(context: PlanningContext, marking: MarkRequest, state: AssetState) -> MarkEntry | None:
+    """The mark of an asset without partitions; what is due for it is used up, unless it is to run again."""
+    asset, name, kind = marking.asset, marking.asset.name, marking.kind
+    _refuse_unsettled(context, state)
+    plain = MarkEntry(name, asset.uri, kind, EVERYTHING, marking.reason, marking.by)
+    if marking.interval is not None:
+        told = mark_instance(context, asset, state, marking.interval, plain)
+        return None if told.instance is None else told
+    if state.asking_claims and kind != "skip":
+        return answer_with_mark(asset, state, plain)
+    if kind == "missing":
+        _refuse_missing(asset)
+        return None if _is_missing(state) else plain
+    return _mark_current_causes(context, marking, state, plain)
+
+
+def _mark_current_causes(
+    context: PlanningContext, marking: MarkRequest, state: AssetState, plain: MarkEntry
+) -> MarkEntry | None:
+    """The mark with what was due, which is used up; None where there is nothing to skip."""
+    asset, kind = marking.asset, marking.kind
+    used = _due_consumption(context, asset, state)
+    if (
+        used is None
+        and kind == "skip"
+        and not (state.failed or state.redo_partitions or state.withheld or state.asking_claims)
+    ):
+        return None
+    consumption, events, cursor = used or (RunConsumption(), (), None)
+    came = EVERYTHING if kind == "done" else NOTHING
+    watermarks = current_watermarks(context, asset)
+    return replace(plain, came=came, consumption=consumption, events=events, cursor=cursor, watermarks=watermarks)
+
+
+def _is_missing(state: AssetState) -> bool:
+    """Whether it is to run again by the newest mark, or nothing was ever made or said of it; without partitions."""
+    return bool(state.redo_partitions) or not (state.last or state.failed or state.marks or state.withheld)
+
+
+def _refuse_unsettled(context: PlanningContext, state: AssetState) -> None:
+    if any(chain[-1].asks is None for chain in state.chains.values()):
+        newest, live = state.chain[-1], bool(context.live_claims(state))
+        told = f"is running since {context.format_instant(newest.at)}" if live else "never ended"
+        hint = "mark it when the run has ended" if live else "`sparkassets run` settles what became of it"
+        raise InputError(f"{state.name} cannot be marked: {newest.entry.run} {told}", hint=hint)
+
+
+def _refuse_missing(asset: AssetSpec) -> None:
+    if _only_adds(asset):
+        raise _cannot_be_missing(asset, EVERYTHING)
+    if isinstance(asset.strategy, EveryInstance):
+        raise InputError(
+            f"asset {asset.name!r} has a run for each of its instances, so it cannot be missing as a whole",
+            hint=f"`sparkassets backfill {asset.name} --interval A..B` computes one again",
+        )
+
+
+_DueConsumption = tuple[RunConsumption, tuple[int, ...], tuple[int, int] | None]
+
+
+def _due_consumption(context: PlanningContext, asset: AssetSpec, state: AssetState) -> _DueConsumption | None:
+    """What a run would use up now: events and ticks, which events these are, and the timetable's interval."""
+    if asset.schedule.timetable is not None:
+        ticks = find_due_ticks(context, asset, asset.schedule.timetable, state)
+        if isinstance(ticks, Waiting):
+            return None
+        return consume_everything(context, state), (), ticks[-1].cursor
+    if asset.schedule.condition is None:
+        return None
+    found = find_causes(context, asset.schedule.condition, state)
+    if not found.holds:
+        return None
+    return found.uses.consumption, tuple(ref.seq for ref in found.events), None

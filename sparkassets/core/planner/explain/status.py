@@ -1,0 +1,394 @@
+"""What is known of assets and partitions, for `status` and `partitions`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field, replace
+from typing import Any, Literal
+
+from sparkassets.core.conditions import Condition, times_true_alone
+from sparkassets.core.instants import format_zoned, from_unix
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.withheld_records import describe_other_outcomes, describe_withholding
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.phrases import few
+from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict
+from sparkassets.core.planner.due.condition_causes import find_passed_tick, next_tick
+from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
+from sparkassets.core.planner.due.due_ticks import find_due_ticks, next_tick_of
+from sparkassets.core.planner.due.outdated_code import code_note
+from sparkassets.core.planner.due.pending_partitions import PendingPartitions, find_pending
+from sparkassets.core.planner.due.redo_requests import requested_partitions
+from sparkassets.core.planner.due.withheld_partitions import find_withheld
+from sparkassets.core.planner.explain.claim_holders import ClaimHolder, find_claim_holders
+from sparkassets.core.planner.explain.inlet_watermarks import InletWatermark, list_watermarks
+from sparkassets.core.planner.explain.lateness import AssetLateness, find_lateness
+from sparkassets.core.planner.explain.upcoming_partitions import find_decision, find_upcoming_partitions
+from sparkassets.core.planner.gates.incremental_reads import increment_refusals
+from sparkassets.core.planner.gates.kept_rows import find_kept_partitions
+from sparkassets.core.planner.gates.table_losses import describe_table
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import label_prefix
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import RuleVerdict
+from sparkassets.frozen import frozen
+
+PartitionStatus = Literal[
+    "current",
+    "stale",
+    "missing",
+    "failed",
+    "withheld",
+    "running",
+    "there",
+    "open",
+    "kept",
+    "unlisted",
+    "skipped",
+    "requested",
+]
+
+
+SHOWN = 2
+"""Labels of what is there that people are shown of an asset."""
+
+
+@frozen
+class WithheldSummary:
+    """What is withheld of an asset by one run, or by several of long ago.
+
+    Attributes:
+        run: The newest of them.
+        at: When that was recorded, Unix seconds.
+        blocks: Everything for an asset without partitions.
+        verdicts: Of the rules that failed.
+        interval: Data interval of the run of an instance, Unix seconds.
+    """
+
+    run: str
+    at: int
+    blocks: PartitionSet
+    verdicts: tuple[RuleVerdict, ...]
+    interval: tuple[int, int] | None = None
+
+    @property
+    def text(self) -> str:
+        """Which rules failed, for people."""
+        return describe_withholding(self.verdicts, self.blocks)
+
+
+@frozen
+class AssetStatus:
+    """One asset at a glance.
+
+    Attributes:
+        kind: ``source`` or its strategy.
+        covered: Keys ``A..B`` of what is there; empty without partitions.
+        told: The first of them for people, with ``*`` for all segments, without those that are not listed any more.
+        current, stale, missing, failed, withheld: Numbers of partitions; 0 without partitions.
+        kept: How many of the current ones keep rows whose input was removed.
+        requested: How many somebody asked to be computed again (`backfill --force`), and no run has yet.
+        skipped: How many are not wanted, as somebody said so.
+        last_run, last_at: The newest success; for a source the newest event, without a run.
+        error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
+        running: The run that holds the claim.
+        holders: The drivers that hold its runs; also one that is gone, whose run is not settled.
+        next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
+            a run is due; None where time alone starts nothing, and while it is paused.
+        paused: Its YAML or `pause` keeps it from running.
+        judged: What is withheld, and by which rules, the oldest first.
+        stuck: It does not run again before a person acts, as the notes say.
+        watermarks: How far its inlets were read of which its runs read only what is new.
+        late: What people expect of it and is not there.
+        notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
+            inlet is not told; what rules of inlets warned of; of a source what of it is left out.
+    """
+
+    asset: str
+    kind: str
+    schedule: str
+    covered: tuple[str, ...] = ()
+    current: int = 0
+    stale: int = 0
+    missing: int = 0
+    failed: int = 0
+    withheld: int = 0
+    kept: int = 0
+    skipped: int = 0
+    requested: int = 0
+    last_run: str | None = None
+    last_at: int | None = None
+    rows: int | None = None
+    error: str | None = None
+    running: str | None = None
+    next_at: int | None = None
+    paused: bool = False
+    notes: tuple[str, ...] = ()
+    watermarks: tuple[InletWatermark, ...] = ()
+    withheld_runs: tuple[WithheldSummary, ...] = ()
+    late: AssetLateness | None = None
+    stuck: bool = False
+    holders: tuple[ClaimHolder, ...] = ()
+    covered_text: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        names = ("current", "stale", "missing", "requested", "failed", "withheld", "skipped")
+        numbers = {name: getattr(self, name) for name in names}
+        counts = [f"{count} {name}" for name, count in numbers.items() if count]
+        moments = {"last": self.last_at, "next": self.next_at}
+        times = [f"{word} {format_zoned(from_unix(at), 'UTC')}" for word, at in moments.items() if at is not None]
+        error, paused = f"failed: {self.error}" if self.error else "", "paused" if self.paused else ""
+        facts = [few(self.covered), *counts, *times, error, paused, "late" if self.late else ""]
+        return f"<status of {self.asset}: {', '.join(filter(None, facts)) or 'never ran'}>"
+
+
+def asset_status(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+    """The status of one asset."""
+    if asset.source is not None:
+        return _of_source(context, asset, asset.source.kind)
+    return _of_outlet(context, asset) if asset.maker else _of_asset(context, asset)
+
+
+def _of_asset(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+    """An asset with runs of its own."""
+    state = context.state_of(asset)
+    live = context.live_claims(state)
+    paused, untold = asset.paused or state.paused, _explain_unavailable_changes(context, asset, state)
+    misfits = _explain_schema_conflict(context, asset, state)
+    return AssetStatus(
+        asset=asset.name,
+        kind=asset.strategy.name if asset.strategy else "",
+        schedule=asset.schedule.text,
+        covered=tuple(asset.partitioning.labels(state.coverage)),
+        covered_text=_describe_partitions(
+            asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
+        ),
+        **_counts(context, asset, state),
+        **_of_last(state),
+        error=state.failed[-1].error if state.failed else None,
+        running=live[-1].entry.run if live else None,
+        holders=tuple(find_claim_holders(context, state)),
+        next_at=None if paused else _next_at(context, asset, state),
+        paused=paused,
+        watermarks=list_watermarks(context, asset),
+        stuck=bool(untold or misfits) or state.stuck_loss is not None,
+        withheld_runs=_withheld_summaries(context, asset, state),
+        late=find_lateness(context, asset),
+        notes=(
+            *describe_table(context, asset, state),
+            *_of_code(context, asset, state),
+            *_over_budget(context, asset),
+            *misfits,
+            *_of_inlets(state),
+            *untold,
+        ),
+    )
+
+
+def _of_last(state: AssetState) -> dict[str, Any]:
+    """The newest run, when it was recorded, and its rows; None before the first."""
+    last = state.last
+    return {"last_run": last and last.run, "last_at": last and last.at, "rows": last and last.rows}
+
+
+def _withheld_summaries(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[WithheldSummary, ...]:
+    """What is withheld, and why."""
+    return tuple(
+        WithheldSummary(record.run, record.at, parts, record.verdicts, record.interval if record.apart else None)
+        for record, parts in find_withheld(context, asset, state).records
+    )
+
+
+def _of_inlets(state: AssetState) -> tuple[str, ...]:
+    """What rules of its inlets warned the newest run of."""
+    if state.last is None:
+        return ()
+    return tuple(
+        f"{state.last.run} {said}"
+        for said in describe_other_outcomes([each for each in state.last.verdicts if each.inlet])
+    )
+
+
+def _explain_unavailable_changes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """Why it waits for a person: what changed in an inlet that it reads by its changes is not told."""
+    if all(inlet.read is None for inlet in asset.inlets.values()):
+        return ()
+    waits = {wait.reason for wait in find_decision(context, asset).waiting}
+    return tuple(
+        f"waits for a person: {reason}" for reason in increment_refusals(context, asset, state) if reason in waits
+    )
+
+
+def _explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """Why it waits for a person: its code returns columns that its table may not get."""
+    reason = explain_schema_conflict(context, asset, state)
+    waits = {wait.reason for wait in find_decision(context, asset).waiting} if reason else ()
+    return (f"waits for a person: {reason}",) if reason in waits else ()
+
+
+def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
+    """What of the asset its budget holds back."""
+    if asset.budget is None:
+        return ()
+    from sparkassets.core.planner.batch.budget import is_budget_wait
+
+    waiting = find_decision(context, asset).waiting
+    return tuple(
+        label_prefix(wait.blocks, asset.partitioning) + wait.reason for wait in waiting if is_budget_wait(wait)
+    )
+
+
+def _describe_partitions(asset: AssetSpec, parts: PartitionSet) -> str:
+    """The first of ``parts`` for people, and how many more there are."""
+    partitioning = asset.partitioning
+    return few(partitioning.display_labels(parts, most=SHOWN), SHOWN, of=partitioning.display_label_count(parts))
+
+
+def _of_code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """What other code than its own has made of the asset."""
+    note = code_note(context, asset, state)
+    return (label_prefix(note.blocks, asset.partitioning) + note.text,) if note is not None else ()
+
+
+def _of_outlet(context: PlanningContext, asset: AssetSpec) -> AssetStatus:
+    """An outlet: what is there of it, and how the asset stands whose runs write it."""
+    maker, state = asset_status(context, context.asset(asset.maker)), context.state_of(asset)
+    return replace(
+        maker,
+        asset=asset.name,
+        kind=f"outlet of {asset.maker}",
+        covered=tuple(asset.partitioning.labels(state.coverage)),
+        covered_text=_describe_partitions(
+            asset, state.coverage - asset.partitioning.unknown_partitions(state.coverage)
+        ),
+        **_of_last(state),
+        late=None,
+        notes=describe_table(context, asset, state),
+    )
+
+
+def _of_source(context: PlanningContext, asset: AssetSpec, kind: str) -> AssetStatus:
+    dataset, note = context.state.dataset(asset.uri), context.notes.get(asset.name)
+    return AssetStatus(
+        asset.name,
+        f"source ({kind})",
+        "observed",
+        tuple(asset.partitioning.labels(dataset.coverage)),
+        asset.partitioning.count(asset.partitioning.admissible_partitions(dataset.coverage)),
+        covered_text=_describe_partitions(asset, dataset.coverage),
+        last_at=dataset.at or None,
+        error=context.faults.get(asset.name),
+        late=find_lateness(context, asset),
+        notes=(note,) if note else (),
+    )
+
+
+def _counts(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, Any]:
+    """Numbers of partitions by status; none without partitions."""
+    if not asset.partitioning.is_partitioned:
+        return {}
+    count, found = asset.partitioning.count, find_pending(context, asset, state)
+    have = asset.partitioning.inside(state.coverage)
+    again = requested_partitions(context, asset, state) - found.due_partitions
+    failed = _failed_partitions(found, state, again)
+    stale = found.all_stale | find_triggered_partitions(context, asset, state, found)
+    gone = stale | found.skipped | found.held.resting | again
+    current = have - asset.partitioning.unknown_partitions(have) - gone
+    return {
+        "current": count(current),
+        "stale": count(stale - state.failed_blocks),
+        "missing": count((found.missing | find_upcoming_partitions(context, asset)) - state.failed_blocks),
+        "failed": count(failed),
+        "withheld": count(found.held.withheld_partitions),
+        "kept": count(_kept_partitions(context, asset, current)),
+        "skipped": count((found.skipped | found.held.skipped_partitions) - again),
+        "requested": count(again - failed),
+    }
+
+
+def partition_grid(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[str, PartitionStatus]]:
+    """Every partition that is wanted or there, as (key, status), oldest first."""
+    for parts, status in status_stretches(context, asset):
+        for key in asset.partitioning.keys(parts):
+            yield key, status
+
+
+def status_stretches(context: PlanningContext, asset: AssetSpec) -> list[tuple[PartitionSet, PartitionStatus]]:
+    """Neighbours that share a status, each without a gap, oldest first; takes time by ranges."""
+    split = asset.partitioning.stretches
+    found = [(each, status) for parts, status in partition_statuses(context, asset) for each in split(parts)]
+    return sorted(found, key=lambda each: (each[0].first, [segment for segment, _ in each[0].apart]))
+
+
+def partition_statuses(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionSet, PartitionStatus]]:
+    """What is so of which of the partitions that are wanted or there, each of them once.
+
+    Those of an outlet stand as those of the asset whose runs write it: they are computed together.
+    """
+    asset = context.asset(asset.maker) if asset.maker else asset
+    before = NOTHING
+    for status, parts in _status_layers(context, asset):
+        own = asset.partitioning.inside(parts) - before
+        yield own, status
+        before = before | own
+
+
+def _status_layers(context: PlanningContext, asset: AssetSpec) -> Iterator[tuple[PartitionStatus, PartitionSet]]:
+    """What is so of some partitions; where two hold, the first is their status."""
+    if asset.source is not None:
+        over = context.finished_partitions(asset.partitioning)
+        coverage = asset.partitioning.cover(context.state.dataset(asset.uri).coverage)
+        yield "there", coverage & over
+        yield "open", coverage - over
+        return
+    state = context.state_of(asset)
+    found, have = find_pending(context, asset, state), asset.partitioning.inside(state.coverage)
+    ours = [link.entry.blocks for link in context.live_claims(state) if link.token >= state.placed]
+    yield "running", PartitionSet.union(blocks for blocks in ours if not blocks.is_everything)
+    again = requested_partitions(context, asset, state) - found.due_partitions
+    yield "failed", _failed_partitions(found, state, again)
+    yield "requested", again
+    yield "withheld", found.held.withheld_partitions
+    yield "skipped", found.skipped | found.held.skipped_partitions
+    yield "missing", found.missing | find_upcoming_partitions(context, asset)
+    yield "stale", found.all_stale | find_triggered_partitions(context, asset, state, found)
+    yield "unlisted", asset.partitioning.unknown_partitions(have)
+    yield "kept", _kept_partitions(context, asset, have)
+    yield "current", have
+    yield "open", found.later
+
+
+def _failed_partitions(found: PendingPartitions, state: AssetState, again: PartitionSet) -> PartitionSet:
+    """What failed of that which is due or asked for ``again``; what failed by lookback alone is as it was."""
+    return state.failed_blocks & (found.due_partitions | found.by_trigger | again)
+
+
+def _kept_partitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
+    """Those of ``blocks`` that keep rows whose input was removed."""
+    return PartitionSet.union(lost for _, lost, _ in find_kept_partitions(context, asset, blocks))
+
+
+def _next_at(context: PlanningContext, asset: AssetSpec, state: AssetState) -> int | None:
+    timetable, condition = asset.schedule.timetable, asset.schedule.condition
+    due_now = not asset.partitioning.is_partitioned or _is_due(context, asset, state)
+    if timetable is None:
+        return None if condition is None else _next_tick(context, condition, state, due_now=due_now)
+    if not due_now and (coming := next_tick_of(context, asset)) is not None:
+        return coming
+    due = find_due_ticks(context, asset, timetable, state)
+    return due.until if isinstance(due, Waiting) else due[0].run_after
+
+
+def _is_due(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
+    """Whether some partitions are out of date, or due by a tick that has passed."""
+    found = find_pending(context, asset, state)
+    return bool(found.due_partitions or find_triggered_partitions(context, asset, state, found))
+
+
+def _next_tick(context: PlanningContext, condition: Condition, state: AssetState, *, due_now: bool) -> int | None:
+    """When time alone makes the condition true: a tick that nothing else has to come with."""
+    times = times_true_alone(condition)
+    due = [tick[0] for leaf in times if due_now and (tick := find_passed_tick(context, leaf, state)) is not None]
+    coming = next_tick(context, state, times)
+    return min([*due, *([coming] if coming is not None else [])], default=None)

@@ -1,0 +1,1 @@
+"""What keeps due partitions from running now: inlets, upstream runs, failures, lost tables, and unaligned inlets."""

@@ -1,0 +1,301 @@
+"""Inlets with ``partitions: aligned``: each run reads what the upstream's run of the same tick wrote.
+
+When the downstream runs at T, its upstream run is the one that also fires at T, or else the last one that fired before
+(DESIGN section 5, Cron to cron). Blocks fuse while they share it. A run that was skipped has nothing new, so the one
+before it is read. One that is withheld, failed or never came is waited for, as long as the inlet's ``tolerance`` says;
+where only a person can bring it, ``require: any`` or ``none`` does not wait. Then the newest one before it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from datetime import timedelta
+
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
+from sparkassets.core.planner.aligned_runs import (
+    Published,
+    Ticks,
+    fate_of,
+    last_published,
+    newest_published,
+    published,
+    run_read_at,
+)
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.requirements import tolerance_end
+from sparkassets.core.planner.wording import label_partitions
+from sparkassets.core.runs import InletPin
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.timetables import Slot, Timetable
+from sparkassets.core.timetables.align import delta_text
+from sparkassets.frozen import frozen
+
+SECOND = timedelta(seconds=1)
+
+
+@frozen
+class InletAlignment:
+    """What the aligned inlets say of one run.
+
+    Attributes:
+        pins: What it reads of them.
+        notes: Which upstream runs those are, for people.
+        waiting: Why it may not run yet, or never.
+        unwanted: Whether it never runs, as there is nothing that it could read; later ones do not wait for it.
+    """
+
+    pins: Mapping[str, InletPin] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    unwanted: bool = False
+
+
+def align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: each candidate with the upstream runs that it reads; those that wait for one are taken out."""
+    if not _inlets(case.asset):
+        return course
+    return _of_runs(case, course) if case.pending is None else _of_blocks(case, course)
+
+
+def _of_blocks(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    (candidate,) = course.candidates
+    shared = group_by_upstream_runs(case.context, case.asset, candidate.blocks)
+    waiting = tuple(wait for group in shared for wait in group.inlet_alignment.waiting)
+    kept = [
+        replace(
+            candidate,
+            blocks=group.blocks,
+            pins=group.inlet_alignment.pins,
+            notes=(*group.inlet_alignment.notes, *candidate.notes),
+        )
+        for group in shared
+        if not group.inlet_alignment.waiting
+    ]
+    empty = replace(candidate, blocks=NOTHING)
+    return replace(course, candidates=tuple(kept) or (empty,), waiting=(*course.waiting, *waiting))
+
+
+def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """In order: what comes after one that waits, waits too. Who takes over a run settles it, whatever it waits for."""
+    kept: list[RunCandidate] = []
+    waiting: tuple[Waiting, ...] = ()
+    for candidate in course.candidates:
+        aligned = align_unpartitioned(case.context, case.asset, candidate.interval)
+        if aligned.waiting and not case.state.chain:
+            waiting = (*waiting, *aligned.waiting)
+            if aligned.unwanted:
+                continue
+            break
+        kept.append(replace(candidate, pins=aligned.pins, notes=(*aligned.notes, *candidate.notes)))
+    return replace(course, candidates=tuple(kept), waiting=(*course.waiting, *waiting))
+
+
+@frozen
+class AlignedGroup:
+    """Blocks that share their upstream runs."""
+
+    blocks: PartitionSet
+    inlet_alignment: InletAlignment
+
+
+def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> InletAlignment:
+    """What the aligned inlets say of the run with that data interval."""
+    inlets = _inlets(asset)
+    if not inlets or interval is None:
+        return InletAlignment()
+    ticks: Ticks = {}
+    theirs = [(inlet, run_read_at(context, inlet, interval[1])) for inlet in inlets]
+    return _join_alignments(
+        [_aligned_inlet(context, asset, inlet, slot, interval, EVERYTHING, ticks=ticks) for inlet, slot in theirs]
+    )
+
+
+def group_by_upstream_runs(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+) -> tuple[AlignedGroup, ...]:
+    """The blocks by the upstream runs that they share, oldest first; one group where nothing is aligned."""
+    inlets, timetable = _inlets(asset), asset.schedule.timetable
+    if not inlets or timetable is None:
+        return (AlignedGroup(blocks, InletAlignment()),) if blocks else ()
+    found: dict[tuple[int | None, ...], _SharedUpstream] = {}
+    for shared in _find_shared_upstream(context, asset, timetable, inlets, blocks):
+        key = tuple(None if slot is None else to_unix(slot.end) for slot in shared.theirs)
+        first = found.get(key)
+        found[key] = shared if first is None else replace(first, blocks=first.blocks | shared.blocks)
+    ticks: Ticks = {}
+    return tuple(
+        AlignedGroup(
+            each.blocks,
+            _join_alignments(
+                [
+                    _aligned_inlet(context, asset, inlet, slot, each.interval, each.blocks, ticks=ticks)
+                    for inlet, slot in zip(inlets, each.theirs, strict=True)
+                ]
+            ),
+        )
+        for each in found.values()
+    )
+
+
+@frozen
+class _SharedUpstream:
+    """Blocks that follow each other and share their upstream runs.
+
+    Attributes:
+        theirs: Those runs, one for each inlet; None where there is none.
+        interval: Data interval of the first block's own tick.
+    """
+
+    blocks: PartitionSet
+    theirs: tuple[Slot | None, ...]
+    interval: tuple[int, int]
+
+
+def _find_shared_upstream(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, inlets: list[InletSpec], blocks: PartitionSet
+) -> Iterator[_SharedUpstream]:
+    """The blocks, oldest first; takes time by the upstream runs that they have, not by blocks.
+
+    Upstream runs are over in the order of the blocks' ticks, so that the first block tells until when all share its.
+    """
+    start = blocks.first if blocks else None
+    while start is not None and (end := asset.partitioning.next_rollover(start)) is not None:
+        own = _tick_of(timetable, end)
+        interval = (start, end) if own is None else (to_unix(own.start), to_unix(own.end))
+        theirs = tuple(run_read_at(context, inlet, interval[1]) for inlet in inlets)
+        coming = [at for inlet in inlets if (at := _next_over(context, inlet, interval[1])) is not None]
+        until = max(end, _last_before(timetable, asset.partitioning, min(coming), own)) if coming else None
+        yield _SharedUpstream(blocks.clip(start, until), theirs, interval)
+        start = blocks.first_instant_from(until) if until is not None else None
+
+
+def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
+    """When the run after the newest that is over at ``end`` is over; None when there will be none."""
+    timetable = context.project.assets[inlet.name].schedule.timetable
+    if timetable is None:
+        return None
+    slot = timetable.last_over(from_unix(end))
+    if slot is None:
+        first = timetable.first_after(from_unix(end))  # none is over, so none may have started
+        return None if first is None else to_unix(first.end)
+    at_once = [to_unix(each.end) for each in timetable.between(slot.run_after, slot.run_after)]
+    following = timetable.first_after(slot.run_after)
+    later = [*at_once, *([] if following is None else [to_unix(following.end)])]
+    return next((at for at in later if at > end), None)
+
+
+def _last_before(timetable: Timetable, partitioning: Partitioning, bound: int, own: Slot | None) -> int:
+    """The end of the last block whose tick's interval ends before ``bound``; without a tick the block's own end."""
+    newest = None if own is None else timetable.last_over(from_unix(bound) - SECOND)
+    return partitioning.finished_partitions(bound - 1 if newest is None else to_unix(newest.end)).last
+
+
+def _inlets(asset: AssetSpec) -> list[InletSpec]:
+    return [inlet for inlet in asset.inlets.values() if inlet.aligned]
+
+
+def _tick_of(timetable: Timetable, end: int) -> Slot | None:
+    """The first tick of the downstream at or after the end of a block: the one that processes it."""
+    slot = timetable.first_after(from_unix(end) - SECOND)
+    while slot is not None:
+        at_once = timetable.between(slot.run_after, slot.run_after)
+        found = next((each for each in at_once if to_unix(each.end) >= end), None)
+        if found is not None:
+            return found
+        slot = timetable.first_after(slot.run_after)
+    return None
+
+
+def _aligned_inlet(
+    context: PlanningContext,
+    asset: AssetSpec,
+    inlet: InletSpec,
+    slot: Slot | None,
+    interval: tuple[int, int],
+    blocks: PartitionSet,
+    *,
+    ticks: Ticks,
+) -> InletAlignment:
+    if slot is None:
+        return InletAlignment(waiting=(_not_wanted(context, asset, inlet, interval, blocks),), unwanted=True)
+    which = _named(context, slot, interval)
+    found = published(context, inlet, slot)
+    if found.pin is not None:
+        return InletAlignment({inlet.name: found.pin}, (f"reads {inlet.name}'s {_read(context, slot, found, which)}",))
+    if found.lacking is not None:
+        which += f": missing {label_partitions(found.lacking, context.project.assets[inlet.name].partitioning)}"
+    fate = fate_of(context, inlet, slot, found.lacking, ticks)
+    over = tolerance_end(inlet, max(interval[1], to_unix(slot.run_after)), asset)
+    if inlet.tolerance is not None and over is not None and context.now >= over:
+        why = f"the tolerance of {inlet.tolerance.text} is over"
+    else:
+        why = "it is not required" if fate.settled and inlet.require.kind in ("any", "none") else ""
+    before = newest_published(context, inlet, slot) if why else None
+    if before is not None and before[1].pin is not None:
+        went = f"goes on without {inlet.name}'s {which}{fate.text}: {why}"
+        read = _read(context, *before, _named(context, before[0], interval))
+        return InletAlignment({inlet.name: before[1].pin}, (went, f"reads {inlet.name}'s {read}"))
+    return InletAlignment(waiting=(_wait(context, asset, inlet, which + fate.text, blocks, slot, over=over),))
+
+
+def _read(context: PlanningContext, slot: Slot, found: Published, which: str) -> str:
+    """Which run is read, for a sentence: ``which``, unless it stands for several intervals."""
+    if found.since is None:
+        return which
+    span = f"{context.format_instant(found.since)}..{context.format_instant(to_unix(slot.end))}"
+    return f"run of {span}, which is for {which.removeprefix('run of ')}"
+
+
+def _not_wanted(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], blocks: PartitionSet
+) -> Waiting:
+    """Says quietly that nothing is read for this interval, as the inlet has no run that could be read."""
+    timetable, when = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
+    newest = timetable.last_over(from_unix(interval[1])) if timetable is not None else None
+    if newest is not None:
+        reason = f"not wanted: {inlet.name} has nothing at or before {when}: its run of "
+        reason += f"{context.format_instant(to_unix(newest.start))} was skipped, and nothing was published before"
+    else:
+        reason = f"not wanted: {inlet.name} has no run at or before {when}"
+        if timetable is not None and timetable.start is not None:
+            reason += f": it starts at {context.format_instant(timetable.start)}"
+    return Waiting(asset.name, reason, None, blocks, quiet=True)
+
+
+def _named(context: PlanningContext, slot: Slot, interval: tuple[int, int]) -> str:
+    start = to_unix(slot.start)
+    return f"run of {context.format_instant(start)} (execution delta {delta_text(interval[0] - start)})"
+
+
+def _wait(
+    context: PlanningContext,
+    asset: AssetSpec,
+    inlet: InletSpec,
+    which: str,
+    blocks: PartitionSet,
+    slot: Slot,
+    *,
+    over: int | None,
+) -> Waiting:
+    """Waits for the upstream's run of ``slot``, at most until ``over``, where something before it can be read then."""
+    said, due = f"waits for {inlet.name}'s {which}", to_unix(slot.run_after)
+    until = due if due > context.now else None
+    if over is not None and over > context.now and last_published(context, inlet, slot) is not None:
+        return Waiting(
+            asset.name, f"{said}; at most until {context.format_instant(over)} (tolerance)", until or over, blocks
+        )
+    return Waiting(asset.name, said, until, blocks)
+
+
+def _join_alignments(parts: list[InletAlignment]) -> InletAlignment:
+    pins = {name: pin for part in parts for name, pin in part.pins.items()}
+    return InletAlignment(
+        pins,
+        tuple(note for part in parts for note in part.notes),
+        tuple(wait for part in parts for wait in part.waiting),
+        any(part.unwanted for part in parts),
+    )

@@ -1,0 +1,288 @@
+"""What a run reads of inlets of which it takes only what is new; and what becomes of it where that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+_TURN_ON = "ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true)"
+
+
+@frozen
+class InletIncrement:
+    """What a run reads of one inlet of which it takes the changes alone.
+
+    Attributes:
+        pin: With the position after which it reads; without one it reads all.
+        note: What is said of that.
+        refusal: Why it cannot be read, and what a person can do; None where it can.
+        anew: Whether all is read again of what was read before.
+    """
+
+    pin: InletPin
+    note: str
+    refusal: str | None = None
+    anew: bool = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something came after the position."""
+        position, version = TablePosition.parse(self.pin.low or ""), self.pin.version
+        return (
+            position is not None and version is not None and position != TablePosition(self.pin.table_id or "", version)
+        )
+
+
+def apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: of inlets that are read by their changes the runs have these alone; where they cannot, why not.
+
+    A run that settles what never ended goes on whatever is told now: what it finds in its table is recorded, and what
+    it would have to read is refused when it reads.
+    """
+    if not course.candidates:
+        return course
+    found = _find_increments(case.context, case.asset, case.state)
+    refused = [each.refusal for each in found.values() if each.refusal is not None]
+    if refused and not case.state.chain:
+        waiting = tuple(Waiting(case.asset.name, reason, stuck=True) for reason in refused)
+        barrier = UpstreamBarrier(EVERYTHING, f"{case.asset.name}: {refused[0]}")
+        return DecisionProgress((), course.due, waiting=(*course.waiting, *waiting), barriers=(barrier,))
+    return _with_increments(case, course, found) if found else course
+
+
+def increment_refusals(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[str]:
+    """Why the asset's inlets cannot be read that are read by their changes, each with what a person can do."""
+    return [each.refusal for each in _find_increments(context, asset, state).values() if each.refusal is not None]
+
+
+def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, InletIncrement]:
+    """What a run reads of each inlet that is read by its changes, or was so before."""
+    if all(inlet.read is None for inlet in asset.inlets.values()):
+        return {}
+    found = {
+        inlet.name: plan_increment(context, asset, state, inlet) for inlet in filter(_by_changes, asset.inlets.values())
+    }
+    return found | {inlet.name: _by_column(context, asset, state, inlet) for inlet in _with_position(asset, state)}
+
+
+def _with_increments(
+    case: DecisionInput, course: DecisionProgress, found: Mapping[str, InletIncrement]
+) -> DecisionProgress:
+    """The course whose candidates read that.
+
+    What left an inlet that is read anew is told by nothing, so the rows take the place of all that is there. So they do
+    where all is read again for another reason and the position goes on, which passes over what came since.
+    """
+    asset = case.asset
+    again = asset.write is not None and asset.write.recomputable
+    lost = again and any(each.anew for each in found.values())
+    passes = any(each.is_behind for each in found.values())
+    new = {name: each.pin for name, each in found.items()}
+    whole = {name: replace(pin, low=None) for name, pin in new.items()}
+
+    def reading(candidate: RunCandidate) -> RunCandidate:
+        if candidate.accepted and candidate.pins:
+            return candidate  # what was looked at, and no more
+        anew = lost or (again and candidate.rereads_all)
+        stays = candidate.is_recovery and case.state.chain[-1].entry.kind == "backfill"
+        pins = {**candidate.pins, **(whole if anew else new)}
+        notes = (*candidate.notes, *filter(None, [_describe_increment(*each, anew=anew) for each in found.items()]))
+        rebuilds = lost or (anew and passes and not stays)
+        return replace(candidate, pins=pins, rereads_all=anew, rebuilds=rebuilds, notes=notes)
+
+    return replace(course, candidates=tuple(map(reading, course.candidates)))
+
+
+def _describe_increment(inlet: str, found: InletIncrement, *, anew: bool) -> str:
+    """What is said of a run that reads it, or all of it ``anew`` for another reason."""
+    return f"reads all of {inlet} (version {found.pin.version})" if anew and found.pin.low is not None else found.note
+
+
+def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
+    """What a run of the asset would read of an inlet that is read by its changes."""
+    text = state.watermarks.get(inlet.name)
+    pin = context.pin(inlet, EVERYTHING, text)
+    if pin.version is None or pin.table_id is None:
+        return InletIncrement(pin, "")
+    if text is None:
+        first = f"reads all of {inlet.name} first (version {pin.version})"
+        return InletIncrement(pin, first, anew=_is_there(context, asset))  # it may be of a table that was restored
+    position = TablePosition.parse(text)
+    told = _check_changes(context, inlet, position, pin)
+    if told.kind in ("untold", "unread"):
+        return InletIncrement(pin, "", _explain_unavailable(inlet, told))
+    if position is None or told.kind == "lost":
+        return _reread_all(asset, inlet, pin, told.reason)
+    if position.version == pin.version:
+        return InletIncrement(pin, f"nothing came of {inlet.name} after version {pin.version}")
+    return InletIncrement(pin, f"reads the changes of {inlet.name} in {describe_versions(position, pin.version)}")
+
+
+def _is_there(context: PlanningContext, asset: AssetSpec) -> bool:
+    """Whether a run would write to a table that is there already."""
+    return any(context.state_of(context.asset(name)).table_id is not None for name in asset.written_assets)
+
+
+def _with_position(asset: AssetSpec, state: AssetState) -> list[InletSpec]:
+    """The inlets that are read above a column's highest value, and were read otherwise before."""
+    return [each for each in asset.inlets.values() if _read_before(state, each)]
+
+
+def _read_before(state: AssetState, inlet: InletSpec) -> str:
+    """How an inlet was read that is read above a column's highest value now; empty where it was read so, or not yet."""
+    text = state.watermarks.get(inlet.name)
+    if text is None or not isinstance(inlet.read, ReadAfter):
+        return ""
+    if TablePosition.parse(text) is not None:
+        return "by its changes"
+    column = state.columns.get(inlet.name, "")
+    return f"above the highest {column}" if column not in ("", inlet.read.column) else ""
+
+
+def _by_column(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
+    """All of an inlet, as nobody knows the highest value that was read."""
+    text, before = state.watermarks[inlet.name], _read_before(state, inlet)
+    pin = replace(context.pin(inlet, EVERYTHING, text), column=state.columns.get(inlet.name, ""))
+    now = inlet.read.column if isinstance(inlet.read, ReadAfter) else ""
+    reason = f"it was read {before} before, not above the highest {now}"
+    if asset.write is None or not asset.write.only_adds:
+        pin = replace(pin, low=None, column=now)
+        return InletIncrement(pin, f"reads all of {inlet.name} anew: {reason}", anew=True)
+    refusal = (
+        f"what is new of {inlet.name} is not told: {reason}; to read all of it anew would append its rows twice: read "
+        f"it {before} again, or drop the table of {asset.name} to begin anew"
+    )
+    return InletIncrement(pin, "", refusal)
+
+
+def current_positions(context: PlanningContext, asset: AssetSpec) -> dict[str, TablePosition]:
+    """What is there now of each inlet that is read by its changes, by its name; those not there are left out."""
+    pins = {name: context.pin(inlet, EVERYTHING) for name, inlet in asset.inlets.items() if _by_changes(inlet)}
+    return {
+        name: TablePosition(pin.table_id, pin.version)
+        for name, pin in pins.items()
+        if pin.table_id is not None and pin.version is not None
+    }
+
+
+def current_watermarks(context: PlanningContext, asset: AssetSpec) -> dict[str, str]:
+    """The watermarks of who has read all of these."""
+    return {name: str(position) for name, position in current_positions(context, asset).items()}
+
+
+def _by_changes(inlet: InletSpec) -> bool:
+    return isinstance(inlet.read, ReadChanges)
+
+
+def read_without_position(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, InletPin]:
+    """What a backfill, which moves no position, reads of inlets that are read by their changes: all of them.
+
+    Where that would be there twice it reads nothing: it only goes on with what is there of a table that lost rows. What
+    runs by backfills alone goes on from its positions, as others do on their schedule.
+
+    Raises:
+        InputError: There is nothing to go on with, or what came since is not told.
+    """
+    found = current_positions(context, asset)
+    for inlet in _with_position(asset, state):
+        _refuse(asset, _by_column(context, asset, state, inlet))
+    pins = {name: context.pin(asset.inlets[name], EVERYTHING) for name in found}
+    if asset.write is None or not asset.write.only_adds:
+        return pins
+    return _appending(context, asset, state, pins)
+
+
+def _appending(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, pins: Mapping[str, InletPin]
+) -> dict[str, InletPin]:
+    """What a backfill reads that appends."""
+    if state.stuck_loss is None and _runs_by_hand(asset):
+        return {name: _read_on(context, asset, state, name) for name in pins}
+    if pins and state.stuck_loss is None:
+        raise InputError(
+            f"asset {asset.name!r} appends what changed since its last run: a backfill would append it once more",
+            hint="`sparkassets run` appends what came since",
+        )
+    return {
+        name: replace(pin, low=str(TablePosition(pin.table_id or "", pin.version or 0))) for name, pin in pins.items()
+    }
+
+
+def _runs_by_hand(asset: AssetSpec) -> bool:
+    """Whether it runs by backfills alone."""
+    return asset.schedule.timetable is None and asset.schedule.condition is None
+
+
+def _read_on(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: str) -> InletPin:
+    """What came since the position."""
+    found = plan_increment(context, asset, state, asset.inlets[inlet])
+    _refuse(asset, found)
+    return found.pin
+
+
+def _refuse(asset: AssetSpec, found: InletIncrement) -> None:
+    """Refuses a backfill of what cannot be read.
+
+    Raises:
+        InputError: As its refusal says.
+    """
+    if found.refusal is not None:
+        raise InputError(f"{asset.name}: {found.refusal}")
+
+
+def describe_versions(position: TablePosition, version: int) -> str:
+    """The versions after a position up to another one, for a sentence.
+
+    >>> describe_versions(TablePosition("t", 3), 4), describe_versions(TablePosition("t", 3), 6)
+    ('version 4', 'versions 4..6')
+    """
+    first = position.version + 1
+    return f"version {version}" if first == version else f"versions {first}..{version}"
+
+
+def _check_changes(
+    context: PlanningContext, inlet: InletSpec, position: TablePosition | None, pin: InletPin
+) -> ChangeAvailability:
+    """Whether what came after the position can be told."""
+    if position is None:
+        return ChangeAvailability("lost", "it was read after the highest value of a column before")
+    if position.table_id != pin.table_id:
+        return ChangeAvailability("lost", "another table stands there now")
+    version = pin.version or 0
+    if version < position.version:
+        return ChangeAvailability("lost", f"its table went back from version {position.version} to {version}")
+    if version == position.version or context.check_availability is None:
+        return ChangeAvailability()
+    return context.check_availability(context.project.assets[inlet.name], position, version)
+
+
+def _explain_unavailable(inlet: InletSpec, told: ChangeAvailability) -> str:
+    if told.kind == "unread":
+        return f"the changes of {inlet.name} are not told: {told.reason}"
+    return (
+        f"the changes of {inlet.name} are not told: {told.reason}, and it keeps no change feed; turn it on by "
+        f"{_TURN_ON}: what was before that is not told"
+    )
+
+
+def _reread_all(asset: AssetSpec, inlet: InletSpec, pin: InletPin, reason: str) -> InletIncrement:
+    """All of it is read once more, but into a table where it would be twice."""
+    note = f"reads all of {inlet.name} anew (version {pin.version}): {reason}"
+    if asset.write is None or not asset.write.only_adds:
+        return InletIncrement(replace(pin, low=None), note, anew=True)
+    refusal = (
+        f"the changes of {inlet.name} are not told: {reason}; to read all of it anew would append its rows twice: go "
+        f"on from version {pin.version} by `sparkassets mark {asset.name} --done --reason …`, or drop the table of "
+        f"{asset.name} to begin anew"
+    )
+    return InletIncrement(pin, "", refusal)

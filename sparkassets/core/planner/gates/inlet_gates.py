@@ -1,0 +1,221 @@
+"""Gates on inlets: which blocks may run, because what they read is there, fresh and quiet (DESIGN section 5).
+
+``require`` counts partitions, ``tolerance`` says how long past due it is waited for, ``fresh_within`` is about the
+inlet's last update and ``settle`` about how long it has been quiet. They hold for timetables and conditions alike, and
+for an asset without partitions as for one with a single partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
+from sparkassets.core.planner.due.wanted_partitions import explain_hole
+from sparkassets.core.planner.gates.freshness_gates import explain_settling, explain_stale_inlet, unquiet_partitions
+from sparkassets.core.planner.gates.kept_rows import explain_protection, find_kept_partitions
+from sparkassets.core.planner.gates.table_losses import explain_lost_input, partitions_reading_loss
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.requirement_reasons import describe_lacking, explain_never_fed, explain_refused
+from sparkassets.core.planner.requirements import (
+    countable_partitions,
+    required_partitions,
+    split_refused_partitions,
+    tolerance_end,
+    waived_inputs,
+)
+from sparkassets.core.planner.wording import name_partitions
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.frozen import frozen
+
+
+@frozen
+class GateResult:
+    """The blocks that may run, and why the others may not.
+
+    Attributes:
+        notes: What a run takes although it lacks something.
+    """
+
+    ready: PartitionSet
+    waiting: tuple[Waiting, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def without_partitions(self, blocks: PartitionSet, *waiting: Waiting) -> GateResult:
+        """Without these blocks."""
+        return replace(self, ready=self.ready - blocks, waiting=(*self.waiting, *waiting))
+
+
+@frozen
+class _GateQuery:
+    """Of what gates are asked.
+
+    Attributes:
+        due: When the run was due, Unix seconds; None where each block is due at its own end.
+        emptied: Whether all that was removed counts as there, and nothing keeps its rows.
+    """
+
+    context: PlanningContext
+    asset: AssetSpec
+    due: int | None
+    emptied: bool
+
+
+def apply_gates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: what the gates of the inlets keep back is taken out; holes are, as nothing would fill them."""
+    if not course.candidates:
+        return course
+    first = course.candidates[0]
+    if case.pending is None:
+        gated = check_gates(case.context, case.asset, EVERYTHING, first.due_since)
+        if gated.waiting and not case.state.chain:  # who takes over a run settles it, gates or not
+            return replace(course, candidates=(), waiting=(*course.waiting, *gated.waiting))
+        return course.with_notes(gated.notes)
+    if not first.blocks:
+        return course
+    holes, open_now = case.pending.holes, first.blocks - course.barred
+    waiting = explain_hole(case.context, case.asset, open_now & holes)
+    forced = first.kind == "backfill"  # what is left of a request, which is recorded of forced ones alone
+    gated = check_gates(case.context, case.asset, open_now - holes, first.due_since, emptied=forced)
+    if gated.ready is first.blocks and not (gated.waiting or gated.notes or waiting):
+        return course
+    kept = replace(first, blocks=gated.ready, notes=(*first.notes, *gated.notes))
+    return replace(course, candidates=(kept,), waiting=(*course.waiting, *waiting, *gated.waiting))
+
+
+def check_gates(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, due: int | None = None, *, emptied: bool = False
+) -> GateResult:
+    """Sorts ``blocks`` by whether every inlet's gates are open.
+
+    What keeps the rows of an input that was removed is not computed again.
+
+    Args:
+        context: The moment.
+        asset: The asset.
+        blocks: Whole partitions.
+        due: When the run was due, Unix seconds; None where each block is due at its own end.
+        emptied: Whether all that was removed counts as there, and nothing keeps its rows.
+    """
+    gated = GateResult(blocks)
+    if not blocks:
+        return gated
+    for inlet, lost, gone in () if emptied else find_kept_partitions(context, asset, blocks):
+        gated = gated.without_partitions(lost, explain_protection(context, asset, inlet, lost, gone))
+    asked = _GateQuery(context, asset, due, emptied)
+    for inlet in asset.inlets.values():
+        for each in _GATES:
+            if gated.ready:
+                gated = each(asked, inlet, gated)
+    return gated
+
+
+def _is_readable(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """A table of which nothing is required can be read once it is written, or its columns are declared."""
+    context, upstream = asked.context, asked.context.project.assets[inlet.name]
+    if inlet.require.kind != "none" or inlet.waits_only or upstream.columns:
+        return gated
+    is_table = upstream.source is None or upstream.source.kind == "delta"
+    if not is_table or context.state_of(upstream).version is not None or context.dataset(inlet).seq:
+        return gated
+    reason = f"waits for {inlet.name}: it has not been written yet, so its columns are unknown; declare its `columns`"
+    return GateResult(NOTHING, (*gated.waiting, Waiting(asked.asset.name, reason, None, gated.ready)), gated.notes)
+
+
+def _is_whole(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    lost = partitions_reading_loss(asked.context, asked.asset, inlet, gated.ready)
+    wait = explain_lost_input(asked.context, asked.asset, inlet, lost) if lost else None
+    return gated if wait is None else gated.without_partitions(lost, wait)
+
+
+def _is_fresh(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    closed = explain_stale_inlet(asked.context, asked.asset, inlet)
+    if closed is None:
+        return gated
+    return GateResult(NOTHING, (*gated.waiting, Waiting(asked.asset.name, closed, None, gated.ready)))
+
+
+def _is_quiet(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    unquiet, until = unquiet_partitions(asked.context, asked.asset, inlet, gated.ready)
+    return (
+        gated.without_partitions(unquiet, Waiting(asked.asset.name, explain_settling(inlet), until, unquiet))
+        if unquiet
+        else gated
+    )
+
+
+def _is_there(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    context, asset = asked.context, asked.asset
+    if not asset.partitioning.is_partitioned and not context.dependency(asset, inlet).is_mapped:
+        return _require_one_update(asked, inlet, gated)
+    refused, tolerated = split_refused_partitions(context, asset, inlet, gated.ready, asked.due, emptied=asked.emptied)
+    if tolerated:
+        lacks = describe_lacking(context, asset, inlet, tolerated).reason.removeprefix("waits for ")
+        gated = _note_tolerated(gated, f"all of {lacks}", inlet)
+    if without := waived_inputs(context, asset, inlet, gated.ready - refused):
+        which = name_partitions(inlet.name, without, context.partitioning(inlet))
+        gated = replace(gated, notes=(*gated.notes, f"without {which}: skipped"))
+    if inlet.require.kind == "none":
+        gated = _note_missing_inputs(asked, inlet, gated)
+    if not refused:
+        return gated
+    said = [_until_tolerance(asked, inlet, each) for each in explain_refused(context, asset, inlet, refused)]
+    return gated.without_partitions(refused, *said)
+
+
+def _note_missing_inputs(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """The same, with what the blocks would read of an inlet of which nothing is required, and is not there."""
+    lacks = required_partitions(asked.context, asked.asset, inlet, gated.ready) - countable_partitions(
+        asked.context, inlet
+    )
+    if not lacks:
+        return gated
+    which = name_partitions(inlet.name, lacks, asked.context.partitioning(inlet))
+    return replace(gated, notes=(*gated.notes, f"without {which}: not there"))
+
+
+def _require_one_update(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
+    """What reads an inlet as a whole needs one update of it; what only waits for it, for as long as it tolerates."""
+    context, asset = asked.context, asked.asset
+    if inlet.require.kind == "none" or inlet.aligned or context.dataset(inlet).seq:
+        return gated
+    over = tolerance_end(inlet, context.now if asked.due is None else asked.due, asset) if inlet.waits_only else None
+    if over is not None and context.now >= over:
+        return _note_tolerated(gated, inlet.name, inlet)
+    return gated.without_partitions(
+        gated.ready, replace(explain_never_fed(context, asset, inlet, gated.ready), until=over)
+    )
+
+
+def _note_tolerated(gated: GateResult, without: str, inlet: InletSpec) -> GateResult:
+    note = f"goes on without {without}: the tolerance of {_text(inlet.tolerance)} is over"
+    return replace(gated, notes=(*gated.notes, note))
+
+
+_GATES: tuple[Callable[[_GateQuery, InletSpec, GateResult], GateResult], ...] = (
+    _is_readable,
+    _is_whole,
+    _is_fresh,
+    _is_quiet,
+    _is_there,
+)
+"""Of each inlet, in this order for `_is_there` counts what is left of the blocks."""
+
+
+def _until_tolerance(asked: _GateQuery, inlet: InletSpec, said: Waiting) -> Waiting:
+    """With the end of the tolerance, where that comes first."""
+    context, asset, due, blocks = asked.context, asked.asset, asked.due, said.blocks
+    if due is None:
+        due = asset.partitioning.first_finish_time(blocks)
+    over = tolerance_end(inlet, due, asset) if due is not None and context.dataset(inlet).seq else None
+    if over is None:
+        return said
+    until = over if said.until is None else min(over, said.until)
+    return replace(said, reason=f"{said.reason}; at most until {context.format_instant(over)} (tolerance)", until=until)
+
+
+def _text(duration: Duration | None) -> str:
+    return duration.text if duration is not None else ""

@@ -1,0 +1,174 @@
+"""What the planner makes of tables that lost rows, cannot be looked at, or were changed by others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.state import AssetState, TableLoss
+from sparkassets.core.journal.table_findings import ForeignCommit
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.wording import label_prefix
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+
+
+def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
+    """The decision for an asset that cannot run because of its own table; None where that is fine."""
+    faults, stuck = context.faults, False
+    reason = next((faults[name] for name in (asset.name, *asset.outlets) if name in faults), None) if faults else None
+    if reason is None and (reason := _explain_manual_only(asset, state)):
+        stuck = not (asset.paused or state.paused) and context.is_selected(asset)
+    if reason is None:
+        return None
+    barrier = UpstreamBarrier(EVERYTHING, f"{asset.name}: {reason}")
+    return AssetDecision((), (Waiting(asset.name, reason, stuck=stuck),), barriers=(barrier,))
+
+
+def _explain_manual_only(asset: AssetSpec, state: AssetState) -> str | None:
+    """Why only a person can have the asset run again; None where it may run."""
+    if state.loss is not None and state.loss.stuck:
+        return loss_advice(asset, state.loss)
+    return explain_partition_change(asset, state)
+
+
+def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
+    """Why a table that was computed by other partitions is not written by the present ones, and what to do.
+
+    An asset that writes its own table answers for its rows itself.
+    """
+    if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
+        return None
+    before = state.former.partitioning.description_with_columns or "as a whole"
+    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it anew"
+    if asset.segment_params is not None:  # no one run has the params of all segments
+        rebuild = "remove the table, and the next runs compute all of it anew"
+    now = asset.partitioning.description_with_columns
+    return f"its table was computed {before}, and its partitions are {now} now: {rebuild}"
+
+
+def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
+    """Why a loss cannot be made good without a person, and how it can."""
+    return (
+        f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or go on with what "
+        f"is there by `sparkassets backfill {asset.maker or asset.name}`"
+    )
+
+
+def partitions_reading_loss(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+) -> PartitionSet:
+    """Those of ``blocks`` that read what the inlet's table lost; all of them where it cannot be looked at."""
+    if not _reason(context, inlet):
+        return NOTHING
+    loss = _loss(context, inlet)
+    needed = context.dependency(asset, inlet, also=loss.lost_partitions if loss is not None else NOTHING)
+    told = needed.is_mapped and inlet.view is None
+    return blocks & needed.affected_partitions(loss.blocks) if loss is not None and told else blocks
+
+
+def explain_lost_input(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet = EVERYTHING
+) -> Waiting | None:
+    """Why what reads the inlet's table waits until it is whole again; None where nothing is lost."""
+    reason = _reason(context, inlet)
+    return Waiting(asset.name, f"waits for {inlet.name}: {reason}", None, blocks) if reason else None
+
+
+def add_loss_notes(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
+) -> AssetDecision:
+    """The decision with what is known of the asset's table: why it runs, what is lost or left, what others changed."""
+    left_over = unlisted_segment_notes(asset, state)
+    if state.loss is None and not state.foreign and not left_over:
+        return decision
+    notes = (*foreign_change_notes(context, asset, state), *left_over)
+    if (loss := _loss_in_listed_segments(asset, state.loss)) is not None and not loss.stuck:
+        return _repairing(asset, loss, decision, notes)
+    return replace(decision, notes=notes) if notes else decision
+
+
+def _repairing(
+    asset: AssetSpec, loss: TableLoss, decision: AssetDecision, notes: tuple[AssetNote, ...]
+) -> AssetDecision:
+    """The decision with which of its runs make a loss good, and what of it is left."""
+    runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
+    if left := _unrepaired_loss(loss, runs):
+        notes = (AssetNote(asset.name, f"{loss.reason}; this is missing until it is computed again", left), *notes)
+    return replace(decision, runs=runs, notes=notes)
+
+
+def _unrepaired_loss(loss: TableLoss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
+    """What these runs do not compute again."""
+    if loss.blocks.is_everything:
+        return NOTHING if runs else EVERYTHING
+    return loss.blocks - PartitionSet.union(run.blocks for run in runs)
+
+
+def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
+    """All that is to be known of an asset's own table, as sentences."""
+    fault, loss = context.faults.get(asset.name), _loss_in_listed_segments(asset, state.loss)
+    found = [fault] if fault else []
+    if loss is not None:
+        which = label_prefix(loss.blocks, asset.partitioning)
+        found.append(loss_advice(asset, loss) if loss.stuck else f"{which}{loss.reason}")
+    if others := explain_partition_change(asset, state):
+        found.append(others)
+    notes = [*foreign_change_notes(context, asset, state), *unlisted_segment_notes(asset, state)]
+    return (*found, *(label_prefix(note.blocks, asset.partitioning) + note.text for note in notes))
+
+
+def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNote]:
+    """What is there of segments that left the list, or were removed; nothing as a rule."""
+    if not asset.partitioning.segments:
+        return []
+    found = asset.partitioning.unknown_partitions(asset.partitioning.inside(state.coverage))
+    of_what = "known segment" if asset.partitioning.is_open else "segment of the list"
+    text = f"no {of_what} any more; any rows of it stay, and nothing computes them"
+    return [AssetNote(asset.name, text, found)] if found else []
+
+
+def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[AssetNote]:
+    """What others changed in the asset's table."""
+    return [
+        AssetNote(asset.name, _foreign(context, asset, commit), commit.blocks or EVERYTHING) for commit in state.foreign
+    ]
+
+
+def _foreign(context: PlanningContext, asset: AssetSpec, commit: ForeignCommit) -> str:
+    at = f" at {context.format_instant(commit.at)}" if commit.at is not None else ""
+    said = f"changed by another writer: {commit.operation} in version {commit.version}{at}"
+    if asset.write is not None and not asset.write.recomputable:
+        return f"{said}; it stays as it is"
+    force = " --partition … --force" if asset.partitioning.is_partitioned else ""
+    return f"{said}; it stays as it is until `sparkassets backfill {asset.maker or asset.name}{force}`"
+
+
+def _because(run: PlannedRun, reason: str) -> PlannedRun:
+    return replace(run, request=replace(run.request, reason=f"{run.reason}; {reason}"))
+
+
+def _repairs(run: PlannedRun, loss: TableLoss) -> bool:
+    return run.blocks.overlaps(loss.blocks)
+
+
+def _loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
+    state = context.state.assets.get(inlet.name)
+    return _loss_in_listed_segments(context.project.assets[inlet.name], state.loss) if state is not None else None
+
+
+def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableLoss | None:
+    """A loss without the blocks whose segment is not listed any more: nobody wants these, so nothing waits for them."""
+    if loss is None or loss.stuck or not (unlisted := asset.partitioning.unknown_partitions(loss.lost_partitions)):
+        return loss
+    rest = loss.blocks - unlisted
+    return replace(loss, blocks=rest) if rest else None
+
+
+def _reason(context: PlanningContext, inlet: InletSpec) -> str:
+    """Why the inlet's table is not whole; a source's own faults keep nothing from running on what was seen before."""
+    if context.project.assets[inlet.name].source is not None:
+        return ""
+    asset, loss = context.project.assets[inlet.name], _loss(context, inlet)
+    others = explain_partition_change(asset, context.state_of(asset))
+    return context.faults.get(inlet.name) or (loss.reason if loss is not None else others or "")

@@ -1,0 +1,194 @@
+"""Planning again after little has changed: only the assets that the change, or the time, can reach are decided anew.
+
+A decision follows from the asset's state, its inlets' datasets and states, what was decided for its inlets, and the
+time. The state is immutable, so what the journal did not touch is the same object as before; and every decision tells
+when the time alone could change it. `plan` of `sparkassets.core.planner.planner` gives the same plan for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from sparkassets.core.conditions import datasets
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.planner.decision import decide_asset
+from sparkassets.core.planner.plan import Plan
+from sparkassets.core.planner.planner import assemble_plan
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
+from sparkassets.core.spec.asset_graph import upstream_edges
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+
+
+class IncrementalPlanner:
+    """Plans one project again and again; equal to planning from nothing each time."""
+
+    def __init__(self, project: ProjectSpec) -> None:
+        self._names = list(project.assets)
+        self._place = {name: place for place, name in enumerate(self._names)}
+        self._downstream: dict[str, list[str]] = {name: [] for name in self._names}
+        self._readers: dict[str, list[str]] = {}
+        for name, needs in upstream_edges(project.assets).items():
+            for need in needs:
+                self._downstream[need].append(name)
+        for asset in project.assets.values():
+            for uri in _datasets(asset, project):
+                self._readers.setdefault(uri, []).append(asset.name)
+        self._last: PlanningContext | None = None
+        self._plan = Plan(0)
+        self._alarms: list[tuple[int, str]] = []
+        self._wakes: dict[str, int] = {}
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """What is due, and why the rest is not; fills ``context.decided``."""
+        last = self._last
+        if last is None or not _differ_in_state_only(last, context):
+            dirty: Iterable[str] = self._names
+            self._alarms, self._wakes = [], {}
+        else:
+            context.decisions = last.decisions
+            dirty = self._find_dirty_assets(last, context)
+        if self._decide(context, dirty) or last is None:
+            self._plan = assemble_plan(context, context.project)
+        self._last = context
+        return replace(self._plan, at=context.now)
+
+    def _find_dirty_assets(self, last: PlanningContext, context: PlanningContext) -> set[str]:
+        """The assets whose own state, datasets or alarms changed, and those that a run was planned for."""
+        before, after = last.state, context.state
+        found = {run.asset for run in self._plan.runs}
+        for name in _of_other_partitions(last.project, context.project):
+            found.add(name)
+            found.update(self._downstream[name])
+        if before is not after:
+            known = before.assets
+            for name, state in after.assets.items():
+                if known.get(name) is not state and name in self._place:
+                    found.add(name)
+                    found.update(self._downstream[name])
+            datasets = before.datasets
+            for uri, dataset in after.datasets.items():
+                if datasets.get(uri) is not dataset:
+                    found.update(self._readers.get(uri, ()))
+        time = max(context.now, context.clock)
+        while self._alarms and self._alarms[0][0] <= time:
+            at, name = heappop(self._alarms)
+            if self._wakes.get(name) == at:
+                del self._wakes[name]  # it may ring at the same time again: the real clock can be behind the planner's
+                found.add(name)
+        return found
+
+    def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> bool:
+        """Decides the assets anew, upstream first, and what their decisions change; returns whether there were any."""
+        queue = [self._place[name] for name in dirty]
+        heapify(queue)
+        done = -1
+        while queue:
+            place = heappop(queue)
+            if place == done:
+                continue
+            done, name = place, self._names[place]
+            asset = context.project.assets[name]
+            before, decision = context.decisions.get(name), decide_asset(context, asset)
+            context.decisions[name] = decision
+            self._set_alarm(context, asset, decision)
+            if before is not None and _affects_downstream(asset, before, decision):
+                for consumer in self._downstream[name]:
+                    heappush(queue, self._place[consumer])
+        return done >= 0
+
+    def _set_alarm(self, context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> None:
+        wake = min(
+            (at for at in _decision_change_times(context, asset, decision) if at > min(context.now, context.clock)),
+            default=None,
+        )
+        if wake is None:
+            self._wakes.pop(asset.name, None)
+        elif self._wakes.get(asset.name) != wake:
+            self._wakes[asset.name] = wake
+            heappush(self._alarms, (wake, asset.name))
+
+
+def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bool:
+    """Whether only the state and the time moved on between the two."""
+    return (
+        _same_but_for_keys(last.project, context.project)
+        and last.now <= context.now
+        and last.clock <= context.clock
+        and last.invocation == context.invocation
+        and last.select == context.select
+        and last.faults == context.faults
+        and last.notes == context.notes
+        and set(last.gone_claims) == set(context.gone_claims)
+        and last.waived_partitions == context.waived_partitions
+    )
+
+
+def _same_but_for_keys(one: ProjectSpec, other: ProjectSpec) -> bool:
+    """Whether both are the same project, whatever segments came to be known in between."""
+    if one is other:
+        return True
+    return one.assets.keys() == other.assets.keys() and all(
+        mine is theirs or (mine.partitioning.is_open and mine.location == theirs.location)
+        for mine, theirs in zip(one.assets.values(), other.assets.values(), strict=True)
+    )
+
+
+def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
+    """The assets of which other segments are known now."""
+    if one is other:
+        return []
+    return [name for name, asset in other.assets.items() if one.assets[name] is not asset]
+
+
+def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
+    """The datasets that a decision for the asset looks at."""
+    condition = asset.schedule.condition
+    named = {project.listened_uri(asset.name, leaf) for leaf in (datasets(condition) if condition is not None else ())}
+    return named | {inlet.uri for inlet in asset.inlets.values()}
+
+
+def _affects_downstream(asset: AssetSpec, before: AssetDecision, decision: AssetDecision) -> bool:
+    """Whether what comes after the asset may be decided otherwise now; an outlet tells what its maker's runs repair."""
+    return _visible_to_consumers(before) != _visible_to_consumers(decision) or bool(
+        asset.outlets and before != decision
+    )
+
+
+def _visible_to_consumers(decision: AssetDecision) -> tuple[object, ...]:
+    """What the decisions for its consumers go by."""
+    return decision.coming, decision.barriers
+
+
+def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> Iterable[int]:
+    """The instants at which time alone may change the decision; Unix seconds."""
+    if asset.source is not None:
+        return
+    for timetable in asset.schedule.timetables():
+        slot = timetable.first_after(from_unix(context.now))
+        if slot is not None:
+            yield to_unix(slot.run_after)
+        yield from (bound for bound in (timetable.start, timetable.end) if bound is not None)
+    by_blocks, inlets = asset.partitioning.is_partitioned, asset.inlets.values()
+    mapped = [inlet for inlet in inlets if by_blocks or inlet.mapping is not None]  # without, all of it counts at once
+    grids = [asset.partitioning, *(context.partitioning(inlet) for inlet in mapped)]
+    yield from (at for at in map(context.next_rollover, grids) if at is not None)
+    for inlet in asset.inlets.values():
+        yield from _gate_change_times(context, asset, inlet)
+    yield from (item.until for item in decision.waiting if item.until is not None)
+
+
+def _gate_change_times(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:
+    """The instants at which time alone may change what an inlet's gates say."""
+    dataset, clock = context.dataset(inlet), context.project.assets[inlet.name].schedule.timetable
+    if inlet.fresh_within is not None:
+        yield inlet.fresh_within.add_to(dataset.last_fresh_at, asset.timezone) + 1
+    if inlet.tolerance is not None:
+        ended = asset.partitioning.next_rollover((-inlet.tolerance).add_to(context.now, asset.timezone))
+        if ended is not None:
+            yield inlet.tolerance.add_to(ended, asset.timezone)
+    if inlet.settle_seconds:
+        yield from (at + inlet.settle_seconds for at in {dataset.at, *(at for _, at in dataset.touched.items())})
+    if inlet.aligned and clock is not None and (slot := clock.first_after(from_unix(context.now))) is not None:
+        yield to_unix(slot.run_after)

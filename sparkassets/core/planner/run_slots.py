@@ -1,0 +1,202 @@
+"""Runs of one asset side by side: into which slot each goes, and what waits for a run that is not settled yet.
+
+The rules were model-checked (`tests/model`): a claim goes into a slot without unsettled claims, or into the one whose
+claims it overlaps, which it takes over; what overlaps a live run, or several slots, waits; a run of the whole table
+overlaps everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
+
+from sparkassets.core.journal.state import AssetState, ClaimState
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.planner.gates import table_losses
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.wording import listing
+from sparkassets.core.runs import RunRequest
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import PublishWrite
+
+
+def has_parallel_runs(asset: AssetSpec) -> bool:
+    """Whether each partition of the asset is a run of its own, beside the others."""
+    return isinstance(asset.strategy, EveryInstance) and asset.partitioning.is_partitioned
+
+
+def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
+    """Why runs of an asset side by side are one at a time now; empty where they are not."""
+    if state.table_id is None:
+        return "one at a time until its table is there"
+    if asset.writes_itself:
+        return "one at a time, so that what each of them changes in the table is known"
+    if asset.write is not None and not asset.write.side_by_side:
+        return f"one at a time, as each of an {asset.write.name} goes by what the ones before it left"
+    if isinstance(asset.write, PublishWrite) and not asset.partitioning.has_columns:
+        return "one at a time, as each takes the place of the one before it: the partition has no column"
+    if asset.schema != "strict":
+        return f"one at a time, as 'schema: {asset.schema}' lets each change the columns"
+    return ""
+
+
+def claims_whole_table(link: ClaimState, state: AssetState) -> bool:
+    """Whether a claim is of the whole table, or of what the asset was when it was elsewhere or otherwise."""
+    return link.entry.request.rebuilds or link.entry.blocks.is_everything or link.token < state.placed
+
+
+def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What live runs compute beside which others may go; nothing of an asset whose runs are one at a time."""
+    if not has_parallel_runs(asset):
+        return NOTHING
+    live = {link.slot for link in context.live_claims(state)}
+    blocks = PartitionSet.union(link.entry.blocks for link in state.chain if link.slot in live)
+    return asset.partitioning.resolve_known_whole(blocks)
+
+
+def can_run_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
+    """Whether other runs of the asset may go beside those that live."""
+    whole = any(claims_whole_table(link, state) for link in context.live_claims(state))
+    return has_parallel_runs(asset) and not whole and not exclusive_reason(asset, state)
+
+
+def describe_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
+    """What is said of live runs, together those of one driver."""
+    by_driver: dict[str, list[ClaimState]] = {}
+    for link in context.live_claims(state):
+        by_driver.setdefault(link.driver, []).append(link)
+    return [_running(context, asset, driver, links) for driver, links in by_driver.items()]
+
+
+def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: list[ClaimState]) -> Waiting:
+    first = min(links, key=lambda link: link.at)
+    more = f" and {len(links) - 1} more" if links[1:] else ""
+    reason = f"running: {first.entry.run}{more} since {context.format_instant(first.at)} by {driver}"
+    return Waiting(asset.name, reason, None, PartitionSet.union(link.entry.blocks for link in links))
+
+
+def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
+    """The slots that no run may take over now: of live runs, and of what failed in this invocation without a fence."""
+    failed = {item.token for item in state.failed if item.invocation == context.invocation}
+    unfenced = {slot for slot, chain in state.chains.items() if chain[-1].token in failed}
+    return unfenced | {link.slot for link in context.live_claims(state)}
+
+
+def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """What runs that never ended were to compute, of the partitions that the asset has now, and may compute again."""
+    slots = find_held_slots(context, state)
+    newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
+    begun = (
+        link.entry.blocks - state.settled_partitions_since(link.token)
+        for link in newest
+        if not claims_whole_table(link, state)
+    )
+    blocks = asset.partitioning.resolve_known_whole(PartitionSet.union(begun))
+    again = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
+    return (asset.partitioning.cover(blocks) & asset.partitioning.known_partitions) - again
+
+
+class RunSlots:
+    """Gives each run of a plan its slot.
+
+    Attributes:
+        partitioning: Of the asset as it is now.
+        held: Those that no run may take over.
+        taken: Those that a run of the plan has.
+    """
+
+    def __init__(self, partitioning: Partitioning, state: AssetState, held: set[int]) -> None:
+        self.partitioning, self.state, self.held = partitioning, state, held
+        self.taken: set[int] = set()
+        self._free = (slot for slot in count(1) if slot not in state.chains)
+
+    def assign_slot(self, blocks: PartitionSet) -> int | None:
+        """The slot of a run of ``blocks``; None where it has to wait for what is not settled."""
+        slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, blocks)]
+        if len(slots) > 1 or (slots and slots[0] in self.held | self.taken):
+            return None
+        slot = slots[0] if slots else next(self._free)
+        self.taken.add(slot)
+        return slot
+
+    def explain_wait(self, blocks: PartitionSet) -> str:
+        """Why a run of ``blocks`` has to wait, which has no slot."""
+        chains = [chain for chain in self.state.chains.values() if self._overlaps(chain, blocks)]
+        runs = listing([link.entry.run for chain in chains for link in chain])
+        lives = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
+        return (
+            f"waits for {runs}, which may compute it" if lives else f"waits until {runs} is settled, which never ended"
+        )
+
+    def unused_open_slots(self) -> list[int]:
+        """The slots of runs that never ended, which no run of the plan takes over."""
+        return [slot for slot in self.state.chains if slot not in self.held | self.taken]
+
+    def _overlaps(self, chain: Iterable[ClaimState], blocks: PartitionSet) -> bool:
+        return any(
+            claims_whole_table(link, self.state) or self.partitioning.may_overlap(link.entry.blocks, blocks)
+            for link in chain
+        )
+
+
+def build_settling_runs(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, slots: Iterable[int]
+) -> list[PlannedRun]:
+    """Runs that compute nothing: each settles what never ended in its slot."""
+    return [_settling(context, asset, state, slot) for slot in slots]
+
+
+def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slot: int) -> PlannedRun:
+    chain = state.chains[slot]
+    request = RunRequest(
+        asset=asset.name,
+        kind=chain[-1].entry.kind,
+        blocks=NOTHING,
+        schedule_date=context.now,
+        reason=describe_takeover(chain),
+        pins=context.pins(asset, state, NOTHING),
+        slot=slot,
+    )
+    return PlannedRun.from_request(request, asset=asset, state=state)
+
+
+def explain_obstacles(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool = False
+) -> Plan | None:
+    """What comes before a backfill of ``blocks``, or of the ``whole`` table: what lives, and what never ended.
+
+    A table that was computed by other partitions is computed as a whole before anything else.
+    """
+    if waiting := _before(context, asset, state, blocks, whole=whole):
+        return Plan(context.now, (), waiting)
+    slots = [slot for slot in state.chains if slot] if whole else leftover_slots(context, asset, state)
+    return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots))) if slots else None
+
+
+def _before(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool
+) -> tuple[Waiting, ...]:
+    """What a backfill waits for: runs that live, or the rebuild of a table that other partitions were computed into."""
+    live = describe_live_runs(context, asset, state)
+    if live and (whole or not can_run_beside(context, asset, state)):
+        return tuple(replace(each, blocks=blocks) for each in live)
+    others = None if whole else table_losses.explain_partition_change(asset, state)
+    return (Waiting(asset.name, others, None, blocks, stuck=True),) if others is not None else ()
+
+
+def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:
+    """Slots that an asset still has whose runs are one at a time by now; what never ended there is settled first."""
+    if not state.chain or has_parallel_runs(asset):
+        return []
+    others = [slot for slot in state.chains if slot]
+    apart = find_held_slots(context, state) if others else set()
+    return [slot for slot in others if slot not in apart]
+
+
+def describe_takeover(chain: Iterable[ClaimState]) -> str:
+    """What is said of a run that settles older ones."""
+    runs = [link.entry.run for link in chain]
+    return f"takes over {listing(runs)}, which never ended" if runs else ""

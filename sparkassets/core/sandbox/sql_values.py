@@ -1,0 +1,242 @@
+r"""What a template prints, and what becomes of it in SQL: a value is never pasted.
+
+While a template is rendered, each value that it prints is a mark. The marks are resolved in the finished text, read as
+Spark's lexer reads it: within a quoted literal a value is a part of that text, within backquotes a part of that name,
+within a comment nothing, and elsewhere a literal of its type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol, runtime_checkable
+
+from jinja2 import Undefined
+
+from sparkassets.core.sandbox.literals import ValueInSqlError, identifier, is_plain, literal, text_literal
+
+_MARK: Final = re.compile("\x00v([0-9]+)\x00")
+_TOKEN: Final = re.compile(
+    r"(?P<comment>--(?:\\\n|[^\r\n])*)"
+    r"|(?P<block>/\*(?!\+))"
+    r"|(?P<raw>[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)))"
+    r"|(?P<text>'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+(?:'|\\?\Z)|\"[^\"\\]*+(?:(?:\\.|\"\")[^\"\\]*+)*+(?:\"|\\?\Z))"
+    r"|(?P<quoted>`[^`]*+(?:``[^`]*+)*+(?:`|\Z))"
+    "|(?P<mark>\x00v[0-9]+\x00)"
+    r"|(?P<word>\w+)"
+    r"|(?P<blank>\s+)"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+"""As Spark's lexer has it; what is not closed reaches to the end."""
+_NESTED: Final = re.compile(r"/\*(?!\+)|\*/")
+_GLUED: Final = re.compile("[\\w'\"`\x00]")
+"""What a literal may not touch: it would become a part of it, or of another kind, like ``r'…'`` and ``x'…'``."""
+_QUOTES: Final = frozenset("'\"`\x00")
+_ESCAPE: Final = 9
+"""The longest escape in a literal, ``\\U0001F600``, less its last character."""
+
+_REFUSED_CALLS: Final = frozenset({"reflect", "try_reflect", "java_method"})
+"""Spark's functions that call any static method of the JVM."""
+_REFUSED_IN_RAW: Final = re.compile(r"\b(?:try_)?(?:reflect|java_method)\b|`?\w+`?\s*\.\s*`[^`]*[/:]", re.IGNORECASE)
+"""Also a file read directly, as ``text.`/etc/passwd` `` does."""
+_FORMATS: Final = frozenset(
+    {"text", "csv", "json", "xml", "parquet", "orc", "avro", "binaryfile", "delta", "jdbc", "hive", "iceberg", "kafka"}
+)
+
+
+class SqlFragment(str):
+    """A piece of SQL that the author wrote, or that was made safe; it may hold marks."""
+
+    __slots__ = ()
+
+
+class _NameValue(str):
+    """A value that is to be one name."""
+
+    __slots__ = ()
+
+
+@runtime_checkable
+class SqlValue(Protocol):
+    """A value that knows its own SQL, such as a relation."""
+
+    def __sql__(self) -> str:
+        """Its text, which is pasted."""
+
+
+class PrintedValues:
+    """The values that one rendering prints."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: list[object] = []
+
+    def print_value(self, value: Any) -> SqlFragment:  # noqa: ANN401  whatever a template has
+        """SQL as it is; a mark for any other value."""
+        if isinstance(value, SqlFragment):
+            return value
+        if isinstance(value, Undefined):
+            return SqlFragment(str(value))  # which says why there is no value
+        if not isinstance(value, str) and isinstance(value, SqlValue):
+            return SqlFragment(value.__sql__())
+        self._found.append(list(value) if isinstance(value, Iterator) else value)
+        return SqlFragment(f"\x00v{len(self._found) - 1}\x00")
+
+    def identifier(self, value: Any) -> SqlFragment:  # noqa: ANN401
+        """A mark for one name, or for each of a list of names."""
+        if isinstance(value, list | tuple | Iterator):
+            return SqlFragment(", ".join(map(self.identifier, value)))
+        return self.print_value(
+            _NameValue(value) if isinstance(value, str) and not isinstance(value, SqlFragment) else value
+        )
+
+    def resolve(self, text: str, *, double_quoted_names: Callable[[], bool]) -> str:
+        """The text with the SQL of each value in place of its mark.
+
+        Args:
+            text: Rendered.
+            double_quoted_names: Whether Spark takes what stands in double quotes for a name.
+
+        Raises:
+            ValueInSqlError: A value cannot stand where it is printed; with its line.
+        """
+        made: list[str] = []
+        for kind, start, end in _tokens(text):
+            token = text[start:end]
+            try:
+                made.append(self._resolve_token(kind, token, text, start, end, made, double_quoted_names))
+            except ValueInSqlError as error:
+                error.line = text.count("\n", 0, start) + 1
+                raise
+        return "".join(made)
+
+    def _resolve_token(
+        self,
+        kind: str,
+        token: str,
+        text: str,
+        start: int,
+        end: int,
+        made: list[str],
+        double_quoted_names: Callable[[], bool],
+        /,
+    ) -> str:
+        if "\x00v" not in token:
+            return token
+        if kind in ("comment", "block"):
+            return _MARK.sub("", token)
+        if kind == "quoted" or (kind == "text" and token[0] == '"' and double_quoted_names()):
+            return self._resolve_in_name(token)
+        if kind in ("text", "raw"):
+            return self._resolve_in_text(token, raw=kind == "raw")
+        return self._resolve_bare(token, text, start, end, made)
+
+    def _resolve_in_text(self, token: str, *, raw: bool) -> str:
+        """The literal; in parts that are put together where a value holds what means something in it."""
+        before = token[: 2 if raw else 1]
+        quote, closed = before[-1], len(token) > len(before) and token[-1] == before[-1]
+        pieces = _MARK.split(token[len(before) : -1 if closed else None])
+        values = [self._value_text(number) for number in pieces[1::2]]
+        touched = not raw and any("\\" in piece[-_ESCAPE:] for piece in pieces[:-1:2])
+        if not touched and all(map(is_plain, values)):
+            pieces[1::2] = values
+            return f"{before}{''.join(pieces)}{quote if closed else ''}"
+        if not raw and any((len(piece) - len(piece.rstrip("\\"))) % 2 for piece in pieces[:-1:2]):
+            raise ValueInSqlError("a backslash before a value would escape its first character; write two of them")
+        pieces[1::2] = map(text_literal, values)
+        parts = [f"{before}{piece}{quote}" if at % 2 == 0 else piece for at, piece in enumerate(pieces) if piece]
+        return parts[0] if len(parts) == 1 else f"concat({', '.join(parts)})"
+
+    def _resolve_in_name(self, token: str) -> str:
+        pieces = _MARK.split(token)
+        pieces[1::2] = [identifier(self._value_text(number), quote=token[0])[1:-1] for number in pieces[1::2]]
+        found = "".join(pieces)
+        if found.count("${") != "\n".join(pieces[::2]).count("${"):
+            raise ValueInSqlError(f"{found!r} cannot be a name in SQL: Spark would put a variable in it")
+        return found
+
+    def _value_text(self, number: str) -> str:
+        """A value as a part of a text."""
+        value = self._found[int(number)]
+        return value if isinstance(value, str) else str(value)
+
+    def _resolve_bare(self, token: str, text: str, start: int, end: int, made: list[str]) -> str:
+        value = self._found[int(token[2:-1])]
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if isinstance(value, _NameValue):
+            return self._name(value, text[end:])
+        if isinstance(value, str):
+            self._refuse_where_a_name_is_meant(value, "".join(made[-4:]), after)
+        if _GLUED.match(before) or _GLUED.match(after):
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0 and not _QUOTES & {before, after}:
+                return str(value)  # `AS day_{{ loop.index }}`
+            raise ValueInSqlError(
+                f"the value {value!r} is a literal, which cannot touch what stands beside it",
+                hint="put both together in the expression, as {{ ('sales_' ~ params.country) | identifier }}",
+            )
+        found = literal(value)
+        return f" {found}" if found[0] == before == "-" else found
+
+    @staticmethod
+    def _refuse_where_a_name_is_meant(value: str, before: str, after: str) -> None:
+        if (after and after in "(.") or before.endswith(".") or before.upper().split()[-1:] == ["JOIN"]:
+            raise ValueInSqlError(
+                f"the value {value!r} is a literal, and a name is expected here",
+                hint="write {{ … | identifier }} for a name",
+            )
+
+    @staticmethod
+    def _name(value: str, rest: str) -> str:
+        if value.lower() in _REFUSED_CALLS and rest.lstrip().startswith("("):
+            raise ValueInSqlError(f"the function {value!r} can be called by the author of a query, not by a value")
+        if rest.lstrip().startswith(".") and (value.lower() in _FORMATS or "." in value):
+            raise ValueInSqlError(f"the name {value!r} would read files directly; write it in the query")
+        return identifier(value)
+
+
+def raw_sql(value: Any) -> SqlFragment:  # noqa: ANN401  whatever a template has
+    """A text of the author as a piece of SQL.
+
+    Raises:
+        ValueInSqlError: It is no text, or does what only the query itself may.
+    """
+    if isinstance(value, SqlFragment):
+        return value
+    if isinstance(value, list | tuple | Iterator):
+        return SqlFragment(", ".join(map(raw_sql, value)))
+    text = str(value)
+    if "\x00" in text or (found := _REFUSED_IN_RAW.search(text)):
+        what = "a NUL character" if "\x00" in text or not found else repr(found[0])
+        raise ValueInSqlError(f"a raw text may not hold {what}; write it in the query")
+    return SqlFragment(text)
+
+
+def join_sql(values: Iterable[Any], separator: Any, printed: Callable[[Any], SqlFragment]) -> SqlFragment:  # noqa: ANN401
+    """Pieces of SQL and values with a separator; one of commas and blanks needs no ``raw``.
+
+    Raises:
+        ValueInSqlError: The separator is another text.
+    """
+    if not isinstance(separator, SqlFragment) and str(separator).strip(" ,\n\t"):
+        hint = f"write {{{{ … | join({str(separator)!r} | raw) }}}}"
+        raise ValueInSqlError("pieces of SQL are joined by SQL", hint=hint)
+    return SqlFragment(str(separator).join(map(printed, values)))
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
+    at = 0
+    while found := _TOKEN.match(text, at):
+        kind, start, at = found.lastgroup or "", at, found.end()
+        if kind == "block":
+            at = _end_of_comment(text, at)
+        yield kind, start, at
+
+
+def _end_of_comment(text: str, at: int) -> int:
+    """Where a bracketed comment ends that begins before ``at``: Spark's may stand in each other."""
+    depth = 1
+    while depth and (found := _NESTED.search(text, at)):
+        depth, at = depth + (1 if found[0] == "/*" else -1), found.end()
+    return at if not depth else len(text)

@@ -1,0 +1,106 @@
+"""The assets as a graph: what depends on what, cycles, and the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sparkassets.core.conditions import datasets
+from sparkassets.core.spec.model import AssetSpec
+
+
+def upstream_edges(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]]:
+    """By asset: what it reads, waits for or is triggered by, without itself; in the order of its inlets.
+
+    An outlet comes after the asset whose runs write it. Whoever else writes the dataset of one of these is among them:
+    an update of it is an update of the dataset.
+    """
+    by_uri: dict[str, list[str]] = {}
+    for asset in assets.values():
+        by_uri.setdefault(asset.uri, []).append(asset.name)
+    edges: dict[str, tuple[str, ...]] = {}
+    for asset in assets.values():
+        if asset.maker:
+            edges[asset.name] = (asset.maker,) if asset.maker in assets else ()
+            continue
+        leaves = datasets(asset.schedule.condition) if asset.schedule.condition else []
+        found = dict.fromkeys([*asset.inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)])
+        uris = [assets[name].uri for name in found if name in assets] + [leaf.ref for leaf in leaves if leaf.is_uri]
+        for uri in uris:
+            found |= dict.fromkeys(by_uri.get(uri, ()))
+        edges[asset.name] = tuple(name for name in found if name != asset.name and name in assets)
+    return edges
+
+
+def find_ancestors(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
+    """What the asset of that name depends on, directly or through others; without itself."""
+    return _find_reachable(name, upstream_edges(assets)) - {name}
+
+
+def find_descendants(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
+    """What depends on the asset of that name, directly or through others; without itself."""
+    return _find_reachable(name, _reverse_edges(upstream_edges(assets))) - {name}
+
+
+def sort_topologically(edges: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Every name after all that it depends on, else in the order given; names on cycles are left out."""
+    waiting = {name: set(needs) for name, needs in edges.items()}
+    consumers = _reverse_edges(edges)
+    ready = [name for name, needs in waiting.items() if not needs]
+    for name in ready:
+        for consumer in consumers[name]:
+            waiting[consumer].discard(name)
+            if not waiting[consumer]:
+                ready.append(consumer)
+    return ready
+
+
+def find_cycles(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
+    """One cycle for each group of assets that depend on each other: its names along the data, the first one twice.
+
+    >>> list(find_cycles({"a": ("b",), "b": ("a",), "c": ("b",)}))
+    [['a', 'b', 'a']]
+    """
+    left = set(edges) - set(sort_topologically(edges))
+    while left:
+        path = [min(left)]
+        dead: set[str] = set()
+        while path:
+            forward = [need for need in edges[path[-1]] if need in left and need not in dead]
+            again = next((need for need in forward if need in path), None)
+            if again is not None:
+                cycle = path[path.index(again) :]
+                start = cycle.index(min(cycle))
+                yield [cycle[start], *reversed(cycle[start + 1 :] + cycle[:start]), cycle[start]]
+                left -= _group(cycle[0], edges, left)
+                break
+            if forward:
+                path.append(forward[0])
+            else:
+                dead.add(path.pop())
+        left -= dead
+
+
+def _group(name: str, edges: Mapping[str, tuple[str, ...]], among: set[str]) -> set[str]:
+    """The names that both lead to ``name`` and are reached from it."""
+    inner = {each: [need for need in edges[each] if need in among] for each in among}
+    return _find_reachable(name, inner) & _find_reachable(name, _reverse_edges(inner))
+
+
+def _reverse_edges(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The edges the other way round."""
+    turned: dict[str, list[str]] = {name: [] for name in edges}
+    for name, needs in edges.items():
+        for need in needs:
+            turned[need].append(name)
+    return turned
+
+
+def _find_reachable(name: str, edges: Mapping[str, Sequence[str]]) -> set[str]:
+    """That name, and all that its edges lead to."""
+    found, ahead = {name}, [name]
+    for each in ahead:
+        for need in edges[each]:
+            if need not in found:
+                found.add(need)
+                ahead.append(need)
+    return found

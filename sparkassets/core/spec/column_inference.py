@@ -1,0 +1,63 @@
+"""Which columns the assets have, as far as their declarations, their SQL and their tables tell before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from sparkassets.core.known_columns import KnownColumns
+from sparkassets.core.query_text import yielded_columns
+from sparkassets.core.spec.bodies import AssetBody
+from sparkassets.core.spec.drafts import AssetDraft
+
+TableColumns = Callable[[str], Sequence[str] | None]
+"""From the storage of a Delta table to its columns; None where it cannot tell."""
+
+
+def find_known_columns(
+    drafts: Mapping[str, AssetDraft], bodies: Mapping[str, AssetBody], tables: TableColumns | None
+) -> dict[str, KnownColumns]:
+    """The columns of those assets of which all are known."""
+    asked = set(_find_assets_with_named_columns(drafts, bodies)) if tables is not None else set[str]()
+    found = ((name, _columns(draft, bodies[name], tables if name in asked else None)) for name, draft in drafts.items())
+    return {name: columns for name, columns in found if columns is not None}
+
+
+def _find_assets_with_named_columns(drafts: Mapping[str, AssetDraft], bodies: Mapping[str, AssetBody]) -> Iterator[str]:
+    """The assets of which a column is named: by ``inlets.a.column``, or by the ``read`` of an inlet."""
+    for name, body in bodies.items():
+        inlets = drafts[name].keys.inlets
+        if isinstance(inlets, dict):
+            yield from (each for each, options in inlets.items() if options and options.read)
+        yield from body.sql.template.columns if body.sql is not None else ()
+
+
+def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) -> KnownColumns | None:
+    if draft.keys.types:
+        return KnownColumns.of_declaration(draft.name, _with_partition(draft, list(draft.keys.types)))
+    if draft.writes_itself:
+        return None
+    if body.sql is not None:
+        selected = yielded_columns(body.sql.template.text)
+        return KnownColumns.of_select(draft.name, selected) if selected else None
+    if tables is not None and draft.source is not None and draft.source.kind == "delta" and draft.storage is not None:
+        stored = tables(draft.storage.path)
+        return KnownColumns.of_table(draft.name, stored) if stored else None
+    return None
+
+
+def _with_partition(draft: AssetDraft, columns: list[str]) -> list[str]:
+    """With those of its partition, of which its path may give one."""
+    return [*columns, *(each for each in draft.partitioning.columns if each not in columns)]
+
+
+def check_partition_columns(draft: AssetDraft, body: AssetBody) -> None:
+    """Refuses a SELECT without a column that holds the partition: none of its rows could be told a block."""
+    if body.sql is None or draft.writes_itself or not draft.partitioning.columns or not draft.are_reliable("partition"):
+        return
+    selected = yielded_columns(body.sql.template.text)
+    at, known = draft.at / "partition", KnownColumns.of_select(draft.name, selected or ())
+    listed = isinstance(draft.keys.partition, list)
+    for number, column in enumerate(draft.partitioning.columns if selected else ()):
+        if refused := known.refuse(column):
+            place = (at / number if listed else at) / "column"
+            place.add_problem(f"{refused[0]}, by which it is partitioned", hint=refused[1])

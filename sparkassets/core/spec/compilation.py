@@ -1,0 +1,463 @@
+"""The whole project: drafts and what their code says, judged together and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from sparkassets.core.entry_points import Factory
+from sparkassets.core.known_columns import KnownColumns
+from sparkassets.core.partitions import Partitioning
+from sparkassets.core.sizes import parse_size
+from sparkassets.core.spec import outlets
+from sparkassets.core.spec.asset_graph import find_cycles, sort_topologically, upstream_edges
+from sparkassets.core.spec.bare_tables import find_unbraced_assets
+from sparkassets.core.spec.bodies import AssetBody, ModuleFunction, ModuleSource, compile_body
+from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
+from sparkassets.core.spec.deadlines import compile_expect
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.file_models import BudgetMap, OpenLineageMap, ProfileMap
+from sparkassets.core.spec.inlets import compile_inlets
+from sparkassets.core.spec.model import (
+    CHANGE_COLUMNS,
+    AssetSpec,
+    InletSpec,
+    NotifyRule,
+    ProjectSpec,
+    ReadChanges,
+    RunBudget,
+    Schedule,
+)
+from sparkassets.core.spec.notification_rules import compile_notify
+from sparkassets.core.spec.paths import resolve_path
+from sparkassets.core.spec.properties import compile_folders, compile_properties
+from sparkassets.core.spec.rule_checks import CodeCatalog
+from sparkassets.core.spec.schedule import compile_schedule
+from sparkassets.core.spec.secrets import secrets_of
+from sparkassets.core.spec.segment_params import compile_segment_params
+from sparkassets.core.spec.segments import warn_of_left_out
+from sparkassets.core.spec.self_written import check_self_written, compile_external_schedule
+from sparkassets.core.spec.similar_identities import warn_of_similar_identities
+from sparkassets.core.spec.source import plain_text
+from sparkassets.core.spec.state_locations import describe_state, is_kept_by_spark, state_place
+from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
+from sparkassets.core.spec.stores import check_named, stores_of
+from sparkassets.core.spec.strategy import compile_strategy, compile_unchanged
+from sparkassets.core.spec.time_bounds import TimeBounds
+from sparkassets.core.spec.time_dimension import are_intervals
+from sparkassets.core.spec.upsert_checks import check_upsert
+from sparkassets.core.spec.validations import compile_rules, refuse_rules
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.templating import check_template
+from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable
+from sparkassets.core.validations import ValidationRule
+from sparkassets.core.writes import PublishWrite, Write
+from sparkassets.errors import SpecError
+
+
+def compile_project(
+    project: ProjectDraft,
+    files: AssetFiles,
+    *,
+    sql: Mapping[str, SourceFile | None],
+    modules: Mapping[str, ModuleSource],
+    timetables: Mapping[str, Factory],
+    checks: Mapping[str, Factory] | None = None,
+    tables: TableColumns | None = None,
+    declared: Mapping[str, ModuleFunction] | None = None,
+) -> ProjectSpec:
+    """The compiled project.
+
+    Args:
+        project: The project file, read.
+        files: The asset files, read.
+        sql: The SQL files that the assets want and that exist, by their path from the project's folder; None
+            where one cannot be read, as ``files.problems`` tell.
+        modules: The Python modules that they want and that exist, by name.
+        timetables: Those that other packages registered, by name; asked for those only that the assets name.
+        checks: Likewise those that they registered.
+        tables: Is asked for the columns of Delta tables that others write; None asks of none.
+        declared: The functions that declare assets, by asset.
+
+    Raises:
+        SpecError: With every problem of every file, in order of place.
+    """
+    drafts = files.drafts
+    functions = declared or {}
+    bodies = {
+        name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(name))
+        for name, draft in drafts.items()
+    }
+    bodies |= {name: outlets.join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
+    known = find_known_columns(drafts, bodies, tables)
+    compiled = _compile_all(project, files, bodies, timetables, known, CodeCatalog(project, modules, checks or {}))
+    assets = _with_followers(_with_views(compiled))
+    assets = _with_notify(project, files, assets, modules)
+    edges = upstream_edges(assets)
+    _judge_together(project, files, assets, edges)
+    check_named(project.keys, files.stores)
+    own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
+    problems = [*project.problems, *files.problems, *own]
+    if problems:
+        raise SpecError(sort_problems(problems))
+    return _spec(project, files, {name: assets[name] for name in sort_topologically(edges)})
+
+
+def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:
+    keys = project.keys
+    return ProjectSpec(
+        name=keys.project,
+        root=project.root,
+        state=state_place(keys.state, root=project.root),
+        state_by_spark=is_kept_by_spark(keys.state),
+        retention=project.retention,
+        warehouse=resolve_path(keys.warehouse, root=project.root),
+        folders=_folders(project),
+        assets=assets,
+        timezone=project.timezone,
+        python=tuple(keys.python),
+        spark={key: plain_text(value) for key, value in keys.spark.items()},
+        max_parallel_runs=keys.max_parallel_runs,
+        openlineage=_namespace(keys.openlineage),
+        variables=_variables(project, files),
+        profile=project.profile,
+        profiles=tuple(keys.profiles or ()),
+        secrets=secrets_of(project.at, keys, project.profile),
+        given={name: plain_text(value) for name, value in _profile(project).variables.items()},
+        logs=resolve_path(keys.logs, root=project.root) if keys.logs is not None else None,
+        storage=stores_of(project.at, keys, project.profile, named=files.stores),
+        warnings=tuple(sort_problems([each for draft in files.drafts.values() for each in draft.at.document.warnings])),
+    )
+
+
+def _namespace(told: OpenLineageMap | Literal[False] | None) -> str | Literal[False] | None:
+    return told.namespace if isinstance(told, OpenLineageMap) else told
+
+
+def _compile_all(
+    project: ProjectDraft,
+    files: AssetFiles,
+    bodies: Mapping[str, AssetBody],
+    timetables: Mapping[str, Factory],
+    columns: Mapping[str, KnownColumns],
+    code: CodeCatalog,
+) -> dict[str, AssetSpec]:
+    """The assets by name, then the outlets of those that have some."""
+    found: dict[str, AssetSpec] = {}
+    for name, draft in files.drafts.items():
+        if not draft.maker:
+            found[name] = _compile(draft, project, files, bodies[name], timetables, columns, code)
+    for name, draft in files.drafts.items():
+        if draft.maker:
+            found[name] = _outlet(draft, found[draft.maker], files, bodies[name], columns, code)
+    return found
+
+
+def _compile(
+    draft: AssetDraft,
+    project: ProjectDraft,
+    files: AssetFiles,
+    body: AssetBody,
+    timetables: Mapping[str, Factory],
+    columns: Mapping[str, KnownColumns],
+    code: CodeCatalog,
+) -> AssetSpec:
+    keys, own, partitioning = draft.keys, draft.bounds, draft.partitioning
+    inlets: dict[str, InletSpec] = {}
+    strategy = write = None
+    schedule, fan = Schedule(), None
+    if not keys.source and draft.are_reliable("source"):
+        inlets = _with_rules(draft, compile_inlets(draft, body.mentions, files, columns=columns), columns, code)
+        schedule = _schedule(draft, body, inlets, files, timetables)
+        strategy, write = compile_strategy(draft, inlets, schedule)
+        fan = compile_segment_params(draft, strategy)
+        _check_template(draft, body, inlets, schedule, files, columns)
+        _check_write(draft, body, write)
+    within = partitioning.time or (TimeBounds(own.timezone) if partitioning.is_partitioned else own)
+    return AssetSpec(
+        name=draft.name,
+        uri=draft.uri,
+        storage=draft.storage,
+        location=(draft.at / "asset").location,
+        type=keys.type,
+        description=keys.description,
+        owner=keys.owner,
+        extra=keys.extra,
+        columns=keys.types,
+        private=keys.private,
+        rules=_own_rules(draft, columns, code),
+        source=draft.source,
+        inlets=inlets,
+        schedule=schedule,
+        partitioning=partitioning,
+        strategy=strategy,
+        write=write,
+        schema=keys.schema_change,
+        unchanged=compile_unchanged(draft, project, write),
+        commit=keys.commit,
+        properties=compile_properties(draft),
+        partitioned_by=compile_folders(draft),
+        body=body.compiled,
+        params=keys.params if isinstance(keys.params, dict) else {},
+        segment_params=fan,
+        definition=body.definition(draft, write),
+        on_code_change=keys.on_code_change,
+        timezone=own.timezone,
+        start=within.start,
+        end=within.end,
+        paused=keys.paused,
+        budget=None if keys.source else _budget(keys.budget or project.keys.budget),
+        deadlines=compile_expect(draft.at / "expect", keys.expect, within=own),
+        retries=project.keys.defaults.retries if keys.retries is None else keys.retries,
+        retry_delay_seconds=draft.seconds["retry_delay"],
+        timeout_seconds=draft.seconds["timeout"],
+        lease_seconds=draft.seconds["lease"],
+        outlets=tuple(name for name in keys.outlets or () if _is_outlet(files, name, of=draft.name)),
+    )
+
+
+def _schedule(
+    draft: AssetDraft,
+    body: AssetBody,
+    inlets: Mapping[str, InletSpec],
+    files: AssetFiles,
+    timetables: Mapping[str, Factory],
+) -> Schedule:
+    """When it is considered; never, where its job runs elsewhere."""
+    own = compile_external_schedule(draft, body)
+    return own or compile_schedule(draft, _select_named_inlets(inlets), files, installed=timetables)
+
+
+def _is_outlet(files: AssetFiles, name: str, *, of: str) -> bool:
+    """Whether the name is that of the asset's own outlet, and not one that is taken."""
+    return name in files.drafts and files.drafts[name].maker == of
+
+
+def _sql_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> dict[str, dict[str, AssetBody]]:
+    """The multi-assets whose outlets have a SELECT each, with these."""
+    found: dict[str, dict[str, AssetBody]] = {}
+    for name, draft in files.drafts.items():
+        if draft.maker and draft.keys.python is None:
+            found.setdefault(draft.maker, {})[name] = bodies[name]
+    return found
+
+
+def _select_named_inlets(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
+    """Those that the YAML or the code names: what foreign keys alone read is no reason to run."""
+    return {name: inlet for name, inlet in inlets.items() if not inlet.is_foreign_key_only}
+
+
+def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: CodeCatalog) -> tuple[ValidationRule, ...]:
+    """What is asked of the rows that it writes."""
+    refuse_rules(draft)
+    return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
+
+
+def _with_rules(
+    draft: AssetDraft, inlets: Mapping[str, InletSpec], columns: Mapping[str, KnownColumns], code: CodeCatalog
+) -> dict[str, InletSpec]:
+    """The inlets, each with what is asked of its rows."""
+    written = draft.keys.inlets if isinstance(draft.keys.inlets, dict) else {}
+    found = dict(inlets)
+    for name, options in written.items():
+        if options is None or not options.validations or name not in inlets:
+            continue
+        at, inlet = draft.at / "inlets" / name / "validations", inlets[name]
+        if inlet.waits_only and draft.are_reliable("sql", "python"):
+            at.add_key_problem(f"nothing is read from {name!r}: the code does not name it")
+        known = columns.get(name)
+        known = _columns_as_read(known, inlet) if known is not None else None
+        found[name] = replace(inlet, rules=compile_rules(at, options.validations, known, code, of_inlet=True))
+    return found
+
+
+def _outlet(
+    draft: AssetDraft,
+    maker: AssetSpec,
+    files: AssetFiles,
+    body: AssetBody,
+    columns: Mapping[str, KnownColumns],
+    code: CodeCatalog,
+) -> AssetSpec:
+    _check_template(draft, body, maker.inlets, maker.schedule, files, columns)
+    _check_write(draft, body, maker.write)
+    return outlets.compile_outlet(draft, maker, body, rules=_own_rules(draft, columns, code))
+
+
+def _with_notify(
+    project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], modules: Mapping[str, ModuleSource]
+) -> dict[str, AssetSpec]:
+    """The assets, each with who is told of it: those of the project where it does not say; of an outlet its maker's."""
+    usual = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
+    found: dict[str, tuple[NotifyRule, ...]] = {}
+    for name, draft in files.drafts.items():
+        own = draft.keys.notify
+        if not draft.maker:
+            said = compile_notify(draft.at / "notify", own, project=project, modules=modules)
+            found[name] = usual if own is None else said
+    rules = {name: found[draft.maker or name] for name, draft in files.drafts.items()}
+    return {name: replace(asset, notify=rules[name]) if rules[name] else asset for name, asset in assets.items()}
+
+
+def _budget(keys: BudgetMap | None) -> RunBudget | None:
+    if keys is None:
+        return None
+    size = parse_size(keys.bytes) if isinstance(keys.bytes, str) else keys.bytes
+    return RunBudget(size, keys.seconds)
+
+
+def _check_template(
+    draft: AssetDraft,
+    body: AssetBody,
+    inlets: Mapping[str, InletSpec],
+    schedule: Schedule,
+    files: AssetFiles,
+    columns: Mapping[str, KnownColumns],
+) -> None:
+    if body.sql is None:
+        return
+    faults = check_template(
+        body.sql.template,
+        asset=draft.name,
+        columns={name: _columns_as_read(known, inlets.get(name)) for name, known in columns.items()},
+        params=draft.param_names,
+        dimensions=draft.partitioning.names,
+        events=_find_awaited_datasets(inlets, schedule, files) if draft.are_reliable("schedule", "inlets") else None,
+        watermarked=any(inlet.read for inlet in inlets.values()),
+        writes=draft.writes_itself,
+    )
+    faults += find_unbraced_assets(body.sql.template.text, asset=draft.name, assets=files.names)
+    draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
+    if body.sql.template.joins_partitions and draft.are_reliable("partition", "inlets"):
+        warn_of_left_out(draft, inlets, files)
+
+
+def _check_write(draft: AssetDraft, body: AssetBody, write: Write | None) -> None:
+    """Refuses what does not fit how its rows land."""
+    check_partition_columns(draft, body)
+    check_upsert(draft, body, write)
+    check_self_written(draft, body)
+
+
+def _columns_as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColumns:
+    """The columns that rows of an inlet have."""
+    if inlet is None or not isinstance(inlet.read, ReadChanges):
+        return known
+    return replace(known, names=(*known.names, *CHANGE_COLUMNS))
+
+
+def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
+    """The assets, each with whether its change feed is read: what is only ever added is told without."""
+    read = {
+        each.name for asset in assets.values() for each in asset.inlets.values() if isinstance(each.read, ReadChanges)
+    }
+    fed = {name for name in read if (write := assets[name].write) is not None and not write.only_adds}
+    return {name: replace(asset, followed=name in fed) for name, asset in assets.items()}
+
+
+def _with_views(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
+    """The assets, each with what others ask of the values in its rows: of segments all that any of them has."""
+    views: dict[str, dict[str, Partitioning]] = {}
+    for asset in assets.values():
+        for inlet in asset.inlets.values():
+            if inlet.view is not None:
+                asked = views.setdefault(inlet.name, {})
+                asked[inlet.uri] = asked.get(inlet.uri, inlet.view).with_segments_of(inlet.view.known_partitions)
+    return {name: replace(asset, views=views[name]) if name in views else asset for name, asset in assets.items()}
+
+
+def _find_awaited_datasets(inlets: Mapping[str, InletSpec], schedule: Schedule, files: AssetFiles) -> set[str]:
+    """The datasets of inlets and condition, by their URIs and by the names of all their assets."""
+    leaves = list(schedule.condition.leaves()) if schedule.condition else []
+    names = {*inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)}
+    uris = {files.drafts[name].uri for name in names if name in files.drafts}
+    uris |= {leaf.ref for leaf in leaves if leaf.is_uri}
+    return names | uris | {draft.name for draft in files.drafts.values() if draft.uri in uris}
+
+
+def _judge_together(
+    project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], edges: Mapping[str, tuple[str, ...]]
+) -> None:
+    if not files.names and not files.problems:
+        where = ", ".join(project.keys.assets)
+        place = project.at / ("assets" if (project.at / "assets").exists else "project")
+        place.add_problem(f"the project has no assets: there is no YAML file with an asset in {where}")
+    for cycle in find_cycles(edges):
+        message = f"the assets depend on each other in a cycle: {' → '.join(cycle)}"
+        (files.drafts[cycle[0]].at / "asset").add_problem(message)
+    for asset in assets.values():
+        for inlet in asset.inlets.values():
+            if inlet.aligned:
+                _judge_aligned(files.drafts[asset.name], asset, assets[inlet.name])
+    warn_of_similar_identities(files, assets)
+    _judge_places(project, files, assets)
+
+
+def _judge_places(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> None:
+    """Refuses what is written where something else is; links are followed when the project is loaded."""
+    told = ("path", "table", "write", "source")
+    sure = {name: asset for name, asset in assets.items() if files.drafts[name].are_reliable(*told)}
+    state = (state_place(project.keys.state, root=project.root), describe_state(project.keys.state))
+    spots = {name: _project_place(files.drafts[name].at, "path", "table", "asset") for name in sure}
+    own = _project_place(project.at, "state", "project")
+    for found in find_overlaps(storage_uses(root=project.root, state=state, folders=_folders(project), assets=sure)):
+        at, other = (spots[place.asset] if place.asset else own for place in (found.place, found.other))
+        where = "" if found.other.role in ("root", "code") else str(other.location)
+        at.add_problem(found.sentence(where), hint=found.hint)
+
+
+def _project_place(at: DocumentPlace, *keys: str) -> DocumentPlace:
+    """The first of the keys that is there, else the last."""
+    return at / next((key for key in keys if (at / key).exists), keys[-1])
+
+
+def _folders(project: ProjectDraft) -> tuple[str, ...]:
+    return tuple(resolve_path(entry, root=project.root) for entry in project.keys.assets)
+
+
+def _judge_aligned(draft: AssetDraft, asset: AssetSpec, upstream: AssetSpec) -> None:
+    """Refuses runs that cannot be aligned: it takes a timetable with ticks on both sides."""
+    at = draft.at / "inlets" / upstream.name / "partitions"
+    if asset.partitioning.is_ahead:
+        at.add_problem("'partitions: aligned' is about ticks that are past, and the partition is wanted ahead of now")
+    if isinstance(upstream.strategy, EveryInstance) and upstream.partitioning.is_partitioned:
+        if _is_one_iteration(upstream):
+            return
+        hint = "leave 'partitions' out: the partitions that a block needs are waited for"
+        message = f"'partitions: aligned' needs one run an interval, but asset {upstream.name!r} has several"
+        at.add_problem(message, hint=hint)
+        return
+    for each in (asset, upstream):
+        timetable = each.schedule.timetable
+        if timetable is None or isinstance(timetable, OnceTimetable | ContinuousTimetable):
+            if not draft.are_reliable("schedule") or each.schedule == Schedule():
+                hint = "write 'schedule' as a cron or another timetable"
+            else:
+                hint = f"it is {each.schedule.text!r}; write it as a cron or another timetable"
+            at.add_problem(f"'partitions: aligned' needs a timetable as the schedule of asset {each.name!r}", hint=hint)
+            return
+
+
+def _is_one_iteration(asset: AssetSpec) -> bool:
+    """Whether each interval of its schedule has an iteration of its own: so it is where its partitions are these."""
+    own = asset.partitioning.time
+    if not isinstance(asset.write, PublishWrite) or own is None or asset.partitioning.names != (own.name,):
+        return False
+    timetable = asset.schedule.timetable
+    return own.column is None and timetable is not None and are_intervals(own, timetable)
+
+
+def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
+    """Those of the environment whose values are in the project; what a profile says is no secret."""
+    found = dict(project.at.document.variables)
+    for draft in files.drafts.values():
+        found |= draft.at.document.variables
+    found |= {name: project.environment[name] for name in project.keys.secrets if name in project.environment}
+    said = _profile(project).variables
+    return {name: value for name, value in found.items() if name not in said}
+
+
+def _profile(project: ProjectDraft) -> ProfileMap:
+    return (project.keys.profiles or {}).get(project.profile) or ProfileMap()

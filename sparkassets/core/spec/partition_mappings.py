@@ -1,0 +1,295 @@
+"""What ``partitions`` of an inlet says: which of its partitions a block needs, dimension by dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sparkassets.core.partitions import (
+    NamedMapping,
+    NewestMapping,
+    PartitionError,
+    Partitioning,
+    PartitionMapping,
+    PartitionSet,
+    SegmentMatch,
+    SegmentPartition,
+    WholeMapping,
+    match_by_column,
+)
+from sparkassets.core.phrases import listing
+from sparkassets.core.spec.file_models import KeyMap, PartitionsMap
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import did_you_mean, find_nearest
+from sparkassets.frozen import frozen
+
+_TIMES: Final[Mapping[str, PartitionMapping]] = {"all": WholeMapping(), "latest": NewestMapping()}
+
+
+@frozen
+class MappedAsset:
+    """One of the two assets.
+
+    Attributes:
+        name: Of the asset.
+        partitioning: Of its partitions.
+    """
+
+    name: str
+    partitioning: Partitioning
+
+    @property
+    def segments(self) -> tuple[SegmentPartition, ...]:
+        """Its dimensions of segments."""
+        return self.partitioning.segments
+
+    def dimension(self, column: str) -> SegmentPartition | None:
+        """Its segments of that column."""
+        return next((each for each in self.segments if each.column.lower() == column.lower()), None)
+
+
+@frozen
+class DeclaredMapping:
+    """What is said of the mapping.
+
+    Attributes:
+        time: What is said of time; None for nothing.
+        matches: What is said of segments; None for nothing.
+    """
+
+    time: PartitionMapping | None = None
+    matches: tuple[SegmentMatch, ...] | None = None
+
+
+def read_mapping(
+    at: DocumentPlace, written: str | list[str] | PartitionsMap | None, down: MappedAsset, up: MappedAsset
+) -> DeclaredMapping:
+    """What ``partitions`` says of partitions that both have; what is wrong becomes problems.
+
+    Args:
+        at: Where it stands.
+        written: ``all``, ``latest``, a list of partitions, or a map of keys or of dimensions; ``aligned`` says nothing
+            of partitions.
+        down: The consumer.
+        up: The inlet.
+    """
+    match written:
+        case "all":
+            return DeclaredMapping(WholeMapping(), ())
+        case "latest":
+            _check_newest(at, up)
+            return DeclaredMapping(NewestMapping())
+        case list():
+            return DeclaredMapping(_read_named_partitions(at, written, up), ())
+        case dict():
+            return _MappingReader(at, down, up).read_map(written)
+    return DeclaredMapping()
+
+
+def _read_named_partitions(at: DocumentPlace, written: Sequence[str], up: MappedAsset) -> NamedMapping:
+    """The partitions of a list; a problem for each that is none."""
+    found = []
+    for index, key in enumerate(written):
+        try:
+            found.append(up.partitioning.parse(key, learns=True))
+        except PartitionError as error:
+            (at / index).add_problem(f"of asset {up.name!r}: {error.args[0]}", hint=error.hint)
+    return NamedMapping(PartitionSet.union(found))
+
+
+def _check_newest(at: DocumentPlace, up: MappedAsset) -> None:
+    if up.partitioning.time is None:
+        message = f"the newest partition is one by time, but those of asset {up.name!r} have none"
+        at.add_problem(message, hint="leave it out: what a block needs is read at its newest version")
+
+
+class _MappingReader:
+    """A map of ``partitions`` while it is read."""
+
+    def __init__(self, at: DocumentPlace, down: MappedAsset, up: MappedAsset) -> None:
+        self.at = at
+        self.down = down
+        self.up = up
+        self.time: PartitionMapping | None = None
+        self.by_column = {match.column: match for match in match_by_column(down.partitioning, up.partitioning)}
+        self.found: dict[str, SegmentMatch] = {}
+        self.whole: set[str] = set()
+
+    def read_map(self, written: PartitionsMap) -> DeclaredMapping:
+        lists = {key: value for key, value in written.items() if isinstance(value, list)}
+        if not written:
+            self.at.add_problem("the map of partitions is empty", hint="write {<key>: [<key>, …], …}")
+        elif len(lists) == len(written):
+            self._read_short_map(lists)
+        elif lists:
+            key = next(iter(lists))
+            self._key_problem(
+                key, f"{key!r} has a list of keys, others a dimension", "write {<column>: {<key>: [<key>, …]}, …}"
+            )
+        else:
+            for column, value in written.items():
+                self._read_dimension(column, value)
+        return DeclaredMapping(self.time, self._matches())
+
+    def _matches(self) -> tuple[SegmentMatch, ...] | None:
+        if not self.found and not self.whole:
+            return None
+        others = [match for match in self.by_column.values() if match.column not in {*self.found, *self.whole}]
+        taken: dict[str, SegmentMatch] = {}
+        for match in (*self.found.values(), *others):
+            if match.inlet.lower() in taken and match.column in self.found:
+                first = taken[match.inlet.lower()].column
+                self._key_problem(match.column, f"{first!r} goes by {match.inlet!r} of {self.up.name!r} already")
+            taken.setdefault(match.inlet.lower(), match)
+        order = [each.column.lower() for each in self.up.segments]
+        return tuple(sorted(taken.values(), key=lambda match: order.index(match.inlet.lower())))
+
+    # ------------------------------------------------------------------ the dimensions
+
+    def _read_short_map(self, keys: KeyMap) -> None:
+        """A map of keys alone: of the one dimension that it can be of."""
+        own = self.down.segments
+        if not own:
+            message = f"a map of keys is of segments, but asset {self.down.name!r} has none"
+            self.at.add_problem(message, hint="time maps by overlap, or by 'window'")
+            return
+        free = [each for each in own if each.column not in self.by_column] if len(own) > 1 else own
+        if len(free) != 1:
+            columns = listing([each.column for each in own], last="and")
+            message = f"asset {self.down.name!r} has segments by {columns}: of which these keys are is not said"
+            self.at.add_problem(message, hint=f"write {{{own[0].column}: {{<key>: [<key>, …]}}}}")
+            return
+        self._read_segment_keys(self.at, free[0], self._counterpart(self.at, free[0]), keys)
+
+    def _read_dimension(self, column: str, value: object) -> None:
+        at, own = self.at / column, self.down.dimension(column)
+        if own is None:
+            self._read_time_window(at, column, value)
+        elif value == "all":
+            self.whole.add(own.column)
+        elif value == "latest":
+            at.add_problem(f"'latest' is of time, but {column!r} of asset {self.down.name!r} is of segments")
+        elif isinstance(value, str):
+            self._match_column(at, own, value)
+        elif isinstance(value, dict):
+            self._read_segment_map(at, own, value)
+
+    def _read_time_window(self, at: DocumentPlace, column: str, value: object) -> None:
+        times = [each.partitioning.time for each in (self.down, self.up)]
+        names = {time.column.lower() for time in times if time is not None and time.column is not None}
+        if column.lower() not in names:
+            known = [*(each.column for each in self.down.segments), *sorted(names)]
+            message = f"{column!r} is no dimension of {self.down.name!r}, nor the time of {self.up.name!r}"
+            at.add_key_problem(message, hint=self._suggest_meaning(column, value, known))
+        elif value not in _TIMES:
+            at.add_problem(
+                f"{column!r} is of time; expected 'all' or 'latest'",
+                hint="leave it out: time maps by overlap, or by a `window` beside `partitions`",
+            )
+        else:
+            if value == "latest":
+                _check_newest(at, self.up)
+            self.time = _TIMES[str(value)]
+
+    def _suggest_meaning(self, column: str, value: object, known: Sequence[str]) -> str | None:
+        """What was meant by a key that is no dimension: a segment, ``from``, or a dimension."""
+        if any(column in each.keys for each in self.down.segments):
+            return f"write {{{column}: [{value}]}}"
+        own = "from" if find_nearest(column, [*known, "from"]) == "from" else None
+        return f"did you mean {{from: {value}}}?" if own else did_you_mean(column, known)
+
+    def _match_column(self, at: DocumentPlace, own: SegmentPartition, column: str) -> None:
+        theirs = self._upstream_dimension(at, column)
+        if theirs is not None:
+            self.found[own.column] = SegmentMatch(own.column, theirs.column)
+
+    def _read_segment_map(self, at: DocumentPlace, own: SegmentPartition, value: Mapping[str, object]) -> None:
+        if value and all(isinstance(each, list) for each in value.values()):
+            self._read_segment_keys(at, own, self._counterpart(at, own), value)
+            return
+        column, keys = next(iter(value.items()), ("", None))
+        if len(value) != 1 or not isinstance(keys, dict):
+            at.add_problem("expected one map of keys", hint=f"write {{{own.column}: {{<key>: [<key>, …], …}}}}")
+            return
+        self._read_segment_keys(at / column, own, self._upstream_dimension(at / column, column), keys)
+
+    def _upstream_dimension(self, at: DocumentPlace, column: str) -> SegmentPartition | None:
+        """The inlet's segments of that column; a problem where there are none."""
+        found, known = self.up.dimension(column), [each.column for each in self.up.segments]
+        if found is None:
+            has = f"; it has {listing(known, last='and')}" if known else ""
+            at.add_key_problem(
+                f"asset {self.up.name!r} has no segments by {column!r}{has}", hint=did_you_mean(column, known)
+            )
+        return found
+
+    def _counterpart(self, at: DocumentPlace, own: SegmentPartition) -> SegmentPartition | None:
+        """The inlet's dimension whose keys a map of ``own`` leads to; a problem where that is not clear."""
+        same = self.up.dimension(own.column)
+        matched = {match.inlet for match in self.by_column.values()}
+        free = [each for each in self.up.segments if each.column not in matched]
+        if same is not None or len(free) == 1:
+            return same or free[0]
+        if not self.up.segments:
+            at.add_problem(f"a map of keys is of segments, but asset {self.up.name!r} has none")
+            return None
+        columns = listing([each.column for each in self.up.segments], last="and")
+        message = f"asset {self.up.name!r} has segments by {columns}: which these keys need is not said"
+        column = (free or self.up.segments)[0].column
+        at.add_problem(message, hint=f"write {{{own.column}: {{{column}: {{<key>: [<key>, …]}}}}}}")
+        return None
+
+    # ------------------------------------------------------------------ the keys
+
+    def _read_segment_keys(
+        self, at: DocumentPlace, own: SegmentPartition, theirs: SegmentPartition | None, written: Mapping[str, object]
+    ) -> None:
+        if theirs is None:
+            return
+        keys: dict[str, tuple[str, ...]] = {}
+        for key, others in written.items():
+            if key not in own.keys and not own.is_open:
+                message = f"{key!r} is no segment of {own.column!r} of asset {self.down.name!r}"
+                (at / key).add_key_problem(message, hint=did_you_mean(key, own.keys))
+            if isinstance(others, list):
+                keys[key] = self._read_upstream_keys(at / key, theirs, others)
+        self.found[own.column] = SegmentMatch(own.column, theirs.column, tuple(sorted(keys.items())))
+        self._warn_of_unmapped_keys(at, own, theirs, keys)
+
+    def _read_upstream_keys(
+        self, at: DocumentPlace, theirs: SegmentPartition, others: Sequence[str]
+    ) -> tuple[str, ...]:
+        for index, other in enumerate(others):
+            if other not in theirs.keys and not theirs.is_open:
+                message = f"{other!r} is no segment of {theirs.column!r} of asset {self.up.name!r}"
+                (at / index).add_problem(message, hint=did_you_mean(other, theirs.keys))
+            elif other in others[:index]:
+                (at / index).add_problem(f"the segment {other!r} is listed twice")
+        return tuple(sorted({*others}))
+
+    def _warn_of_unmapped_keys(
+        self, at: DocumentPlace, own: SegmentPartition, theirs: SegmentPartition, keys: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        left = [key for key in own.keys if key not in keys and not own.is_open]
+        if left:
+            message = (
+                f"{_keys_text(left)} of {own.column!r} {_needs_verb(left)} nothing of {self.up.name!r}: not in the map"
+            )
+            at.add_warning(message, hint=f"write `{left[0]}: []` if that is meant")
+        named = {other for others in keys.values() for other in others}
+        unread = [key for key in theirs.keys if key not in named and not theirs.is_open]
+        if unread:
+            at.add_warning(
+                f"no partition of {self.down.name!r} needs {_keys_text(unread)} of {theirs.column!r}: not in the map"
+            )
+
+    def _key_problem(self, key: str, message: str, hint: str | None = None) -> None:
+        (self.at / key).add_key_problem(message, hint=hint)
+
+
+def _keys_text(keys: Sequence[str]) -> str:
+    return listing([repr(key) for key in keys[:3]], last="and") + (f" and {len(keys) - 3:,} more" if keys[3:] else "")
+
+
+def _needs_verb(keys: Sequence[str]) -> str:
+    return "needs" if len(keys) == 1 else "need"

@@ -1,0 +1,371 @@
+"""Whether a document has the right keys and kinds of values; pydantic's findings in the project's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from sparkassets.core.foreign_names import IN_YAML, called_here
+from sparkassets.core.partitions import NAMED_GRAINS
+from sparkassets.core.phrases import listing, show_value
+from sparkassets.core.spec import case_files, file_models, rule_maps
+from sparkassets.core.spec.value_kinds import EXPECTED
+from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, YamlDocument
+from sparkassets.core.suggestions import did_you_mean, find_nearest, suggest_close
+from sparkassets.frozen import frozen
+
+M = TypeVar("M", bound=BaseModel)
+
+_Described = type[BaseModel] | Callable[[object], type[BaseModel]]
+_RULES: Final[Mapping[str, _Described]] = {
+    "": rule_maps.rule_map,
+    ".row_count": rule_maps.RowCountMap,
+    ".range.*": rule_maps.RangeMap,
+    ".foreign_key": rule_maps.ForeignKeyMap,
+}
+"""What describes a rule, and the maps in it."""
+_MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
+    file_models.AssetFile: {
+        "": file_models.AssetFile,
+        "budget": file_models.BudgetMap,
+        "expect": file_models.DeadlineMap,
+        "notify": file_models.NotifyMap,
+        "inlets.*": file_models.InletMap,
+        "inlets.*.require": file_models.RequireMap,
+        "inlets.*.read": file_models.ReadMap,
+        "outlets.*": file_models.OutletMap,
+        "schedule": file_models.ScheduleMap,
+        "partition": file_models.partition_map,
+        "strategy": file_models.strategy_map,
+        "strategy.date_range": file_models.DateRangeMap,
+        "strategy.segments": file_models.SegmentOptionsMap,
+        "write": file_models.WriteMap,
+        "write.upsert": file_models.UpsertMap,
+        "write.upsert.history": file_models.HistoryMap,
+        "write.publish": file_models.PublishMap,
+        "columns.*": file_models.ColumnMap,
+        "outlets.*.columns.*": file_models.ColumnMap,
+        **{
+            f"{owner}validations{key}": described
+            for owner in ("", "inlets.*.", "outlets.*.")
+            for key, described in _RULES.items()
+        },
+    },
+    case_files.CaseFile: {
+        "": case_files.CaseFile,
+        "given.*": case_files.GivenMap,
+        "expect": case_files.ExpectMap,
+        "steps": case_files.StepMap,
+        "steps.events": case_files.EventMap,
+    },
+    file_models.ProjectFile: {
+        "": file_models.ProjectFile,
+        "defaults": file_models.DefaultsMap,
+        "state": file_models.StateMap,
+        "budget": file_models.BudgetMap,
+        "notify": file_models.NotifyMap,
+        "profiles.*": file_models.ProfileMap,
+        "profiles.*.secrets.*": file_models.SecretMap,
+        "secrets.*": file_models.SecretMap,
+        "storage.*": file_models.StoreMap,
+        "profiles.*.storage.*": file_models.StoreMap,
+        "profiles.*.state": file_models.StateMap,
+    },
+}
+"""Which model describes the map at a path, or which function tells by its keys."""
+
+_WORDS: Final = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "list_type": "a list",
+}
+_TAG: Final = re.compile("<[a-z]+>")
+"""The branch of a union, which pydantic puts among the keys."""
+_WRITES: Final = {
+    "upsert": "{upsert: {keys: [<column>]}}",
+    "merge": "{upsert: {keys: [<column>]}}",
+    "publish": "{publish: {keep: 10}}",
+    "overwrite": "replace",
+}
+"""What is meant by a write that is none."""
+_BY_TIME: Final = (
+    "date_range, which computes what is missing or stale, is what a partition by time has without `strategy`"
+)
+_LANDING: Final = "how rows land is said by `write`, such as {upsert: {keys: [<column>]}}"
+_STRATEGIES: Final = {
+    "incremental": _BY_TIME + "; latest_only takes what is new of an inlet with `read: changes` or `read: {after: …}`",
+    **dict.fromkeys(("incremental_by_time_range", "microbatch", "insert_overwrite"), _BY_TIME),
+    **dict.fromkeys(("merge", "upsert", "append", "replace", "incremental_by_unique_key", "delete+insert"), _LANDING),
+    **dict.fromkeys(("full", "table", "overwrite"), "write full_refresh, which computes all of it"),
+}
+"""What is meant by a strategy of another tool's."""
+_CHOICES: Final = {"partition.by": NAMED_GRAINS, "partition.segments": ("runtime",)}
+"""Words of values that may be something else, too."""
+_WITH_MAPS: Final = {
+    "inlets.*.read": "changes or {after: column}",
+    "write": "replace, append, self or a map such as {upsert: {keys: [id]}}",
+    "partition": "none, auto, a preset such as @daily, or a map such as {by: day, column: day}",
+}
+"""What may stand where a word is none of those that may."""
+_NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
+
+
+def check_shape(model: type[M], document: YamlDocument, *, stand_in: Mapping[str, object]) -> M:
+    """The document as a model, without what is wrong in it, which becomes problems.
+
+    Args:
+        model: Of the kind of file.
+        document: Read.
+        stand_in: Values for the keys that no document may lack.
+    """
+    unread = frozenset(document.failed)
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        findings = list(_findings(error, model, document.data))
+    for finding in findings:
+        if not (finding.lacks and finding.unreliable in unread):  # what was refused is what it lacks
+            finding.report(document)
+    return _salvage(model, document.data, findings, stand_in)
+
+
+def _salvage(model: type[M], whole: dict[str, Any], findings: list[_ShapeFinding], stand_in: Mapping[str, object]) -> M:
+    """The model of what is left when every finding is cut out; what then misses a key is cut out too."""
+    data = deepcopy(whole)
+    for finding in findings:
+        _remove(data, finding.path)
+    data = {**stand_in, **data}
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        return _salvage(model, data, list(_findings(error, model, data)), stand_in)
+
+
+@frozen
+class _ShapeFinding:
+    """One thing that is wrong, at a path of the data.
+
+    Attributes:
+        at_key: Whether the key is at fault, else its value.
+        unreliable: Another top-level key, missing or probably meant, that cannot be relied on.
+        lacks: A key is missing.
+    """
+
+    path: KeyPath
+    message: str
+    hint: str | None = None
+    at_key: bool = False
+    unreliable: str | None = None
+    lacks: bool = False
+
+    def report(self, document: YamlDocument) -> None:
+        at = DocumentPlace(document, self.path)
+        (at.add_key_problem if self.at_key else at.add_problem)(self.message, hint=self.hint)
+        if self.unreliable:
+            document.failed.add(self.unreliable)
+
+
+def _findings(error: ValidationError, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
+    done: set[KeyPath] = set()
+    for each in error.errors(include_url=False):
+        path = tuple(step for step in each["loc"] if not (isinstance(step, str) and _TAG.fullmatch(step)))
+        path = path or each["loc"]  # a key that looks like a tag
+        if path in done:
+            continue
+        done.add(path)
+        match each["type"]:
+            case "extra_forbidden":
+                yield _unknown_key(path, model, data)
+            case "missing":
+                yield from _missing(path, model, data)
+            case kind:
+                yield _bad_value(path, kind, each["msg"], each.get("ctx", {}), data)
+
+
+def _unknown_key(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> _ShapeFinding:
+    key = str(path[-1])
+    inner = _find_describing_model(path[:-1], model, data)
+    if inner is file_models.SegmentsMap and key in file_models.written_keys(file_models.PartitionMap):
+        product = "a product is a list: [{by: day, column: day}, {segments: […], column: <column>}]"
+        return _ShapeFinding(
+            path, f"{key!r} belongs to a partition by time, not beside 'segments'", product, at_key=True
+        )
+    known = file_models.written_keys(inner)
+    if owner := _find_outdented_owner(path, model, data):
+        message = f"unknown key {key!r} in {_owner(path, model, data)}"
+        return _ShapeFinding(path, message, f"indent it: it belongs to {owner!r}", at_key=True, unreliable=owner)
+    hint = "replace and append have no options: write `write: <name>`" if _is_plain_write(path) else None
+    hint = hint or (called_here(key, IN_YAML) if inner is file_models.AssetFile else None) or did_you_mean(key, known)
+    meant = find_nearest(key, known) if len(path) == 1 else None
+    return _ShapeFinding(
+        path, f"unknown key {key!r} in {_owner(path, model, data)}", hint, at_key=True, unreliable=meant
+    )
+
+
+def _find_outdented_owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str | None:
+    """The empty key above an unknown one, to whose map it belongs: it lacks its indentation."""
+    if len(path) != 1 or path[0] not in data:
+        return None
+    above = list(data)[: list(data).index(path[0])]
+    empty = [key for key in reversed(above) if data[key] is None and key in _MAPS[model]]
+    return next((key for key in empty if path[0] in _keys_below(key, model, data)), None)
+
+
+def _keys_below(key: str, model: type[BaseModel], data: dict[str, Any]) -> set[str]:
+    """The keys of the maps that may stand at a key of the document."""
+    if key == "partition":
+        return {*file_models.written_keys(file_models.PartitionMap), *file_models.written_keys(file_models.SegmentsMap)}
+    return set(file_models.written_keys(_find_describing_model((key,), model, data)))
+
+
+def _is_plain_write(path: KeyPath) -> bool:
+    return path in {("write", "replace"), ("write", "append")}
+
+
+def _find_describing_model(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> type[BaseModel]:
+    """What describes the map at a path."""
+    described = _MAPS[model][_generalize_path(path)]
+    return described if isinstance(described, type) else described(_value(data, path))
+
+
+def _missing(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> Iterator[_ShapeFinding]:
+    """Nothing where a key that is mistyped explains it."""
+    beside = _value(data, path[:-1])
+    for key in beside if isinstance(beside, dict) else ():
+        mistyped = key not in file_models.written_keys(_find_describing_model(path[:-1], model, data)) and find_nearest(
+            key, [str(path[-1])]
+        )
+        if mistyped:
+            return
+    message = f"the key {path[-1]!r} is missing in {_owner(path, model, data)}"
+    yield _ShapeFinding(path[:-1], message, unreliable=str(path[0]), lacks=True)
+
+
+def _bad_value(path: KeyPath, kind: str, words: str, context: Mapping[str, Any], data: dict[str, Any]) -> _ShapeFinding:
+    value = _value(data, path)
+    general = _generalize_path(path)
+    hint = None
+    if kind == "literal_error":
+        choices = [choice or "true" for choice in re.findall(r"'([^']*)'|True", context["expected"])]
+        words = listing(choices)
+        hint = suggest_close(value, choices) if isinstance(value, str) else None
+        words = _WITH_MAPS.get(general, words)
+    elif kind != EXPECTED:
+        words = _WORDS.get(kind, words)
+    hint = _hint(path, kind, words, value) or hint
+    return _ShapeFinding(path, f"{_subject(path)} is {show_value(value)}; expected {words}", hint)
+
+
+def _hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
+    """What helps with a value of the wrong kind."""
+    if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
+        return "in YAML 1.2 only true and false are booleans"
+    if words.startswith(("text", "a Spark")) and isinstance(value, int | float):
+        return "put it in quotes"
+    if value is None and _generalize_path(path[:-1]) == "partition.segments":
+        return "NULL is in no segment"
+    if path == ("partition",) and isinstance(value, str) and value in NAMED_GRAINS:
+        return f"write partition: {{by: {value}, column: <column>}}"
+    if path == ("strategy",) and isinstance(value, dict):
+        named = next((key for key in value if key in file_models.WITHOUT_OPTIONS), None)
+        return f"{named} has no options: write strategy: {named}" if named else None
+    if path == ("write",) and isinstance(value, str) and value in _WRITES:
+        return f"write {_WRITES[value]}"
+    if path == ("strategy",) and isinstance(value, str):
+        return _STRATEGIES.get(value.casefold())
+    choices = _CHOICES.get(_generalize_path(path))
+    return suggest_close(value, choices) if choices is not None and isinstance(value, str) else None
+
+
+def _generalize_path(path: KeyPath) -> str:
+    """The path as the tables write it: an item of a product is a partition as one that stands alone, and so on.
+
+    >>> _generalize_path(("inlets", "flights", "read", "after")), _generalize_path(("partition", 1, "by"))
+    ('inlets.*.read.after', 'partition.by')
+    >>> _generalize_path(("outlets", "a", "validations", 3, "range", "amount", "min"))
+    'outlets.*.validations.range.*.min'
+    """
+    owner: tuple[str, ...] = ()
+    match path:
+        case (("inlets" | "outlets" | "given" | "profiles") as owners, _, *rest):
+            owner, path = (owners, "*"), tuple(rest)
+    match path:
+        case (("partition" | "validations" | "notify") as several, int(), *rest):
+            path = (several, *rest)
+        case ("steps", int(), "events", int(), *rest):
+            path = ("steps", "events", *rest)
+        case ("steps", int(), *rest):
+            path = ("steps", *rest)
+    match path:
+        case ("validations", "range", _, *rest):
+            path = ("validations", "range", "*", *rest)
+        case (("columns" | "secrets" | "storage") as named, _, *rest):
+            path = (named, "*", *rest)
+    return ".".join(map(str, (*owner, *path)))
+
+
+def _subject(path: KeyPath) -> str:
+    *before, last = path
+    if isinstance(last, int):
+        return f"item {last + 1} of {_subject(tuple(before))}"
+    match before:
+        case []:
+            return repr(last)
+        case ["inlets"]:
+            return f"inlet {last!r}"
+        case ["inlets", inlet]:
+            return f"{last!r} of inlet {inlet!r}"
+        case ["outlets"]:
+            return f"outlet {last!r}"
+        case ["outlets", outlet]:
+            return f"{last!r} of outlet {outlet!r}"
+        case [*_, int()]:
+            return f"{last!r} in {_subject(tuple(before))}"
+    return f"{last!r} in {before[-1]!r}"
+
+
+def _owner(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> str:
+    match path[:-1]:
+        case ():
+            name = data.get("asset")
+            if model is file_models.ProjectFile:
+                return "the project file"
+            if model is case_files.CaseFile:
+                return f"test {data['test']!r}" if isinstance(data.get("test"), str) else "this test"
+            return f"asset {name!r}" if isinstance(name, str) else "this asset"
+        case ("inlets", inlet):
+            return f"inlet {inlet!r}"
+        case ("outlets", outlet):
+            return f"outlet {outlet!r}"
+        case (*_, int()) as item:
+            return _subject(item)
+        case (*_, parent):
+            return repr(parent)
+    raise AssertionError(path)
+
+
+def _value(data: object, path: KeyPath) -> object:
+    for step in path:
+        if isinstance(data, dict):
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+    return data
+
+
+def _remove(data: dict[str, Any], path: KeyPath) -> None:
+    """Removes the innermost key of the path that is there."""
+    while path:
+        parent = _value(data, path[:-1])
+        if isinstance(parent, dict) and path[-1] in parent:
+            del parent[path[-1]]
+            return
+        path = path[:-1]

@@ -1,0 +1,261 @@
+"""Where a project keeps things, and which of these places may not lie in each other.
+
+What is written must have its place to itself: a table that is replaced takes everything below its folder with it, and
+what lies inside a source is read as its data. A place is compared as it is written (`written`), or as an adapter has
+found it on the disk, where links and the case of letters count.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from sparkassets.core.patterns import PathPattern
+from sparkassets.core.spec.model import NAMED, AssetSpec, ProjectSpec, PythonBody, StorageLocation
+from sparkassets.core.table_names import parse_table_name
+from sparkassets.frozen import frozen
+
+_SCHEMES: Final = {
+    **dict.fromkeys(("s3a", "s3n"), "s3"),
+    "gcs": "gs",
+    **dict.fromkeys(("abfs", "abfss", "azure", "adl", "wasb", "wasbs"), "az"),
+}
+"""Schemes of one store that different libraries call differently."""
+_OF_THE_STATE: Final = ("journal", "watermarks")
+
+
+@frozen
+class StorageSite:
+    """A path or URI in a form that can be compared.
+
+    Attributes:
+        store: Scheme and bucket or container; empty for the local disk.
+        account: Of an Azure container, where the URI tells it.
+        folders: What identifies the folders on the way that exist, the outermost first; empty where nobody looked.
+        names: The names on the way, those of ``folders`` too.
+    """
+
+    store: str
+    names: tuple[str, ...]
+    folders: tuple[str, ...] = ()
+    account: str = ""
+
+    @property
+    def unknown_names(self) -> tuple[str, ...]:
+        """The names below the innermost folder that is known to exist."""
+        return self.names[len(self.folders) :]
+
+
+def parse_site(path: str) -> StorageSite:
+    """The site of an absolute path or URI, as it is written.
+
+    >>> parse_site("s3a://lake/x/") == parse_site("s3://lake/y/../x")
+    True
+    """
+    scheme, separator, rest = path.partition("://")
+    scheme = scheme.lower()
+    if not separator or scheme == "file":
+        local = rest if separator else path
+        return StorageSite("", _names(local if local.startswith("/") else local[local.find("/") :]))
+    host, _, below = rest.partition("/")
+    container, at, account = host.lower().partition("@")
+    kind = _SCHEMES.get(scheme, scheme)
+    return StorageSite(f"{kind}://{container}", _names(below), (), account.partition(".")[0] if at else "")
+
+
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in posixpath.normpath(f"/{path}").split("/") if name)
+
+
+@frozen
+class StorageUse:
+    """Something that a project keeps somewhere.
+
+    Attributes:
+        role: ``code`` is read by sparkassets itself; ``root`` is the project's folder, in which the others may lie.
+        path: Absolute, or a URI; of files the longest part that does not vary.
+        shown: As its file has it.
+        asset: Whose it is; None for those of the project.
+        appended: Whether a target is only ever appended to.
+        pattern: Of a source of files.
+    """
+
+    role: Literal["state", "target", "source", "code", "root"]
+    path: str
+    shown: str
+    asset: str | None = None
+    appended: bool = False
+    pattern: PathPattern | None = None
+
+    @property
+    def is_written(self) -> bool:
+        """Whether sparkassets writes there."""
+        return self.role in ("state", "target")
+
+    @property
+    def name(self) -> str:
+        """It in a sentence, where nothing says whose it is."""
+        noun = {"state": "the state", "code": "the folder", "root": "the project's own folder"}.get(self.role)
+        return f"{noun or f'the {self.role} of asset {self.asset!r},'} {self.shown!r}"
+
+
+@frozen
+class StorageOverlap:
+    """A place that is written, and another one that it may not share.
+
+    Attributes:
+        relation: How the first lies to the second.
+    """
+
+    place: StorageUse
+    other: StorageUse
+    relation: Literal["same", "inside", "around"]
+
+    def sentence(self, where: str) -> str:
+        """What is wrong; ``where`` tells where the other place is set, if it is."""
+        how = {"same": "is also", "inside": "lies inside", "around": "holds"}[self.relation]
+        told = f" ({where})" if where else ""
+        return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{told}; {self._harm()}"
+
+    def _harm(self) -> str:
+        if self.other.role == "source":
+            return "what is written there would be read as the source's data"
+        return "writing the one would destroy the other"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        if self.relation == "same" and self.place.role == "target" and self.other.role == "source":
+            return f"what asset {self.place.asset!r} writes is read by naming it as an inlet; take the source out"
+        if self.relation == "same" and self.other.role == self.place.role:
+            return "give each asset a path of its own; only assets that all append may share one"
+        return "give one of them another folder"
+
+
+def storage_uses(
+    *, root: str, state: tuple[str, str], folders: Iterable[str], assets: Mapping[str, AssetSpec]
+) -> list[StorageUse]:
+    """All places of a project.
+
+    Args:
+        root: Absolute folder of the project file.
+        state: Its absolute path or URI, and how messages call it.
+        folders: Absolute folders of asset files; those that hold the project's own are no place apart.
+        assets: By name.
+    """
+    places = [StorageUse("state", each, state[1]) for each in _tables_of(state[0])]
+    places.append(StorageUse("root", root, root))
+    bodies = (asset.body for asset in assets.values() if isinstance(asset.body, PythonBody))
+    packages = (f"{body.search_path.rstrip('/')}/{body.module.partition('.')[0]}" for body in bodies)
+    code = (each for each in dict.fromkeys([*folders, *packages]) if not f"{root}/".startswith(f"{each.rstrip('/')}/"))
+    places += [StorageUse("code", path, posixpath.relpath(path, root)) for path in code]
+    for asset in assets.values():
+        if asset.storage is None:
+            continue
+        path, shown = asset.storage.as_path, asset.storage.given
+        if asset.source is None:
+            # of one run only one transaction lands in a table, so that its outlets cannot share one
+            appended = asset.write is not None and asset.write.only_adds and not asset.maker
+            places.append(StorageUse("target", path, shown, asset.name, appended))
+        else:
+            segments = asset.partitioning.segment_columns
+            pattern = PathPattern.parse(path, segments) if asset.source.kind != "delta" else None
+            fixed = pattern.root if pattern is not None else path
+            places.append(StorageUse("source", fixed, shown, asset.name, pattern=pattern))
+    return places
+
+
+def catalog_schema(place: str) -> tuple[str, ...]:
+    """Catalog and schema of a place in a catalog; nothing for a path or a URI.
+
+    >>> catalog_schema("table://main.`my ops`"), catalog_schema("s3://lake/state")
+    (('main', 'my ops'), ())
+    """
+    return parse_table_name(place.removeprefix(NAMED)) if place.startswith(NAMED) else ()
+
+
+def find_table_sharers(project: ProjectSpec, asset: str) -> tuple[str, ...]:
+    """The asset, and those that write to the same table, as it is written; only what is appended to has several."""
+    own = project.assets[asset].storage
+    if own is None:
+        return (asset,)
+    place = parse_site(own.as_path)
+    writers = (each for each in project.assets.values() if each.source is None and each.storage is not None)
+    return (asset, *(each.name for each in writers if each.name != asset and _is_at(each, place)))
+
+
+def _is_at(asset: AssetSpec, place: StorageSite) -> bool:
+    return asset.storage is not None and parse_site(asset.storage.as_path) == place
+
+
+def _tables_of(place: str) -> Iterator[str]:
+    """The places of the tables of a state in a catalog; of another one the place itself."""
+    schema = catalog_schema(place)
+    tables = (StorageLocation.of_table((*schema, table)).as_path for table in _OF_THE_STATE)
+    yield from tables if schema else (place,)
+
+
+def find_overlaps(
+    places: Sequence[StorageUse], locate: Callable[[str], StorageSite] = parse_site
+) -> Iterator[StorageOverlap]:
+    """Every pair of places that may not share what they share; the first of a pair is written.
+
+    Takes time by the number of places and their depth, not by that of pairs.
+    """
+    sites = [locate(place.path) for place in places]
+    ends: dict[tuple[object, ...], list[int]] = {}
+    for number, site in enumerate(sites):
+        ends.setdefault(_end(site), []).append(number)
+    for number, site in enumerate(sites):
+        for key, below in _prefixes(site):
+            for other in ends.get(key, ()):
+                told_once = other < number or below
+                if other != number and told_once and _same_account(site, sites[other]):
+                    yield from _find_refused_overlaps(places[number], places[other], below)
+
+
+def sites_overlap(one: StorageSite, other: StorageSite) -> bool:
+    """Whether one of the two is, or lies in, the other."""
+    return _same_account(one, other) and (
+        any(key == _end(other) for key, _ in _prefixes(one)) or any(key == _end(one) for key, _ in _prefixes(other))
+    )
+
+
+def _end(site: StorageSite) -> tuple[object, ...]:
+    return (site.store, site.folders[-1:], site.unknown_names)
+
+
+def _prefixes(site: StorageSite) -> Iterator[tuple[tuple[object, ...], tuple[str, ...]]]:
+    """Everything that holds the site, itself included, each with the names that lead from there to it."""
+    rest = site.unknown_names
+    for length in range(len(rest) + 1):
+        yield (site.store, site.folders[-1:], rest[:length]), rest[length:]
+    for length in range(len(site.folders)):
+        yield (site.store, site.folders[:length][-1:], ()), site.names[length:]
+
+
+def _same_account(one: StorageSite, other: StorageSite) -> bool:
+    return not (one.account and other.account) or one.account == other.account
+
+
+def _find_refused_overlaps(inner: StorageUse, outer: StorageUse, below: tuple[str, ...]) -> Iterator[StorageOverlap]:
+    """The overlap of a place that is (nothing ``below``), or lies in, another one, if they may not."""
+    if not below:
+        first, second = (inner, outer) if inner.is_written else (outer, inner)
+        if first.is_written and not (first.appended and second.appended):
+            if second.role == "target" and first.role == "state":
+                first, second = second, first
+            yield StorageOverlap(first, second, "same")
+    elif outer.is_written and (not inner.is_written or inner.role == "state"):
+        yield StorageOverlap(outer, inner, "around")
+    elif inner.is_written and outer.role != "root" and _belongs_to_outer(outer, below):
+        yield StorageOverlap(inner, outer, "inside")
+
+
+def _belongs_to_outer(outer: StorageUse, below: tuple[str, ...]) -> bool:
+    """Whether what ``below`` leads to belongs to the outer place; a pattern may find nothing there."""
+    pattern = outer.pattern
+    if pattern is None or not pattern.is_pattern:
+        return True
+    return all(pattern.may_match_below(depth, name) for depth, name in enumerate(below, start=1))

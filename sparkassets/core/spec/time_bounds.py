@@ -1,0 +1,75 @@
+"""Durations, zones and bounds of the files, each refused at its own place."""
+
+from __future__ import annotations
+
+from sparkassets.core.instants import Duration, InstantError, find_zone, parse_instant, to_unix
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.frozen import frozen
+
+
+@frozen
+class TimeBounds:
+    """A zone that exists, and what lies between ``start`` and ``end``; Unix seconds, half-open, None is open."""
+
+    timezone: str
+    start: int | None = None
+    end: int | None = None
+
+
+def compile_bounds(
+    at: DocumentPlace, *, timezone: str | None, start: str | None, end: str | None, outer: TimeBounds
+) -> TimeBounds:
+    """The bounds that the keys ``timezone``, ``start`` and ``end`` give; what they leave open is the outer's.
+
+    Args:
+        at: The map that holds the keys.
+        timezone: As written.
+        start: As written; a date or a time.
+        end: As written, likewise.
+        outer: The bounds around them.
+    """
+    name = check_zone(at / "timezone", timezone) if timezone is not None else outer.timezone
+    first = outer.start if start is None else _instant(at / "start", start, name)
+    last = outer.end if end is None else _instant(at / "end", end, name)
+    if first is not None and last is not None and last <= first and (start or end):
+        key = "end" if end else "start"
+        message = f"{key!r} is {end or start!r}, so that nothing lies between start and end"
+        (at / key).add_problem(f"{message}; expected an end after the start")
+    return TimeBounds(name, first, last)
+
+
+def check_zone(at: DocumentPlace, name: str) -> str:
+    """The zone's name, ``UTC`` where there is no such zone."""
+    try:
+        find_zone(name)
+    except InstantError as error:
+        at.add_problem(str(error.args[0]), hint=error.hint)
+        return "UTC"
+    return name
+
+
+def fixed_seconds(at: DocumentPlace, text: str, *, positive: bool = True) -> int:
+    """A duration of fixed length in seconds; 0 where it is wrong.
+
+    Args:
+        at: Its place.
+        text: As written.
+        positive: Whether 0 is refused.
+    """
+    try:
+        found = Duration.parse(text).seconds_exactly()
+    except InstantError as error:
+        at.add_problem(str(error.args[0]), hint=error.hint)
+        return 0
+    if found < (1 if positive else 0):
+        at.add_problem(f"{at.path[-1]!r} is {text!r}; expected a duration {'above' if positive else 'of at least'} 0")
+        return 0
+    return found
+
+
+def _instant(at: DocumentPlace, text: str, timezone: str) -> int | None:
+    try:
+        return to_unix(parse_instant(text, zone=timezone))
+    except InstantError as error:
+        at.add_problem(str(error.args[0]), hint=error.hint)
+        return None

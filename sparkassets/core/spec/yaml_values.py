@@ -1,0 +1,143 @@
+"""Nodes to plain values: no tags, no doubled keys, no merge keys, no exploding aliases; variables replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from sparkassets.core.spec.scalars import plain_value, substitute_variables, variables_in
+from sparkassets.core.spec.yaml_text import MOST_NESTED, UNTAGGED
+from sparkassets.core.variables import VariableLookup
+
+if TYPE_CHECKING:
+    from sparkassets.core.spec.yaml_document import YamlDocument
+
+_NOTHING: Final = object()
+"""Stands for a value that was refused, and makes its key be left out."""
+
+WITH_SECRETS: Final = ("spark", "profiles")
+"""Keys of a project file below which a text may name a secret."""
+
+MOST_COPIES: Final = 10_000
+"""Values that the aliases of one document may stand for, all together."""
+
+
+def read_values(
+    document: YamlDocument,
+    *,
+    environment: Mapping[str, str],
+    profile: str | None = None,
+    secrets: Collection[str] = (),
+) -> None:
+    """Fills ``document.data``; what is wrong becomes a problem of the document and is left out.
+
+    Args:
+        document: Composed.
+        environment: Variables for ``${…}``.
+        profile: Of a project file, the one that holds: in all others ``${…}`` stays as it is written.
+        secrets: Names that stay as they are written where they may stand, and are refused elsewhere.
+    """
+    value = _ValueReader(document, environment, profile, secrets).value(document.root, key="")
+    document.data = value if isinstance(value, dict) else {}
+
+
+@dataclass(slots=True)
+class _ValueReader:
+    document: YamlDocument
+    environment: Mapping[str, str]
+    profile: str | None
+    secrets: Collection[str]
+    seen: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)
+    copies: int = 0
+    verbatim: bool = False
+
+    def value(self, node: Node, *, key: str) -> object:
+        """The node's value, or `_NOTHING` where it is refused; ``key`` is the top-level key that it belongs to."""
+        if node.tag != UNTAGGED:
+            message = f"the tag {_shorthand(node.tag)} is not allowed; types follow from the text alone"
+            return self._refuse(node, key, message)
+        if id(node) in self.open:
+            return self._refuse(node, key, "this value holds an alias of itself")
+        if len(self.open) > MOST_NESTED:
+            return self._refuse(node, key, f"this is nested more than {MOST_NESTED} levels deep")
+        if id(node) in self.seen and not self._affords_copy(node, key):
+            return _NOTHING
+        self.seen.add(id(node))
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, key)
+        self.open.add(id(node))
+        value = self._map(node, key) if isinstance(node, MappingNode) else self._list(node, key)
+        self.open.discard(id(node))
+        return value
+
+    def _scalar(self, node: ScalarNode, key: str) -> object:
+        value = node.value if node.style else plain_value(node.value)
+        if not isinstance(value, str):
+            return value
+        if self.verbatim:
+            return value
+        secrets = {name: f"${{{name}}}" for name in variables_in(value) if name in self.secrets}
+        if secrets and (self.profile is None or key not in WITH_SECRETS):
+            hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
+            return self._refuse(node, key, f"{next(iter(secrets))!r} is a secret, which cannot stand here", hint)
+        text, bad = substitute_variables(value, environment=VariableLookup(self.environment, secrets))
+        if text != value:
+            names = (name for name in variables_in(value) if name in self.environment and name not in secrets)
+            self.document.variables |= {name: self.environment[name] for name in names}
+        for each in bad:
+            self.document.failed.add(key)
+            position = node.value.find(each.text)
+            self.document.add_text_problem(node, position, each.message, width=len(each.text), hint=each.hint)
+        if "\0" in text and not bad:
+            return self._refuse(node, key, "this text holds the character U+0000, which neither paths nor SQL can have")
+        return _NOTHING if bad else text
+
+    def _list(self, node: Node, key: str) -> object:
+        items = [self.value(each, key=key) for each in node.value]
+        return _NOTHING if _NOTHING in items else items
+
+    def _map(self, node: MappingNode, key: str) -> dict[str, object]:
+        data: dict[str, object] = {}
+        places: dict[str, Node] = {}
+        for name, inner in node.value:
+            top = key or (name.value if isinstance(name, ScalarNode) else "")
+            if not isinstance(name, ScalarNode) or name.tag != UNTAGGED or not name.value:
+                self._refuse(name, top, "a key must be text")
+            elif name.value == "<<" and not name.style:
+                hint = "write the keys out, or use `defaults` in project.yml"
+                self._refuse(name, top, "merge keys '<<' are not supported", hint)
+            elif name.value in places:
+                first = places[name.value].start_mark.line + 1
+                self._refuse(name, top, f"the key {name.value!r} is written twice; first in line {first}")
+            else:
+                places[name.value] = name
+                self.verbatim |= self._is_other_profile(top, name.value)
+                value = self.value(inner, key=top)
+                self.verbatim &= not self._is_other_profile(top, name.value)
+                if value is not _NOTHING:
+                    data[name.value] = value
+        return data
+
+    def _is_other_profile(self, top: str, name: str) -> bool:
+        """Whether a key of the map that is open is that of a profile that does not hold."""
+        return top == "profiles" and len(self.open) == 2 and self.profile not in (None, name)  # noqa: PLR2004  root and map
+
+    def _affords_copy(self, node: Node, key: str) -> bool:
+        self.copies += 1
+        if self.copies == MOST_COPIES + 1:
+            message = f"aliases of this value multiply to more than {MOST_COPIES:,} copies"
+            self._refuse(node, key, message, "write it out")
+        return self.copies <= MOST_COPIES
+
+    def _refuse(self, node: Node, key: str, message: str, hint: str | None = None) -> object:
+        self.document.failed.add(key)
+        self.document.add_node_problem(node, message, hint=hint)
+        return _NOTHING
+
+
+def _shorthand(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")

@@ -1,0 +1,154 @@
+"""The timetable of any rule: its ticks, shaped into intervals, between bounds, delayed and widened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
+from sparkassets.core.instants import DAY, Duration, from_unix, to_unix
+from sparkassets.core.timetables.base import Catchup, Slot, TickSequence, describe_timetable
+from sparkassets.core.timetables.interval_shapes import IntervalShape, duration_range
+from sparkassets.frozen import frozen
+
+_PAGE = 31 * DAY
+"""How much of a long stretch is computed at once, in seconds."""
+_NONE = Duration()
+_SlotTimes = tuple[int, int, int]
+"""``run_after``, and the start and the end of the interval, before it is widened; Unix seconds."""
+
+
+@frozen
+class TickTimetable:
+    """Slots from the ticks of a rule, ascending by ``run_after``, then by ``start``.
+
+    Two of them share a ``run_after`` only where a calendar length ends at one instant for both: one month from
+    30 January and from 31 January, or a day later where the clocks skip.
+
+    Attributes:
+        text: The rule as it was written.
+        timezone: Whose wall clock it follows; also of the days and months of ``delay`` and ``window``.
+        ticks: The rule.
+        shape: How its ticks become intervals.
+        start: No interval begins before it; one may begin at it. Unix seconds, None is open.
+        end: No interval begins at it or after. Unix seconds, None is open.
+        delay: So long after its interval's end a run may start; not negative.
+        window: The interval is so long, up to its end, instead; the bounds judge it before. Above 0.
+        catchup: What becomes of missed intervals; None where it is not written.
+    """
+
+    text: str
+    timezone: str
+    ticks: TickSequence
+    shape: IntervalShape
+    start: int | None = None
+    end: int | None = None
+    delay: Duration = _NONE
+    window: Duration | None = None
+    catchup: Catchup | None = None
+
+    @property
+    def abutting(self) -> bool:
+        """Whether each interval begins where the one before ended."""
+        return self.shape.abutting and self.window is None
+
+    def first_after(self, t: datetime) -> Slot | None:
+        """The first slot with ``run_after`` later than ``t``; None when there is none."""
+        after, (least, most) = to_unix(t), self._reach()
+        first, last = self._first_tick(), self._last_tick()
+        best: _SlotTimes | None = None
+        tick = self.ticks.after(max(after - most, first - 1))
+        while tick is not None and tick <= last and (best is None or tick + least <= best[0]):
+            for found in self._slot_times(tick, tick + 1):
+                if found[0] > after and (best is None or found < best):
+                    best = found
+            if best and least == most:
+                break
+            tick = self.ticks.after(tick)
+        return self._slot(*best) if best else None
+
+    def last_at(self, t: datetime) -> Slot | None:
+        """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
+        return self._newest(to_unix(t), self._reach(), lambda found: found)
+
+    def last_over(self, t: datetime) -> Slot | None:
+        """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none."""
+        return self._newest(to_unix(t), self.shape.reach, lambda found: (found[2], found[1]))
+
+    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
+        """The slots with ``a <= run_after <= b``, oldest first."""
+        low, high, (least, most) = to_unix(a) + bool(a.microsecond), to_unix(b), self._reach()
+        first = max(low - most, self._first_tick())
+        last = min(high - least, self._last_tick())
+        if least != most:
+            yield from (
+                self._slot(*each) for each in sorted(self._slot_times(first, last + 1)) if low <= each[0] <= high
+            )
+            return
+        plain = self.window is None and self.delay == _NONE
+        reached, over = None, from_unix(0)
+        for page in range(first, last + 1, _PAGE):
+            for begin, end in self.shape.intervals(self.ticks, page, min(page + _PAGE, last + 1)):
+                if plain:  # neighbours share an instant: made once
+                    begun = over if begin == reached else from_unix(begin)
+                    reached, over = end, begun if begin == end else from_unix(end)
+                    yield Slot(over, begun, over)
+                else:
+                    yield self._slot(self.delay.add_to(end, self.timezone), begin, end)
+
+    def describe(self) -> str:
+        """The rule for people, with its zone and bounds."""
+        return describe_timetable(self)
+
+    def _reach(self) -> tuple[int, int]:
+        """The least and the most that ``run_after`` lies after a tick."""
+        delay, shape = duration_range(self.delay), self.shape.reach
+        return shape[0] + delay[0], shape[1] + delay[1]
+
+    def _first_tick(self) -> int:
+        """The tick of the first interval that ``start`` and the calendar allow."""
+        earliest = EARLIEST + (duration_range(self.window)[1] if self.window else 0)
+        if self.start is None:
+            return earliest
+        begin = self.ticks.after(self.start - 1)
+        tick = None if begin is None else self.shape.tick_of(self.ticks, begin)
+        return LATEST if tick is None else max(tick, earliest)
+
+    def _last_tick(self) -> int:
+        """The tick of the last interval that ``end`` and the calendar allow."""
+        latest = LATEST - 1 - self._reach()[1]
+        if self.end is None:
+            return latest
+        begin = self.ticks.before(self.end)
+        if begin is None:
+            return EARLIEST
+        tick = self.shape.tick_of(self.ticks, begin)
+        return latest if tick is None else min(tick, latest)
+
+    def _newest(self, at: int, reach: tuple[int, int], rank: Callable[[_SlotTimes], tuple[int, ...]]) -> Slot | None:
+        """The slot of the highest rank, an instant first, that is not later than ``at``.
+
+        ``reach`` is the least and the most that this instant lies after a tick.
+        """
+        least, most = reach
+        first, last = self._first_tick(), self._last_tick()
+        best: _SlotTimes | None = None
+        tick = self.ticks.before(min(at - least, last) + 1)
+        while tick is not None and tick >= first and (best is None or tick + most >= rank(best)[0]):
+            for found in self._slot_times(tick, tick + 1):
+                if rank(found)[0] <= at and (best is None or rank(found) > rank(best)):
+                    best = found
+            if best and least == most:
+                break
+            tick = self.ticks.before(tick)
+        return self._slot(*best) if best else None
+
+    def _slot_times(self, start: int, end: int) -> Iterator[_SlotTimes]:
+        """What the ticks in ``[start, end)`` make."""
+        for begin, over in self.shape.intervals(self.ticks, start, end):
+            yield self.delay.add_to(over, self.timezone), begin, over
+
+    def _slot(self, run_after: int, start: int, end: int) -> Slot:
+        if self.window is not None:
+            start = (-self.window).add_to(end, self.timezone)
+        return Slot(from_unix(run_after), from_unix(start), from_unix(end))

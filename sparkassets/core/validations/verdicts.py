@@ -1,0 +1,220 @@
+"""What was measured of rows, and what was decided by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Final, Literal
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.validations.rules import Severity
+from sparkassets.frozen import frozen
+
+RuleOutcome = Literal["passed", "warned", "withheld", "dropped", "quarantined", "accepted"]
+"""What a rule did to blocks; of ``accepted`` ones a person said that they are published although it fails."""
+
+FailingRow = Mapping[str, str]
+"""Some values of a row that fails, by column, as text."""
+
+MOST_SAMPLES: Final = 5
+MOST_VALUE: Final = 200
+MOST_VALUES: Final = 12
+MOST_COUNTS: Final = 400
+MOST_APART: Final = 100
+"""Withheld blocks of one verdict of which each has figures of its own."""
+MASKED: Final = "•••"
+"""Stands for the values of columns that are not to be shown."""
+
+
+@frozen(array_like=True)
+class RuleTally:
+    """What was measured of one block by one rule; of a rule over the whole run, of all its blocks.
+
+    Attributes:
+        rule: The rule's name.
+        checked: Rows that the rule looked at: those that its ``where`` leaves, and that no earlier rule took away.
+        failing: Of these, the rows that it finds bad; of a check of blocks 1 where the block is bad.
+        observed: What is told of it, such as the newest value.
+        samples: Some rows that fail.
+    """
+
+    rule: str
+    block: PartitionSet
+    checked: int
+    failing: int = 0
+    observed: str = ""
+    samples: tuple[FailingRow, ...] = ()
+
+
+@frozen(array_like=True)
+class PartitionRowCount:
+    """How many rows a block had that was published, as one rule counts them; of a rule over a run, all its blocks."""
+
+    block: PartitionSet
+    rows: int
+
+
+PastRowCounts = Mapping[str, Sequence[PartitionRowCount]]
+"""By the names of the rules that compare with it, what was published, in the order of time or else of its runs."""
+
+
+def qualified_rule_name(asset: str, rule: str) -> str:
+    """The name of a rule among those of a run: with its outlet, where the run writes several, or its inlet."""
+    return f"{asset}: {rule}" if asset else rule
+
+
+@frozen
+class RuleVerdict:
+    """What one rule did to those blocks of a run for which the outcome was the same.
+
+    Attributes:
+        checked, failing: Of these blocks together.
+        observed: Of the first of them that it told something of.
+        samples: At most `MOST_SAMPLES`.
+        outlet: Of a multi-asset, the outlet whose rule it is.
+        inlet: The inlet whose rule it is, where it judged what was read.
+        by_block: What was measured of each block, where several are withheld; of very many the first `MOST_APART`.
+    """
+
+    rule: str
+    severity: Severity
+    outcome: RuleOutcome
+    blocks: PartitionSet
+    checked: int = 0
+    failing: int = 0
+    observed: str = ""
+    samples: tuple[FailingRow, ...] = ()
+    outlet: str = ""
+    inlet: str = ""
+    by_block: tuple[RuleTally, ...] = ()
+
+    @property
+    def by_partition(self) -> tuple[RuleVerdict, ...]:
+        """The same block by block, as far as each has figures of its own; what is left together at the end."""
+        if not self.by_block:
+            return (self,)
+        left = self.restrict_to(self.blocks - self._detailed_partitions)
+        return (*map(self._from_tally, self.by_block), *([left] if left.blocks else []))
+
+    def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
+        """The same of some of its blocks alone, with their own figures as far as these are told."""
+        if parts.covers(self.blocks):
+            return self
+        own = tuple(each for each in self.by_block if parts.covers(each.block))
+        left = self.blocks & parts
+        if len(own) == 1 and own[0].block == left:
+            return self._from_tally(own[0])
+        others = [each for each in self.by_block if each not in own]
+        counted = replace(
+            self,
+            blocks=left,
+            checked=self.checked - sum(each.checked for each in others),
+            failing=self.failing - sum(each.failing for each in others),
+            by_block=own,
+        )
+        if not own:
+            return counted
+        samples = limit_samples(sample for each in own for sample in each.samples)
+        return replace(counted, samples=samples, observed=next((each.observed for each in own if each.observed), ""))
+
+    @property
+    def tallies(self) -> tuple[RuleTally, ...]:
+        """What was measured, block by block as far as that is told."""
+        return self.by_block or (
+            RuleTally(self.rule, self.blocks, self.checked, self.failing, self.observed, self.samples),
+        )
+
+    @property
+    def _detailed_partitions(self) -> PartitionSet:
+        return PartitionSet.union(each.block for each in self.by_block)
+
+    def _from_tally(self, tally: RuleTally) -> RuleVerdict:
+        one = replace(self, blocks=tally.block, checked=tally.checked, failing=tally.failing, by_block=())
+        return replace(one, observed=tally.observed, samples=tally.samples)
+
+    @property
+    def name(self) -> str:
+        """The rule, of a multi-asset with its outlet, of an inlet with that.
+
+        >>> RuleVerdict("not_null(a)", "fail", "passed", NOTHING, outlet="train").name
+        'train: not_null(a)'
+        """
+        return qualified_rule_name(self.outlet or self.inlet, self.rule)
+
+    @property
+    def text(self) -> str:
+        """It for people, without its blocks.
+
+        >>> RuleVerdict("not_null(a)", "fail", "withheld", NOTHING, checked=900, failing=12).text
+        'not_null(a): 12 of 900 rows'
+        """
+        counted = f"{self.failing} of {self.checked} rows" if self.failing else f"{self.checked} rows"
+        return f"{self.name}: {self.observed or counted}"
+
+
+@frozen
+class RunJudgement:
+    """What becomes of the blocks of a run.
+
+    Attributes:
+        withheld: Blocks that are not published; their old rows stay.
+        verdicts: What the rules did, in their order.
+        counts: Of published blocks, for the rules that later runs are compared by; by name, as `Verdict.name`.
+    """
+
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[RuleVerdict, ...] = ()
+    counts: Mapping[str, tuple[PartitionRowCount, ...]] = field(default_factory=dict)
+
+    def with_withheld(self, parts: PartitionSet) -> RunJudgement:
+        """The same where these blocks are not published either, as they are withheld in another outlet."""
+        counts = {rule: tuple(each for each in some if not each.block & parts) for rule, some in self.counts.items()}
+        return replace(self, withheld=self.withheld | parts, counts=counts)
+
+    def with_outlet(self, name: str) -> RunJudgement:
+        """The same, which tells that the rules are those of that outlet: others may have rules of the same names."""
+        verdicts = tuple(replace(each, outlet=name) for each in self.verdicts)
+        return replace(
+            self,
+            verdicts=verdicts,
+            counts={qualified_rule_name(name, rule): some for rule, some in self.counts.items()},
+        )
+
+    def merge(self, other: RunJudgement) -> RunJudgement:
+        """Of both: what one withholds is withheld."""
+        one, two = self.with_withheld(other.withheld), other.with_withheld(self.withheld)
+        return RunJudgement(one.withheld, (*one.verdicts, *two.verdicts), {**one.counts, **two.counts})
+
+    def verdicts_with(self, *outcomes: RuleOutcome) -> tuple[RuleVerdict, ...]:
+        """The verdicts with one of these outcomes."""
+        return tuple(each for each in self.verdicts if each.outcome in outcomes)
+
+
+def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
+    """The figures of the first blocks as they are kept: of many with fewer rows of each; none where it is only one."""
+    if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
+        return ()
+    some = tallies[:MOST_APART]
+    most = max(1, MOST_APART // len(some))
+    return tuple(
+        replace(each, observed=shorten_text(each.observed), samples=limit_samples(each.samples)[:most]) for each in some
+    )
+
+
+def shorten_text(text: str) -> str:
+    """A text as it is kept.
+
+    >>> len(shorten_text("x" * 999)) == MOST_VALUE
+    True
+    """
+    return text if len(text) <= MOST_VALUE else f"{text[: MOST_VALUE - 1]}…"
+
+
+def limit_samples(samples: Iterable[FailingRow]) -> tuple[FailingRow, ...]:
+    """The first few, each with its first few columns and short values."""
+    kept: list[FailingRow] = []
+    for sample in samples:
+        if len(kept) == MOST_SAMPLES:
+            break
+        kept.append({shorten_text(name): shorten_text(value) for name, value in list(sample.items())[:MOST_VALUES]})
+    return tuple(kept)

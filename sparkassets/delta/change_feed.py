@@ -1,0 +1,207 @@
+"""What changed in a Delta table between two versions, as its log tells it: by its change feed, or as files that came.
+
+Only the commits between are read, and the metadata of one version, never the table's files: what a look costs follows
+what came. The rules are those of Delta's own reader (`readChangeFeed`): the feed must be on in every version that
+changed rows; a commit without change files is told by the files that it added and removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from sparkassets.core.runs import ChangeAvailability, TablePosition
+from sparkassets.delta.log import DeltaLog, FileAction, LogCommit
+from sparkassets.delta.table_properties import keeps_feed
+from sparkassets.files.object_stores import local_path
+from sparkassets.frozen import frozen
+
+
+@frozen
+class FeedRange:
+    """Versions that are read by the change feed, one after the other.
+
+    Attributes:
+        replaced: Each removed files and added others, so that Delta tells all their rows as deleted and inserted.
+    """
+
+    first: int
+    last: int
+    replaced: bool
+
+
+@frozen
+class TableChanges:
+    """What changed between two versions.
+
+    Attributes:
+        told: Whether all of it is told; if not, there is nothing else.
+        fed: By the feed, ascending.
+        appended: Commits of the time without the feed, which only added files.
+        only_inserts: No row was updated or deleted.
+        files: That are read for all that.
+    """
+
+    availability: ChangeAvailability = ChangeAvailability()
+    feed_ranges: tuple[FeedRange, ...] = ()
+    appended_commits: tuple[LogCommit, ...] = ()
+    only_inserts: bool = True
+    files: tuple[FileAction, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row changed."""
+        return not self.feed_ranges and not self.appended_commits
+
+
+def table_changes(path: str, position: TablePosition, version: int) -> TableChanges:
+    """What changed in the table at ``path`` after a position, up to and with a version.
+
+    Raises:
+        SourceError: The log cannot be read.
+    """
+    log = DeltaLog(path)
+    commits: list[LogCommit] = []
+    for number in range(position.version + 1, version + 1):
+        content = log.read_content(number)
+        if content is None:
+            return _lost_changes(f"its log no longer holds version {number}")
+        commits.append(log.parse_commit(number, content))
+    walk = _CommitWalk(position, commits)
+    changing = [commit for commit in commits if commit.files or commit.changes]
+    if not changing and all(commit.metadata is None for commit in commits):
+        return TableChanges()
+    before = walk.metadata_version(version)
+    metadata = log.read_metadata(before)
+    if metadata is None:
+        return _lost_changes(f"its log no longer tells what it was in version {before}")
+    walk.begin(metadata)
+    found = walk.find_changes()
+    if found.availability.kind == "told" and (gone := _find_missing_version(log, commits)) is not None:
+        return _lost_changes(f"files of version {gone} are gone")
+    return found
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _CommitWalk:
+    """Goes through commits, with what is known of the table before each of them."""
+
+    position: TablePosition
+    commits: Sequence[LogCommit]
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    fields: Sequence[Mapping[str, Any]] = ()
+    feed_ranges: list[FeedRange] = field(default_factory=list)
+    appended_commits: list[LogCommit] = field(default_factory=list)
+
+    def metadata_version(self, version: int) -> int:
+        """The version whose metadata were those before the first commit; the newest of these, for logs grow short."""
+        return version if all(commit.metadata is None for commit in self.commits) else self.position.version
+
+    def begin(self, metadata: Mapping[str, Any]) -> None:
+        """What the table is from here on."""
+        self.fields, self.properties = _fields(metadata), metadata.get("configuration") or {}
+
+    def find_changes(self) -> TableChanges:
+        """What the commits changed."""
+        untold: LogCommit | None = None
+        for commit in self.commits:
+            if commit.metadata is not None and (lost := self._apply_metadata(commit, commit.metadata)) is not None:
+                return lost
+            if not commit.files and not commit.changes:
+                continue
+            if keeps_feed(self.properties):
+                self._add_to_feed(commit)
+            elif _only_adds(commit):
+                self.appended_commits.append(commit)
+            else:
+                untold = untold or commit
+        if untold is None:
+            only = all(_only_adds(commit) for commit in self.commits)
+            read = tuple(file for commit in self.commits for file in _change_files(commit))
+            return TableChanges(
+                ChangeAvailability(),
+                tuple(self.feed_ranges),
+                tuple(self.appended_commits),
+                only_inserts=only,
+                files=read,
+            )
+        which = f"version {untold.version}" + (f" ({untold.operation})" if untold.operation else "")
+        if keeps_feed(self.properties):
+            return _lost_changes(f"{which} changed rows before its change feed was on")
+        return TableChanges(ChangeAvailability("untold", f"{which} changed or removed rows"))
+
+    def _apply_metadata(self, commit: LogCommit, metadata: Mapping[str, Any]) -> TableChanges | None:
+        """Takes new metadata in; what is lost by them."""
+        if metadata["id"] != self.position.table_id:
+            return _lost_changes(f"another table stands there since version {commit.version}")
+        if not _keeps_columns(self.fields, _fields(metadata)):
+            return _lost_changes(f"its columns are others since version {commit.version}")
+        self.begin(metadata)
+        return None
+
+    def _add_to_feed(self, commit: LogCommit) -> None:
+        """Puts a commit to the stretch before it, where both are told alike and the feed was on between."""
+        replaced = not commit.changes and len({file.added for file in commit.files}) > 1
+        last = self.feed_ranges[-1] if self.feed_ranges else None
+        if last is not None and last.replaced == replaced and not self._off_since(last.last, commit.version):
+            self.feed_ranges[-1] = FeedRange(last.first, commit.version, replaced)
+        else:
+            self.feed_ranges.append(FeedRange(commit.version, commit.version, replaced))
+
+    def _off_since(self, first: int, last: int) -> bool:
+        """Whether the feed may have been off between two versions."""
+        return any(first < commit.version < last and commit.metadata is not None for commit in self.commits)
+
+
+def _lost_changes(why: str) -> TableChanges:
+    return TableChanges(ChangeAvailability("lost", why))
+
+
+def _only_adds(commit: LogCommit) -> bool:
+    return not commit.changes and all(file.added for file in commit.files)
+
+
+def _keeps_columns(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether every column is what it was, so that rows of before are rows of after with nulls."""
+    kinds = {each["name"].lower(): (each["type"], _physical_name(each)) for each in after}
+    return all(kinds.get(each["name"].lower()) == (each["type"], _physical_name(each)) for each in before)
+
+
+def _physical_name(column: Mapping[str, Any]) -> object:
+    """Under which name its files have a column."""
+    return (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
+
+
+def _fields(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The columns that metadata tell."""
+    fields: Sequence[Mapping[str, Any]] = json.loads(metadata["schemaString"])["fields"]
+    return fields
+
+
+def _find_missing_version(log: DeltaLog, commits: Sequence[LogCommit]) -> int | None:
+    """The first version of which a file is gone that its changes are read from.
+
+    On a disk all are looked for. Of a store that would take a request for each: there only those of the first version
+    that are no part of the table any more, or never were, which VACUUM takes before those of later ones.
+    """
+    if local_path(log.path) is not None:
+        return next((commit.version for commit in commits if not _all_exist(log, _change_files(commit))), None)
+    first = next((commit for commit in commits if commit.changes or not _only_adds(commit)), None)
+    if first is None:
+        return None
+    left = first.changes or [file for file in first.files if not file.added]
+    return None if _all_exist(log, left) else first.version
+
+
+def _all_exist(log: DeltaLog, files: Iterable[FileAction]) -> bool:
+    """Whether all files are there that lie in the table's folder."""
+    own = (file.path for file in files if not file.path.startswith(("/", "file:")) and "://" not in file.path)
+    return all(log.holds(unquote(path)) for path in own)
+
+
+def _change_files(commit: LogCommit) -> Sequence[FileAction]:
+    """The files that tell what a commit changed."""
+    return commit.changes or commit.files

@@ -1,0 +1,278 @@
+"""How the commits that a table got since it was recorded are judged, whoever tells them: a log, or a catalog."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sparkassets.core.journal.table_findings import FindingKind, ForeignCommit, TableFinding
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, PartitionSet
+from sparkassets.core.runs import asset_app
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import LogCommit
+from sparkassets.errors import UnknownRunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import RecordedTable
+
+
+@frozen
+class CommitInspector(ABC):
+    """One look at one table.
+
+    Attributes:
+        known: As it is recorded.
+        former: The application id of the run that was seen, where the asset had another name then; else empty.
+    """
+
+    asset: AssetSpec
+    known: RecordedTable
+    former_app_id: str
+
+    @property
+    @abstractmethod
+    def table_named(self) -> str:
+        """The table in a sentence, such as ``its table at /lake/a``."""
+
+    @property
+    @abstractmethod
+    def place_named(self) -> str:
+        """Where it is, as in ``another table stands …``."""
+
+    @abstractmethod
+    def commits_after(self, version: int) -> Sequence[LogCommit]:
+        """The commits after a version, as far as they are told."""
+
+    @abstractmethod
+    def find_commit(self, version: int) -> LogCommit | None:
+        """The commit of a version; None where it is not told."""
+
+    @abstractmethod
+    def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
+        """What the files of a commit may hold of what was computed; None where that is not told."""
+
+    @abstractmethod
+    def read_mark(self, version: int) -> str | None:
+        """The mark of a version that is accounted for now."""
+
+    # ------------------------------------------------------------------ the commits since
+
+    def judge_commits(self, commits: Sequence[LogCommit]) -> TableFinding | None:
+        """What the commits after the version seen did, up to the first of a run that is not recorded yet."""
+        since = _CommitCollector(self, self.known.accounted_version, self.known.table_id)
+        for commit in commits:
+            if not since.take(commit):
+                break
+        return since.build_result()
+
+    def judge_gap(self, version: int) -> TableFinding:
+        """What is to be said where it is not told what came up to a version."""
+        lacking = f"something (the log no longer tells what came after version {self.known.accounted_version})"
+        gap = ForeignCommit(version, lacking, None, self.computed_partitions)
+        return TableFinding(
+            "changed", "", table_id=self.known.table_id, version=version, mark=self.read_mark(version), commits=(gap,)
+        )
+
+    def is_own(self, commit: LogCommit) -> bool:
+        """Whether a run of the asset made it."""
+        return any(asset_app(app) in (self.known.app_id, self.former_app_id) for app in commit.transactions)
+
+    def is_settled(self, commit: LogCommit) -> bool:
+        """Whether a run made it of which a person tells what became of it."""
+        return (
+            bool(self.known.settled_runs)
+            and self.is_own(commit)
+            and _read_run_metadata(commit).get("run") in self.known.settled_runs
+        )
+
+    def check_claimed(self, commit: LogCommit) -> None:
+        """Looks whether somebody has claimed an own run that is not recorded.
+
+        Raises:
+            UnknownRunError: Nobody has.
+        """
+        refuse_unknown(
+            _read_run_metadata(commit), commit.version, claimed=self.known.claimed_runs, place=self.place_named
+        )
+
+    def is_ours(self, commit: LogCommit) -> bool:
+        """Whether a run of the project made it: others may append to the same table."""
+        project = self.known.app_id.rpartition("/")[0] + "/"
+        return any(app.startswith(project) for app in commit.transactions)
+
+    def find_written_partitions(self, commit: LogCommit) -> PartitionSet:
+        """What a run of the asset computed by its commit; everything where that cannot be told."""
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
+            return EVERYTHING
+        try:
+            return PartitionSet.union(
+                partitioning.parse(label, recorded=True) for label in _read_run_metadata(commit)["blocks"]
+            )
+        except (KeyError, TypeError, PartitionError):
+            return EVERYTHING
+
+    def read_watermarks(self, version: int) -> Mapping[str, str] | None:
+        """What the newest run of the asset up to a version had reached; None where the log does not tell."""
+        while version >= 0:
+            commit = self.find_commit(version)
+            if commit is None:
+                return None
+            if self.is_own(commit) and (told := _read_run_metadata(commit)).get("kind") == "data":
+                return dict(told.get("measures", {}).get("watermarks", {}))
+            version -= 1
+        return {}
+
+    @property
+    def computed_partitions(self) -> PartitionSet:
+        """All that was computed; everything of an asset without partitions."""
+        return self.known.coverage if self.asset.partitioning.is_partitioned else EVERYTHING
+
+    def find_touched_partitions(self, commit: LogCommit) -> PartitionSet:
+        """The computed partitions whose rows it changed; all of them where that cannot be told."""
+        if not self.asset.partitioning.is_partitioned:
+            return self.computed_partitions
+        parts = self.find_partitions(commit)
+        return self.computed_partitions if parts is None else self.asset.partitioning.cover(parts) & self.known.coverage
+
+
+class _CommitCollector:
+    """What is gathered from one commit after the other.
+
+    Attributes:
+        version, table_id: After the last commit that was taken.
+        lost: Everything where it cannot be told what of it.
+    """
+
+    def __init__(self, look: CommitInspector, version: int, table_id: str) -> None:
+        self.look, self.version, self.table_id = look, version, table_id
+        self.kind: FindingKind = "moved"
+        self.reason, self.lost = "", NOTHING
+        self.watermarks: Mapping[str, str] | None = None
+        self.commits: list[ForeignCommit] = []
+
+    def take(self, commit: LogCommit) -> bool:
+        """Takes the commit, unless a run made it that is not recorded yet: the protocol of runs settles that first."""
+        look = self.look
+        own = look.is_own(commit)
+        if look.is_settled(commit):
+            self.version = commit.version
+            return True
+        if own and commit.version > look.known.version and _read_run_metadata(commit).get("kind") == "data":
+            look.check_claimed(commit)
+            return False
+        if commit.metadata is not None and commit.metadata["id"] != self.table_id:
+            self.table_id = commit.metadata["id"]
+            self._lose(
+                EVERYTHING, "replaced", f"another table stands {look.place_named} now ({_describe_commit(commit)})"
+            )
+        elif own:
+            self._write(look.find_written_partitions(commit))
+        elif look.is_ours(commit):
+            pass
+        elif commit.operation == "RESTORE":
+            self._restore(commit)
+        elif commit.files:
+            self._change(commit, look.find_touched_partitions(commit))
+        self.version = commit.version
+        return True
+
+    def build_result(self) -> TableFinding | None:
+        if self.version == self.look.known.accounted_version:
+            return None
+        lost = bool(self.lost)
+        kind = self.kind if lost else "changed" if self.commits else "moved"
+        return TableFinding(
+            kind,
+            self.reason if lost else "",
+            self.lost,
+            self.table_id,
+            self.version,
+            self.look.read_mark(self.version),
+            self.watermarks,
+            tuple(self.commits),
+        )
+
+    def _lose(self, lost: PartitionSet, kind: FindingKind, reason: str) -> None:
+        self.lost = self.lost | lost
+        self.kind, self.reason = kind, reason
+
+    def _change(self, commit: LogCommit, blocks: PartitionSet) -> None:
+        at = commit.timestamp // 1000 if commit.timestamp is not None else None
+        self.commits.append(ForeignCommit(commit.version, commit.operation or "a commit", at, blocks))
+
+    def _write(self, blocks: PartitionSet) -> None:
+        """A recorded run wrote its blocks anew; where it cannot be told which, what is known of the others stays."""
+        if not blocks.is_everything and not self.lost.is_everything:
+            self.lost = self.lost - blocks
+            left = (replace(each, blocks=each.blocks - blocks) for each in self.commits)
+            self.commits = [each for each in left if each.blocks]
+
+    def _restore(self, commit: LogCommit) -> None:
+        """What runs wrote after the version that the table was restored to is gone, and what others changed since."""
+        look, to = self.look, _restored_to(commit)
+        undone = look.commits_after(to)[: commit.version - to - 1] if to is not None else []
+        known = to is not None and len(undone) == commit.version - to - 1
+        which = f"version {to}" if to is not None else "an earlier version"
+        reason = f"{look.table_named} was restored to {which} ({_describe_commit(commit)})"
+        if not known:
+            self._lose(look.find_touched_partitions(commit), "restored", reason)
+            return
+        own = [
+            each
+            for each in undone
+            if look.is_own(each) and not look.is_settled(each) and _read_run_metadata(each).get("kind") == "data"
+        ]
+        blocks = [look.find_written_partitions(each) for each in own]
+        gone = PartitionSet.union(each for each in blocks if not each.is_everything)
+        if own:
+            self._lose(PartitionSet.union(blocks), "restored", reason)
+            self.watermarks = look.read_watermarks(to or 0)
+        if any(each.files and not look.is_ours(each) for each in undone):
+            self._change(commit, look.find_touched_partitions(commit) - gone)
+
+
+def refuse_unknown(told: Mapping[str, Any], version: int, *, claimed: Collection[str], place: str) -> None:
+    """Refuses the commit of a run of the asset that nobody has claimed.
+
+    Args:
+        told: What the commit says of itself.
+        version: Of the table.
+        claimed: Runs that are claimed and not recorded.
+        place: Where the table is.
+
+    Raises:
+        UnknownRunError: It is one.
+    """
+    run, token = told.get("run"), told.get("epoch")
+    if isinstance(run, str) and isinstance(token, int) and run not in claimed:
+        raise UnknownRunError(f"version {version} of its table {place} is by {run}", run=run, token=token)
+
+
+def parse_run_metadata(info: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the commit of a run says of itself, by its ``commitInfo``; nothing where another made it."""
+    return _parse_json_object(str(info.get("userMetadata") or ""))
+
+
+def _read_run_metadata(commit: LogCommit) -> Mapping[str, Any]:
+    """What a commit of a run says of itself."""
+    return _parse_json_object(commit.user_metadata)
+
+
+def _parse_json_object(text: str) -> Mapping[str, Any]:
+    try:
+        told = json.loads(text or "null")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _describe_commit(commit: LogCommit) -> str:
+    return f"{commit.operation or 'a commit'} in version {commit.version}"
+
+
+def _restored_to(commit: LogCommit) -> int | None:
+    version = str(commit.parameters.get("version"))
+    return int(version) if version.isdecimal() else None

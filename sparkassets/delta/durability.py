@@ -1,0 +1,155 @@
+"""What a power failure leaves of a Delta table on a disk: what is settled stays, a torn end of its log is put aside.
+
+Delta's libraries leave it to the system when what they write reaches the disk. So an entry of the log may be there by
+name and hold nothing, or a part. Nobody has acted upon one that was never settled.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+LOG = "_delta_log"
+LAST_CHECKPOINT = "_last_checkpoint"
+_ENTRY = r"(\d{20})\.json"
+_CHECKPOINT = r"(\d{20})\.checkpoint\.parquet"
+_PARQUET = b"PAR1"
+_MOST_TORN = 8
+"""More entries than drivers commit at one moment: a log that ends with more of them is damaged in another way."""
+
+
+def entry_path(version: int) -> str:
+    """The file of a version, from the table's folder on.
+
+    >>> entry_path(3)
+    '_delta_log/00000000000000000003.json'
+    """
+    return f"{LOG}/{version:020d}.json"
+
+
+def sync_files(table: Path, names: Iterable[str]) -> None:
+    """Returns when these files of a table, and their names, are on the disk; those that are gone do not matter.
+
+    Raises:
+        OSError: The disk does not keep them.
+    """
+    folders = set()
+    for name in names:
+        with suppress(FileNotFoundError):
+            _sync(table / name)
+            folders.add((table / name).parent)
+    for folder in sorted(folders):
+        try:
+            _sync(folder)
+        except OSError as error:
+            if error.errno not in {errno.EINVAL, errno.ENOTSUP, errno.EACCES}:  # a file system without it
+                raise
+
+
+def find_torn_files(table: Path) -> list[Path]:
+    """The newest files of a table's log that are not whole: its last entries, its last checkpoint, a hint at none."""
+    entries = sorted(_find_log_files(table, _ENTRY), reverse=True)
+    broken = []
+    for each in entries[: _MOST_TORN + 1]:
+        if _is_whole_entry(each):
+            break
+        broken.append(each)
+    if len(broken) > _MOST_TORN:
+        return []
+    checkpoints = sorted(_find_log_files(table, _CHECKPOINT))
+    torn_checkpoint = [each for each in checkpoints[-1:] if not _is_whole_parquet(each)]
+    return [*broken, *torn_checkpoint, *([] if checkpoints else _find_dangling_hint(table))]
+
+
+def put_aside_torn(table: Path) -> None:
+    """Renames what `torn` finds, so that the log ends with what is whole; safe for processes that do so at once.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    if not find_torn_files(table):
+        return
+    with _lock_folder(table / LOG):
+        for each in find_torn_files(table):
+            each.replace(each.with_name(f".{each.name}.torn"))
+            if re.fullmatch(_CHECKPOINT, each.name):
+                (table / LOG / LAST_CHECKPOINT).unlink(missing_ok=True)
+
+
+def copy_whole(table: Path, to: Path) -> None:
+    """Copies the log of a table to another folder as `put_aside_torn` would leave it.
+
+    Raises:
+        OSError: It cannot be read, or not be written there.
+    """
+    broken = {each.name for each in find_torn_files(table)}
+    if any(re.fullmatch(_CHECKPOINT, name) for name in broken):
+        broken.add(LAST_CHECKPOINT)
+    (to / LOG).mkdir(parents=True)
+    for each in (table / LOG).iterdir():
+        if each.name not in broken and each.is_file():
+            with suppress(FileNotFoundError):  # another driver tidies up
+                shutil.copyfile(each, to / LOG / each.name)
+
+
+@contextmanager
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """While entered, no other process is: who had looked before may else put aside what has come since."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _find_log_files(table: Path, pattern: str) -> Iterator[Path]:
+    try:
+        with os.scandir(table / LOG) as there:
+            yield from (Path(each.path) for each in there if re.fullmatch(pattern, each.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _find_dangling_hint(table: Path) -> Iterator[Path]:
+    """What names the last checkpoint, where there is no checkpoint and the log can be read without one."""
+    hint = table / LOG / LAST_CHECKPOINT
+    if hint.exists() and (table / entry_path(0)).exists() and not any((table / LOG).glob("*.checkpoint.*")):
+        yield hint
+
+
+def _is_whole_entry(path: Path) -> bool:
+    try:
+        lines = path.read_bytes().splitlines()
+        return bool(lines) and all(isinstance(json.loads(line), dict) for line in lines if line.strip())
+    except FileNotFoundError:
+        return True
+    except ValueError:
+        return False
+
+
+def _is_whole_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_PARQUET)) == _PARQUET
+            file.seek(-len(_PARQUET), os.SEEK_END)
+            return begins and file.read() == _PARQUET
+    except FileNotFoundError:
+        return True
+    except OSError:  # shorter than that
+        return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

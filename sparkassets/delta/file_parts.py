@@ -1,0 +1,218 @@
+"""What the log of a Delta table tells of each file without reading it: the time and the segments of its rows.
+
+Whoever asks which partitions a file holds asks here, whatever the dimensions of the asset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, cast
+
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, RangeSet, Segment
+from sparkassets.delta.columns import PartitionColumns
+from sparkassets.delta.file_segments import FileSegment, FileSegments
+from sparkassets.delta.file_times import FileTime, FileTimes, Span
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+
+Cell = tuple[Segment, Span]
+"""The partitions of one tuple of segments and one slot; of an asset by time alone the tuple is empty."""
+
+ALWAYS: Span = (RangeSet.always().first, RangeSet.always().last)
+"""The one slot of an asset without a dimension of time."""
+
+
+@dataclass(slots=True)
+class FilePart:
+    """What is told of the partitions of a file's rows; never changed.
+
+    Attributes:
+        time: Of their time; None where it is not told.
+        segments: Of each dimension of segments; None where it is not told.
+    """
+
+    time: FileTime | None
+    segments: tuple[FileSegment | None, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether something is told of every dimension."""
+        return self.time is not None and None not in self.segments
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row is in a partition."""
+        time = self.time
+        if time is not None and time.start == time.end:
+            return True
+        return bool(self.segments) and any(each is not None and each.low is None for each in self.segments)
+
+    @property
+    def segment(self) -> Segment | None:
+        """The one tuple of all rows that have one; None where they may have several, or it is not told."""
+        if not self.segments:
+            return ()
+        found = tuple(each.low for each in self.segments if each is not None and each.exact and each.low is not None)
+        return found if len(found) == len(self.segments) else None
+
+    @property
+    def span(self) -> Span:
+        """From the slot of the least time to that of the greatest; always where that is not told."""
+        return ALWAYS if self.time is None else self.time.span
+
+    @property
+    def cell(self) -> Cell | None:
+        """What the rows in a partition are all in; None where they may be in several or none, or it is not told."""
+        time = self.time
+        if time is None or not time.exact or not self._lacks_one_at_most:
+            return None
+        segment = self.segment if self.segments else ()
+        return None if segment is None else (segment, (time.start, time.end))
+
+    @property
+    def is_of_one_slot(self) -> bool:
+        """Whether every row surely has a time, and that of one slot."""
+        time = self.time
+        return time is not None and time.exact and not time.nulls and time.start < time.end
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows are in a partition; None where that is not told."""
+        if not self.segments:
+            return None if self.time is None else self.time.rows
+        counts = [each.rows for each in (self.time, *self.segments) if each is not None and each.rows is not None]
+        return min(counts) if len(counts) == 1 + len(self.segments) and self._lacks_one_at_most else None
+
+    @property
+    def nulls(self) -> bool:
+        """Whether other rows may be in no partition."""
+        return any(each is None or each.nulls for each in (self.time, *self.segments))
+
+    @property
+    def _lacks_one_at_most(self) -> bool:
+        """Whether no two dimensions may lack values: some in these rows and some in those, so that none has all."""
+        return not self.segments or sum(each is None or each.nulls for each in (self.time, *self.segments)) <= 1
+
+
+@frozen
+class FileParts:
+    """Tells the partitions of files, one dimension at a time; remembers what could not be read.
+
+    Attributes:
+        times: None without a dimension of time.
+    """
+
+    partitioning: Partitioning
+    columns: PartitionColumns
+    times: FileTimes | None
+    segments: tuple[FileSegments, ...]
+
+    @classmethod
+    def from_columns(cls, columns: PartitionColumns, partitioning: Partitioning) -> FileParts:
+        """Those of a table with these columns."""
+        time = partitioning.time
+        times = None if columns.time is None or time is None else FileTimes(columns.time, time)
+        dimensions = zip(columns.segments, partitioning.segments, strict=True)
+        return cls(partitioning, columns, times, tuple(FileSegments(*each) for each in dimensions))
+
+    @property
+    def ignored_values(self) -> dict[str, set[str]]:
+        """By column the values that name no partition: their rows are left out."""
+        return {each.column.name: each.ignored_values for each in self._dimensions() if each.ignored_values}
+
+    @property
+    def dimension_names(self) -> str:
+        """What its dimensions are called, for messages."""
+        times = [] if self.times is None else [self.times.partition.nouns]
+        return " and ".join([*times, *(f"'{each.partition.column}'" for each in self.segments)])
+
+    @property
+    def unknown_part(self) -> FilePart:
+        """Of a file of which nothing is told."""
+        return FilePart(None, (None,) * len(self.segments))
+
+    def read_action(self, partition: Mapping[str, str | None], stats: Mapping[str, Any]) -> FilePart:
+        """What a file's action in the log tells."""
+        rows = stats.get("numRecords")
+
+        def read_dimension(dimension: Any) -> Any:  # noqa: ANN401 - of any dimension
+            name = dimension.column.physical
+            if name in partition:
+                return dimension.of_partition(partition[name], rows=rows)
+            low, high, nulls = (stats.get(part, {}).get(name) for part in ("minValues", "maxValues", "nullCount"))
+            return dimension.of_bounds(low, high, rows=rows, nulls=nulls)
+
+        time = _timeless_file(rows) if self.times is None else read_dimension(self.times)
+        return FilePart(time, tuple(map(read_dimension, self.segments)))
+
+    def read_live(self, adds: Table) -> dict[str, FilePart]:
+        """Path and partitions of every file in an Arrow table of a Delta table's flattened add actions."""
+        names, missing = adds.schema.names, [None] * adds.num_rows
+
+        def column(name: str) -> list[Any]:
+            return list(adds.column(name).to_pylist()) if name in names else missing
+
+        paths, counts = column("path"), column("num_records")
+
+        def read_dimension(dimension: Any) -> Iterable[Any]:  # noqa: ANN401 - of any dimension
+            name, physical = f"partition.{dimension.column.name}", dimension.column.physical
+            if name in names:
+                values = zip(column(name), counts, strict=True)
+                return (dimension.of_partition(value, rows=rows) for value, rows in values)
+            parts = (column(part) for part in (f"min.{physical}", f"max.{physical}", f"null_count.{physical}"))
+            bounds = zip(*parts, counts, strict=True)
+            return (dimension.of_bounds(low, high, rows=rows, nulls=nulls) for low, high, nulls, rows in bounds)
+
+        times = map(_timeless_file, counts) if self.times is None else read_dimension(self.times)
+        segments = zip(*map(read_dimension, self.segments), strict=True) if self.segments else repeat(())
+        return dict(zip(paths, map(FilePart, times, segments), strict=False))
+
+    def notes_all(self, part: FilePart) -> bool:
+        """Whether every value in the file names a partition or was noted as one that does not.
+
+        Times between two that can be planned can be planned, too; text between two keys need be none.
+        """
+        if part.is_empty:
+            return True
+        text = self.times is not None and self.times.column.kind == "string"
+        return part.segment is not None and part.time is not None and (part.time.exact or not text)
+
+    def within(self, part: FilePart, parts: PartitionSet) -> PartitionSet:
+        """What of ``parts`` a row of the file may lie in; of segments only where ``parts`` names them."""
+        if part.is_empty:
+            return NOTHING
+        span = RangeSet.span(*part.span)
+        if not self.segments:
+            return PartitionSet(parts.time & span)
+        one = part.segment
+        if one is not None:
+            return PartitionSet.by_segment({one: parts.time_of(one) & span})
+        return PartitionSet.by_segment(
+            {segment: time & span for segment, time in parts.apart if self.may_be(segment, part)}
+        )
+
+    def segment_of(self, values: Sequence[Any]) -> Segment | None:
+        """The tuple of segments of a row's values; None, and noted, where one of them is not among the keys."""
+        found = tuple(each.key_of(value) for each, value in zip(self.segments, values, strict=True))
+        return None if None in found else cast("Segment", found)
+
+    def may_be(self, segment: Segment, part: FilePart) -> bool:
+        """Whether a row of the file may be of that tuple of segments."""
+        return all(
+            dimension.may_be(key, found)
+            for dimension, key, found in zip(self.segments, segment, part.segments, strict=True)
+        )
+
+    def _dimensions(self) -> Iterator[FileTimes | FileSegments]:
+        if self.times is not None:
+            yield self.times
+        yield from self.segments
+
+
+def _timeless_file(rows: int | None) -> FileTime:
+    """Of a file of an asset without a dimension of time: all time is one slot."""
+    return FileTime(*ALWAYS, rows=rows)

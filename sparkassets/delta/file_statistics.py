@@ -1,0 +1,218 @@
+"""The statistics by which readers skip a data file: from its footer alone, equal to what Delta makes of its rows.
+
+What a footer cannot tell is left out, so that readers keep the file: the nulls of an array or a map that may be empty
+instead, instants as INT96, and bounds that parquet-mr did not keep because they are long (`KEEPS_BOUNDS`).
+
+The rules are those of ``StatisticsCollection`` in https://github.com/delta-io/delta/tree/master/spark
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.delta.bounds import BoundsFormat, find_bounds_format, has_bounds
+from sparkassets.delta.statistics_columns import prefix_length, select_statistics_columns
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from pyarrow import DataType
+    from pyarrow.fs import FileSystem
+    from pyarrow.parquet import FileMetaData, ParquetSchema, RowGroupMetaData, Statistics
+
+KEEPS_BOUNDS = {"parquet.statistics.truncate.length": "1024"}
+"""Options of Spark's write: of longer values the footer keeps the beginning, else nothing, not even the nulls."""
+
+_THREADS = 16
+_OTHER_CALENDAR = frozenset({b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"})
+
+_Path = tuple[str, ...]
+_Value = tuple[_Path, str | None]
+_Tree = dict[str, Any]
+"""By name a JSON text, or another tree."""
+
+
+@frozen
+class _FooterColumn:
+    """A column that has statistics, as files of one schema have it.
+
+    Attributes:
+        index: None where the files were written before the table had it; of an array or a map what lies first in it.
+        nested: Whether it is such a one.
+        bounded: Whether Delta keeps bounds of it.
+        form: Of these; None where the files have something else in its place.
+    """
+
+    path: _Path
+    index: int | None
+    is_nested: bool
+    is_bounded: bool
+    bounds_format: BoundsFormat | None
+
+
+def read_footers(store: FileSystem, paths: Sequence[str]) -> list[FileMetaData]:
+    """The footers of files.
+
+    Raises:
+        OSError: One of them cannot be read, or is no Parquet file.
+    """
+    with ThreadPoolExecutor(min(_THREADS, len(paths) or 1)) as pool:
+        return list(pool.map(lambda path: _read_footer(store, path), paths))
+
+
+class FileStatistics:
+    """What the add actions of a table's files have as ``stats``, made of the files' footers.
+
+    Args:
+        schema: The table's, as its log has it in JSON; without column mapping.
+        layout: The partition columns: the files do not hold them.
+        properties: The table's, which may say what statistics it keeps.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], *, layout: Sequence[str], properties: Mapping[str, str]) -> None:
+        self._columns = select_statistics_columns(schema, layout=layout, properties=properties)
+        self._prefix = prefix_length(properties)
+        self._last: tuple[ParquetSchema, Sequence[_FooterColumn]] | None = None
+
+    def build_json(self, metadata: FileMetaData) -> str:
+        """JSON text."""
+        groups = [group for group in map(metadata.row_group, range(metadata.num_row_groups)) if group.num_rows]
+        other_calendar = bool(_OTHER_CALENDAR & (metadata.metadata or {}).keys())
+        hides_nan = not (metadata.created_by or "").startswith("parquet-mr")
+        low: list[_Value] = []
+        high: list[_Value] = []
+        nulls: list[_Value] = []
+        for leaf in self._footer_columns(metadata):
+            if leaf.index is None:
+                nulls.append((leaf.path, str(metadata.num_rows)))
+                continue
+            told = [group.column(leaf.index).statistics for group in groups]
+            nulls.append((leaf.path, _nulls(told, nested=leaf.is_nested)))
+            if leaf.is_bounded:
+                form = (
+                    None
+                    if leaf.bounds_format is not None and leaf.bounds_format.is_calendar and other_calendar
+                    else leaf.bounds_format
+                )
+                least, greatest = (None, None) if form is None else _bounds(form, told, groups)
+                low.append((leaf.path, least))
+                high.append((leaf.path, None if form is not None and form.is_float and hides_nan else greatest))
+        parts = (("minValues", low), ("maxValues", high), ("nullCount", nulls))
+        trees = {name: _tree(values) for name, values in parts if values}
+        return _json({"numRecords": str(metadata.num_rows), **trees})
+
+    def _footer_columns(self, metadata: FileMetaData) -> Sequence[_FooterColumn]:
+        """The columns with statistics, found once for files of one schema after another."""
+        if self._last is None or not self._last[0].equals(metadata.schema):
+            self._last = metadata.schema, self._find_columns(metadata.schema)
+        return self._last[1]
+
+    def _find_columns(self, schema: ParquetSchema) -> list[_FooterColumn]:
+        there = _places(schema)
+        if there is None:
+            return []
+        found = []
+        for column in self._columns:
+            index, stored = there.get(_to_lower_case(column.path), (None, None))
+            form = None if stored is None else find_bounds_format(column.type, stored, prefix=self._prefix)
+            nested = stored is not None and bool(stored.num_fields)
+            found.append(_FooterColumn(column.path, index, nested, has_bounds(column.type), form))
+        return found
+
+
+def _read_footer(store: FileSystem, path: str) -> FileMetaData:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with store.open_input_file(path) as source, ParquetFile(source) as file:
+            return file.metadata
+    except ArrowException as error:
+        reason = str(error).partition("\n")[0]
+        raise OSError(f"cannot read the footer of '{path}': {reason}") from error
+
+
+def _places(schema: ParquetSchema) -> dict[_Path, tuple[int, DataType]] | None:
+    """Index and type of a file's columns by path, in lower case as Delta compares names.
+
+    None where they cannot be told apart.
+    """
+    places, count = {}, 0
+    for path, type_ in _columns(schema.to_arrow_schema()):
+        places[_to_lower_case(path)] = count, type_
+        count += _width(type_)
+    return places if count == len(schema) else None
+
+
+def _columns(fields: Iterable[Any], above: _Path = ()) -> Iterator[tuple[_Path, DataType]]:
+    """The columns without fields of their own, in the file's order."""
+    from pyarrow.types import is_struct
+
+    for field in fields:
+        path = (*above, field.name)
+        if is_struct(field.type):
+            yield from _columns((field.type.field(index) for index in range(field.type.num_fields)), path)
+        else:
+            yield path, field.type
+
+
+def _width(type_: DataType) -> int:
+    """How many columns of a file a type takes."""
+    stored = getattr(type_, "storage_type", type_)
+    return sum(_width(stored.field(index).type) for index in range(stored.num_fields)) if stored.num_fields else 1
+
+
+def _to_lower_case(path: _Path) -> _Path:
+    return tuple(name.lower() for name in path)
+
+
+def _bounds(
+    form: BoundsFormat, told: Sequence[Statistics | None], groups: Sequence[RowGroupMetaData]
+) -> tuple[str | None, str | None]:
+    """Least and greatest value, JSON; None without any, and where a row group does not tell."""
+    lows, highs = [], []
+    for each, group in zip(told, groups, strict=True):
+        if each is not None and each.has_min_max:
+            lows.append(each.min_raw)
+            highs.append(each.max_raw)
+        elif each is None or not each.has_null_count or each.null_count != group.num_rows:
+            return None, None
+    if not lows:
+        return None, None
+    try:
+        return form.low(min(map(form.value, lows))), form.high(max(map(form.value, highs)))
+    except UnicodeDecodeError:
+        return None, None
+
+
+def _nulls(told: Sequence[Statistics | None], *, nested: bool) -> str | None:
+    """In how many rows the column is null, JSON; None where the file does not tell."""
+    count = 0
+    for each in told:
+        if each is None or not each.has_null_count:
+            return None
+        count += each.null_count
+    return None if nested and count else str(count)
+
+
+def _tree(values: Iterable[_Value]) -> _Tree:
+    """What is known by path, as objects in objects; an object is there also where nothing in it is known."""
+    tree: _Tree = {}
+    for path, value in values:
+        place = tree
+        for name in path[:-1]:
+            place = place.setdefault(name, {})
+        if value is not None:
+            place[path[-1]] = value
+    return tree
+
+
+def _json(tree: _Tree) -> str:
+    """Numbers are in it as they stand: of decimals more digits than a float has."""
+    inside = (
+        f"{json.dumps(name, ensure_ascii=False)}:{each if isinstance(each, str) else _json(each)}"
+        for name, each in tree.items()
+    )
+    return "{" + ",".join(inside) + "}"

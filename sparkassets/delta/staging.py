@@ -1,0 +1,261 @@
+"""Data files that an attempt of a run has put into a folder of its own in the table's, which no reader sees as yet.
+
+The folder is named by run, fence token and attempt: ``<table>/<run>.<token>.<attempt>/day=2013-01-01/part-….parquet``.
+What is committed of it stays in that folder. So the folder of a dead attempt is known by its name, and is removed once
+that attempt is certain to commit no more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Container, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from sparkassets.core.runs import ITERATIONS, ROWS, iteration_folder, iteration_name
+from sparkassets.delta.file_statistics import FileStatistics, read_footers
+from sparkassets.errors import SourceError
+from sparkassets.files.object_stores import local_path, open_store
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction
+    from pyarrow.fs import FileInfo, FileSystem
+
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for no value in the name of a folder."""
+
+_END = ".parquet"
+_AT_ONCE = 8
+"""Files that are moved side by side: an object store copies them."""
+_HIDDEN = ("_", ".")
+
+
+@frozen
+class StagingAttempt:
+    """Who stages.
+
+    Attributes:
+        publishes: What it stages is an iteration, which stays beside those of others.
+    """
+
+    run: str
+    token: int
+    number: int
+    publishes: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of no other attempt."""
+        return iteration_name(self.run, self.token, self.number)
+
+    @property
+    def root(self) -> str:
+        """Its folder in the table's."""
+        return iteration_folder(self.name) if self.publishes else self.name
+
+    @property
+    def folder(self) -> str:
+        """Where its data files are, in the table's folder."""
+        return iteration_folder(self.name, ROWS) if self.publishes else self.name
+
+
+@frozen
+class StagedFile:
+    """A file that is written and not committed yet.
+
+    Attributes:
+        path: Relative to the table, as the storage has it.
+        size: Bytes.
+        modified: Unix milliseconds.
+        rows: How many.
+        partition: By column, what the names of the folders say, as text.
+        stats: As in an add action, JSON.
+    """
+
+    path: str
+    size: int
+    modified: int
+    rows: int
+    partition: Mapping[str, str | None]
+    stats: str
+
+    def add(self, layout: Sequence[str]) -> AddAction:
+        """The action that makes it a part of a table with this layout."""
+        from deltalake.transaction import AddAction
+
+        values = {column: self.partition[column] for column in layout}
+        return AddAction(self.path, self.size, values, self.modified, data_change=True, stats=self.stats)
+
+
+def list_staged_files(
+    table: str,
+    attempt: StagingAttempt,
+    *,
+    schema: Mapping[str, Any],
+    layout: Sequence[str],
+    properties: Mapping[str, str],
+) -> list[StagedFile]:
+    """What the attempt has staged, ascending by path; files without rows are left out.
+
+    Args:
+        table: Its path or URI.
+        attempt: Whose.
+        schema: That the table has after the commit, as Delta has it in JSON.
+        layout: Columns that its folders are named by; instants as they are in UTC.
+        properties: Of the table, which say what statistics it has.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    store = open_folder(table)
+    found = _list_files(store, attempt.folder)
+    paths = sorted((each.path, each) for each in found if _is_data(each.path.removeprefix(f"{attempt.folder}/")))
+    read = read_footers(store, [path for path, _ in paths])
+    instants = frozenset(field["name"] for field in schema["fields"] if field["type"] == "timestamp")
+    statistics = FileStatistics(schema, layout=layout, properties=properties)
+    return [
+        StagedFile(
+            path,
+            info.size,
+            (info.mtime_ns or 0) // 1_000_000,
+            footer.num_rows,
+            _partition(path, instants),
+            statistics.build_json(footer),
+        )
+        for (path, info), footer in zip(paths, read, strict=True)
+        if footer.num_rows
+    ]
+
+
+def discard(table: str, attempt: StagingAttempt) -> None:
+    """Removes what an attempt staged that has begun no commit, where the storage lets it."""
+    with contextlib.suppress(SourceError):
+        _delete(open_folder(table), attempt.root)
+
+
+def discard_files(table: str, paths: Iterable[str]) -> None:
+    """Removes staged files that no commit will hold, where the storage lets it."""
+    with contextlib.suppress(SourceError, OSError):
+        store = open_folder(table)
+        for path in paths:
+            store.delete_file(path)
+
+
+def move_files(table: str, moves: Mapping[str, str]) -> None:
+    """Gives staged files other paths; what was moved before stays where it is.
+
+    Raises:
+        OSError: A file can be found in neither place, or cannot be moved.
+    """
+    store = open_folder(table)
+    if local_path(table) is not None or table.startswith("hdfs:"):  # an object store has no folders to make
+        for folder in {path.rpartition("/")[0] for path in moves.values()}:
+            store.create_dir(folder)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for _ in pool.map(partial(_move, store), *zip(*moves.items(), strict=True)):
+            pass
+
+
+def discard_folders(table: str, paths: Iterable[str]) -> None:
+    """Removes folders of an attempt, where the storage lets it."""
+    store = open_folder(table)
+    for path in paths:
+        _delete(store, path)
+
+
+def discard_all(table: str, runs: Sequence[str], *, upto: int, keep: StagingAttempt | None = None) -> None:
+    """Removes what attempts of these runs staged in the table, but for the one that was committed.
+
+    They must be certain to commit no more: fenced, and looked for after that. A newer claim may complete one of the
+    runs meanwhile, so only attempts with fence tokens up to ``upto`` are meant.
+    """
+    store = open_folder(table)
+    for each in (*_list_files(store, "", deep=False), *_list_files(store, ITERATIONS, deep=False)):
+        attempt = _attempt(each.base_name)
+        if attempt is not None and attempt != keep and attempt.run in runs and attempt.token <= upto:
+            _delete(store, each.path)
+
+
+def discard_iterations(table: str, *, keep: Container[str], unsettled: Container[int], tokens: range) -> None:
+    """Removes the iterations of claims with these ``tokens`` whose names are not to be kept, and which are settled."""
+    store = open_folder(table)
+    for each in _list_files(store, ITERATIONS, deep=False):
+        attempt = _attempt(each.base_name)
+        if attempt is None or attempt.name in keep:
+            continue
+        if attempt.token in tokens and attempt.token not in unsettled:
+            _delete(store, each.path)
+
+
+def _attempt(folder: str) -> StagingAttempt | None:
+    """Whose folder it is by its name; None for what is no attempt's."""
+    run, *numbers = folder.rsplit(".", 2)
+    if len(numbers) < len(("token", "attempt")) or not all(map(str.isdecimal, numbers)):
+        return None
+    token, number = map(int, numbers)
+    return StagingAttempt(run, token, number)
+
+
+def _move(store: FileSystem, source: str, target: str) -> None:
+    from pyarrow.fs import FileType
+
+    try:
+        store.move(source, target)
+    except OSError:
+        if store.get_file_info(target).type is not FileType.File:
+            raise
+
+
+def _delete(store: FileSystem, folder: str) -> None:
+    """Removes a folder; what cannot be removed stays, and is ``VACUUM``'s."""
+    with contextlib.suppress(OSError):
+        store.delete_dir(folder)
+
+
+def open_folder(table: str) -> FileSystem:
+    """The table's folder."""
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+    local = local_path(table)
+    store, root = open_store(table) if local is None else (LocalFileSystem(), local)
+    return SubTreeFileSystem(root, store)
+
+
+def _list_files(store: FileSystem, folder: str, *, deep: bool = True) -> list[FileInfo]:
+    from pyarrow.fs import FileSelector
+
+    return list(store.get_file_info(FileSelector(folder, allow_not_found=True, recursive=deep)))
+
+
+def _is_data(path: str) -> bool:
+    """Whether Spark's job has published it: what is below a hidden folder is of tasks that were retried or overtaken.
+
+    >>> _is_data("_day=1/part-0.parquet"), _is_data("_temporary/0/day=1/part-0.parquet")
+    (True, False)
+    """
+    *folders, name = path.split("/")
+    hidden = [each for each in folders if each.startswith(_HIDDEN) and "=" not in each]
+    return name.endswith(_END) and not name.startswith(_HIDDEN) and not hidden
+
+
+def _partition(path: str, instants: Container[str]) -> dict[str, str | None]:
+    """The values that the names of its folders hold, escaped as Hive does.
+
+    >>> _partition("run.1.1/day=2013-01-01/place=a%2Fb/part-0.parquet", ())
+    {'day': '2013-01-01', 'place': 'a/b'}
+    >>> _partition("run.1.1/at=2013-01-01 06%3A00%3A00.5/part-0.parquet", {"at"})
+    {'at': '2013-01-01T06:00:00.500000Z'}
+    """
+    named = [each.partition("=") for each in path.split("/")[1:-1]]
+    values = {unquote(name): None if value == NULL_FOLDER else unquote(value) for name, _, value in named}
+    return {name: _instant(text) if text and name in instants else text for name, text in values.items()}
+
+
+def _instant(text: str) -> str:
+    """The text of an instant with its zone, as Delta writes it: without one, readers would take it for their own."""
+    date, _, time = text.partition(" ")
+    seconds, _, fraction = time.partition(".")
+    return f"{date}T{seconds}.{fraction:0<6}Z"

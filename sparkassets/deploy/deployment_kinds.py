@@ -1,0 +1,236 @@
+"""What is written for each place that a project may run in, by the templates beside this file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from shutil import which
+from typing import Any, Final, Literal
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from sparkassets.deploy.cron_formats import to_on_calendar, to_quartz
+from sparkassets.deploy.owned_files import OwnedContent
+from sparkassets.deploy.wheel import ProjectWheel
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+Kind = Literal["databricks", "airflow", "kubernetes", "cron", "systemd"]
+_Files = dict[str, OwnedContent]
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_START_OF_TIME: Final = 2025
+"""A year that is over: what starts a project is due at the next tick."""
+
+
+@frozen
+class DeploymentSpec:
+    """What is to run, when and where.
+
+    Attributes:
+        project: Its name.
+        folder: The project's, absolute, on this machine.
+        out: Where the files are written, absolute.
+        arguments: What follows ``sparkassets run`` in every place, without project and profile.
+        profile: That holds; empty where there is none.
+        profiles: All that there are; of a bundle the targets, the first is the usual one.
+        cron: When it starts.
+        timezone: Of ``cron``.
+        loop: The pause between two looks, where it does not end by itself; ``cron`` is nothing then.
+        variables: Of the environment, those that the project needs.
+        wheel: Of the project, where it is not run in its folder.
+        library: The file name of a wheel of sparkassets that goes with it; empty where an index has it.
+        timeout: Seconds after which a start that has not ended is stopped.
+        mail: Who is told of a start that failed; empty is nobody.
+        cluster: The runtime and the type of nodes of a job's own cluster; None is serverless.
+        group: May start the job and see what it does; empty is nobody else.
+        command: What starts Python's sparkassets on this machine.
+    """
+
+    project: str
+    folder: str
+    out: str
+    arguments: tuple[str, ...] = ()
+    profile: str = ""
+    profiles: tuple[str, ...] = ()
+    cron: str = "0 * * * *"
+    timezone: str = "UTC"
+    loop: str | None = None
+    variables: tuple[str, ...] = ()
+    wheel: ProjectWheel | None = None
+    library: str = ""
+    timeout: int = 86_400
+    mail: str = ""
+    cluster: tuple[str, str] | None = None
+    group: str = ""
+    command: tuple[str, ...] = ("sparkassets",)
+
+    @property
+    def name(self) -> str:
+        """By which it is told from other projects and other profiles."""
+        return f"{self.project}_{self.profile}" if self.profile else self.project
+
+    @property
+    def resource(self) -> str:
+        """Its name where letters are small and there is no underscore."""
+        return self.name.lower().replace("_", "-").strip("-")
+
+    @property
+    def run_command(self) -> tuple[str, ...]:
+        """The command and its arguments, without project and profile."""
+        return ("run", *self.arguments, *(("--loop", self.loop) if self.loop else ()))
+
+    @property
+    def local_command(self) -> tuple[str, ...]:
+        """All of the command line, on this machine."""
+        profile = ("--profile", self.profile) if self.profile else ()
+        return (*self.command, *self.run_command, "--project", self.folder, *profile)
+
+
+def build_files(kind: Kind, deployment: DeploymentSpec) -> Mapping[str, OwnedContent]:
+    """The files of a deployment, by their paths in its folder.
+
+    Raises:
+        InputError: It cannot run so in that place.
+    """
+    return _KINDS[kind](deployment)
+
+
+def _databricks(deployment: DeploymentSpec) -> _Files:
+    if deployment.loop is None:
+        to_quartz(deployment.cron)  # or there is no saying when
+    _refuse_filled_in(deployment.run_command, ("${",), "Databricks")
+    return {"databricks.yml": _render_template("databricks.yml.j2", deployment, quartz=to_quartz)}
+
+
+def _airflow(deployment: DeploymentSpec) -> _Files:
+    _refuse_loop(deployment, "Airflow starts tasks that end")
+    _refuse_filled_in(deployment.local_command, ("{{", "{%", "{#"), "Airflow")
+    line = _join_words(deployment.local_command)
+    more: dict[str, Any] = {"line": line, "year": _START_OF_TIME, "java": _java()}
+    return {f"{deployment.name}.py": _render_template("airflow.py.j2", deployment, **more)}
+
+
+def _kubernetes(deployment: DeploymentSpec) -> _Files:
+    if deployment.mail:
+        raise InputError("--mail: Kubernetes sends none", hint="`notify` of the project tells people")
+    name = "deployment.yaml" if deployment.loop else "cronjob.yaml"
+    return {
+        name: _render_template("kubernetes.yaml.j2", deployment, literal=_literal),
+        "Dockerfile": _render_template("Dockerfile.j2", deployment),
+    }
+
+
+def _cron(deployment: DeploymentSpec) -> _Files:
+    _refuse_loop(deployment, "cron starts what ends")
+    script = Path(deployment.out, f"{deployment.name}.sh")
+    more: dict[str, Any] = {
+        "line": _join_words(deployment.local_command),
+        "java": _java(),
+        "log": str(script.with_suffix(".log")),
+    }
+    return {
+        "crontab": _render_template("crontab.j2", deployment, line=_join_words((str(script),)).replace("%", "\\%")),
+        script.name: _render_template("run.sh.j2", deployment, **more, executable=True),
+    }
+
+
+def _systemd(deployment: DeploymentSpec) -> _Files:
+    if deployment.mail:
+        raise InputError(
+            "--mail: systemd sends none", hint="`notify` of the project tells people, or an OnFailure= unit"
+        )
+    unit = f"sparkassets-{deployment.resource}"
+    line = " ".join(map(_unit_word, deployment.local_command))
+    java = _escape_unit_text(f"JAVA_HOME={found}") if (found := _java()) else ""
+    files = {f"{unit}.service": _render_template("service.j2", deployment, line=line, java=java, unit=unit)}
+    if deployment.loop is None:
+        when = to_on_calendar(deployment.cron, deployment.timezone)
+        files[f"{unit}.timer"] = _render_template("timer.j2", deployment, when=when)
+    return files
+
+
+_KINDS: Final[Mapping[Kind, Callable[[DeploymentSpec], _Files]]] = {
+    "databricks": _databricks,
+    "airflow": _airflow,
+    "kubernetes": _kubernetes,
+    "cron": _cron,
+    "systemd": _systemd,
+}
+
+
+def _refuse_loop(deployment: DeploymentSpec, why: str) -> None:
+    if deployment.loop is not None:
+        raise InputError(f"--loop: {why}", hint="leave it out, or deploy to databricks, kubernetes or systemd")
+
+
+def _refuse_filled_in(words: tuple[str, ...], marks: tuple[str, ...], whose: str) -> None:
+    """Refuses what would arrive as another text than was given.
+
+    Raises:
+        InputError: A word holds a template of the place that it runs in.
+    """
+    for word in words:
+        if found := next((mark for mark in marks if mark in word), None):
+            hint = "write it into the file by hand if that is meant"
+            raise InputError(f"{whose} fills in what begins with {found} in its arguments: {word}", hint=hint)
+
+
+def _java() -> str:
+    """Where this machine's Java is, which programs without a shell are not told."""
+    found = which("java")
+    return os.environ.get("JAVA_HOME") or (str(Path(found).resolve().parents[1]) if found else "")
+
+
+def _join_words(words: tuple[str, ...]) -> str:
+    return shlex.join(words)
+
+
+def _unit_word(word: str) -> str:
+    """A word of a command line in a unit of systemd."""
+    escaped = _escape_unit_text(word).replace("$", "$$")
+    plain = escaped == word and word and not any(each.isspace() or each in "'\";" for each in word)
+    return word if plain else f'"{escaped}"'
+
+
+def _escape_unit_text(text: str) -> str:
+    """What stands between quotes in a unit of systemd, in one line."""
+    known = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return "".join(each if each.isprintable() else _code(each) for each in known)
+
+
+def _code(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode())
+
+
+def _literal(text: str) -> str:
+    """An argument as Kubernetes leaves it, which fills in ``$(NAME)``."""
+    return text.replace("$", "$$")
+
+
+def _quote_text(text: str) -> str:
+    """A text as JSON writes it, and so YAML, which reads some characters only where they are escaped, and Python."""
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _render_template(
+    template: str,
+    deployment: DeploymentSpec,
+    *,
+    executable: bool = False,
+    **more: Any,  # noqa: ANN401
+) -> OwnedContent:
+    """A template's text; ``q`` in it quotes for YAML and Python, ``sh`` for a shell."""
+    environment = Environment(  # noqa: S701  no HTML
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["q"] = _quote_text
+    environment.filters["sh"] = shlex.quote
+    text = environment.get_template(template).render(d=deployment, **more)
+    return OwnedContent(text.encode(), executable)

@@ -1,0 +1,113 @@
+"""Files of a deployment: written anew as often as one likes, and never over what somebody changed by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from sparkassets.core.phrases import few
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+RECORD: Final = ".sparkassets-deploy.json"
+"""Beside the files: what was written, by digest."""
+
+
+@frozen
+class OwnedContent:
+    """What a file is to hold.
+
+    Attributes:
+        executable: Whether it is a program.
+    """
+
+    data: bytes
+    executable: bool = False
+
+
+@frozen
+class WrittenFiles:
+    """What became of the files, by their paths in the folder.
+
+    Attributes:
+        unchanged: They held it already.
+        removed: They were written before and are no part of it any more.
+    """
+
+    written: Sequence[str]
+    unchanged: Sequence[str]
+    removed: Sequence[str]
+
+
+def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool = False) -> WrittenFiles:
+    """Writes the files, all or none.
+
+    Args:
+        folder: Is made if it is not there.
+        files: By path in the folder.
+        force: Also over those that somebody changed.
+
+    Raises:
+        InputError: Files were changed by hand since they were written, or others are in their places; or the folder
+            cannot be written to.
+    """
+    try:
+        before = _record(folder)
+        there = {name: _digest(folder / name) for name in {*files, *before}}
+        own = {name: digest for name, digest in there.items() if digest is not None}
+        foreign = [
+            name for name in sorted(files) if name in own and own[name] not in (before.get(name), _of(files[name].data))
+        ]
+        if foreign and not force:
+            hint = "keep your change and write elsewhere with --out, or write over it with --force"
+            told = "was changed by hand" if len(foreign) == 1 else "were changed by hand"
+            raise InputError(f"{few(foreign)} in {str(folder)!r} {told}; nothing was written", hint=hint)
+        new = [name for name in sorted(files) if own.get(name) != _of(files[name].data)]
+        old = [name for name in sorted(before) if name not in files and own.get(name) == before[name]]
+        for name in new:
+            _write(folder / name, files[name])
+        for name in old:
+            (folder / name).unlink(missing_ok=True)
+        _keep(folder, files)
+    except OSError as error:
+        raise InputError(f"cannot write into {str(folder)!r}: {error.strerror}") from error
+    return WrittenFiles(new, [name for name in sorted(files) if name not in new], old)
+
+
+def _write(path: Path, content: OwnedContent) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.data)
+    path.chmod(0o755 if content.executable else 0o644)
+
+
+def _keep(folder: Path, files: Mapping[str, OwnedContent]) -> None:
+    record = {name: _of(content.data) for name, content in sorted(files.items())}
+    (folder / RECORD).write_text(json.dumps({"files": record}, indent=1) + "\n", encoding="utf-8")
+
+
+def _record(folder: Path) -> Mapping[str, str]:
+    """The digests of what was written before; none where that is not known."""
+    with suppress(FileNotFoundError, ValueError, AttributeError):
+        found = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("files")
+        if isinstance(found, dict):
+            return {name: digest for name, digest in found.items() if _is_inside(name)}
+    return {}
+
+
+def _is_inside(name: str) -> bool:
+    return not name.startswith("/") and ".." not in name.split("/")
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return _of(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _of(data: bytes) -> str:
+    return sha256(data).hexdigest()

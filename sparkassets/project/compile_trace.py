@@ -1,0 +1,177 @@
+"""What a compiled project was made from, so that it can be told whether it would come out the same."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+PROJECT_FILE: Final = "project.yml"
+
+MOST_BYTES: Final = 2 * 1024 * 1024
+"""Of a file of a project: text that people write."""
+MOST_NAMES: Final = 50_000
+"""Of files and folders below `assets`."""
+
+_ABSENT: Final = ""
+_METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
+
+
+class CompileTrace:
+    """Reads files, folders and variables, and remembers what it saw.
+
+    Attributes:
+        files: Path to a digest of the content; empty for a file that is not there.
+        folders: Path to a digest of the names; empty for a folder that is not there.
+        variables: Names of the variables that were asked for.
+        packages: A digest of what is installed; empty where nothing of another package was asked for.
+        modules: Path of a module that a timetable is from, or that one of the project's imports, to its time and size.
+        seen: How many names the folders have held.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, str] = {}
+        self.folders: dict[str, str] = {}
+        self.variables: set[str] = set()
+        self.packages = ""
+        self.modules: dict[str, str] = {}
+        self.seen = 0
+
+    def read_file(self, path: Path | str) -> bytes | None:
+        """The content of a file; None where there is none.
+
+        Raises:
+            OSError: It is there and cannot be read, is no file (a pipe, a device), or is larger than `MOST_BYTES`.
+        """
+        try:
+            content = _content(path)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            content = None
+        self.files[str(path)] = _ABSENT if content is None else _digest(content)
+        return content
+
+    def list_names(self, folder: Path | str) -> list[str] | None:
+        """The sorted names in a folder, those of folders with ``/`` at their end; None where there is no folder.
+
+        Raises:
+            OSError: It cannot be looked into, or the folders of the project hold more than `MOST_NAMES`.
+        """
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(f"{entry.name}/" if _is_folder(entry) else entry.name for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            names = None
+        self.folders[str(folder)] = (
+            _ABSENT if names is None else _digest("\n".join(names).encode(errors="surrogateescape"))
+        )
+        self.seen += len(names or ())
+        if names and self.seen > MOST_NAMES:
+            raise OSError(errno.E2BIG, f"the folders of the project hold more than {MOST_NAMES:,} files")
+        return names
+
+    def record_packages(self) -> None:
+        """Remembers which packages are installed, and when each was."""
+        self.packages = _digest("\n".join(_packages()).encode(errors="surrogateescape"))
+
+    def record_module(self, path: str) -> None:
+        """Remembers when a module was written last; empty for one that is gone."""
+        try:
+            status = os.stat(path)  # noqa: PTH116
+        except OSError:
+            self.modules[path] = _ABSENT
+        else:
+            self.modules[path] = f"{status.st_mtime_ns}:{status.st_size}"
+
+    def include(self, other: CompileTrace) -> None:
+        """Adds what another trace saw."""
+        self.files |= other.files
+        self.folders |= other.folders
+        self.variables |= other.variables
+        self.packages = other.packages or self.packages
+        self.modules |= other.modules
+
+    def still_holds(self) -> bool:
+        """Whether all of it would be seen again as it was; variables are not looked at."""
+        now = CompileTrace()
+        if self.packages:
+            now.record_packages()
+        for module in self.modules:
+            now.record_module(module)
+        if now.packages != self.packages or now.modules != self.modules:
+            return False
+        try:
+            for folder in self.folders:
+                now.list_names(folder)
+            for file in self.files:
+                now.read_file(file)
+        except OSError:
+            return False
+        return now.files == self.files and now.folders == self.folders
+
+
+class TracedVariables(Mapping[str, str]):
+    """Variables of an environment; a trace remembers which were asked for."""
+
+    def __init__(self, env: Mapping[str, str], trace: CompileTrace) -> None:
+        self._env = env
+        self._trace = trace
+
+    def __getitem__(self, name: str) -> str:
+        self._trace.variables.add(name)
+        return self._env[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._env)
+
+    def __len__(self) -> int:
+        return len(self._env)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder or leads to one; a link to itself leads nowhere."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _packages() -> Iterator[str]:
+    """Where Python finds packages, each folder of metadata and each archive with its time."""
+    for place in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(place or ".") as entries:
+                found = [entry for entry in entries if entry.name.endswith(_METADATA)]
+                yield from sorted(f"{entry.path}:{entry.stat().st_mtime_ns}" for entry in found)
+        except NotADirectoryError:
+            with suppress(OSError):
+                yield f"{place}:{os.stat(place).st_mtime_ns}"  # noqa: PTH116
+        except OSError:
+            continue
+
+
+def _content(path: Path | str) -> bytes:
+    """The bytes of a regular file; whatever else is there is not opened, as a pipe would keep its reader waiting."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  at a fifth of pathlib's time
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise FileNotFoundError from None  # no file can have that name
+        raise
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no file, but a pipe, a socket or a device")
+    if status.st_size > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has {status.st_size:,} bytes; expected at most {MOST_BYTES:,}")
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123  as above
+        return file.readall()
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,209 @@
+"""What a function is made of: itself and what it calls in the project's own packages, from their source alone.
+
+A part for each function, class and value of a module that is reached by names. Comments, docstrings, layout and what
+is not reached do not count. Where a name is made up as the code runs, all of its module counts.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from sparkassets.core.definitions.definition import digest
+from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, Part, imported_in, parse_names
+
+DECLARING: Final = frozenset({("sparkassets", "asset"), ("sparkassets", "multi_asset")})
+"""What declares assets."""
+_DYNAMIC: Final = frozenset({"globals", "eval", "exec", "__import__", "vars", "import_module"})
+
+
+class FunctionParts:
+    """The parts of functions, with the modules that were read for them.
+
+    Args:
+        source: The text of a module by its dotted name, and whether it is a package; None for one of others.
+    """
+
+    def __init__(self, source: Callable[[str], tuple[str, bool] | None]) -> None:
+        self._source = source
+        self._modules: dict[str, ModuleNames | None] = {}
+
+    def digest_parts(self, module: str, function: str) -> dict[str, str]:
+        """Digests of all that the function is made of, by ``module:name``."""
+        parts: dict[str, str] = {}
+        seen: set[Part] = set()
+        left: list[Part] = [(module, function)]
+        while left:
+            part = left.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            try:
+                told, found = self._part(part)
+            except (RecursionError, ValueError):  # nested too deep; a number of more digits than Python writes
+                told, found = digest((self._source(part[0]) or ("",))[0]), []
+            left += found
+            if told:
+                parts[":".join(part)] = told
+        return parts
+
+    def _part(self, part: Part) -> tuple[str, list[Part]]:
+        """A digest of one part, empty for what stands elsewhere, and the parts that it names."""
+        name, own = part
+        module = self._module(name)
+        if module is None:
+            return "", []
+        if own == WHOLE:
+            return digest(_dump(module.tree)), [*self._find_named_parts(module, module.tree.body)]
+        nodes = [_strip_declaration(each, module) for each in module.bound.get(own, [])]
+        found = [each for each in self._find_imported(module, own) if self._module(each[0]) is not None]
+        outside = () if found else module.imports.get(own, ())
+        told = digest(*map(_dump, nodes), *outside) if nodes or outside else ""
+        return told, [*found, *self._find_named_parts(module, nodes)]
+
+    def _find_imported(self, module: ModuleNames, name: str) -> Iterator[Part]:
+        """The part that a name of a module stands for, where it was imported."""
+        if name in module.imports:
+            yield self._target(module.imports[name])
+            return
+        for each in module.stars:
+            inner = self._module(each)
+            if inner is not None and (name in inner.bound or name in inner.imports or inner.stars):
+                yield each, name
+
+    def _target(self, found: Part) -> Part:
+        """The part that an import means: a name of a module, or all of one that is a module itself."""
+        owner, name = found
+        if name == WHOLE:
+            return found
+        inner = self._module(owner)
+        if inner is not None and (name in inner.bound or name in inner.imports):
+            return found
+        return (f"{owner}.{name}", WHOLE) if self._module(f"{owner}.{name}") is not None else found
+
+    def _find_named_parts(self, module: ModuleNames, nodes: list[ast.stmt]) -> Iterator[Part]:
+        """The parts that statements of a module name."""
+        for top in nodes:
+            local = dict(imported_in(top, module))
+            taken = _arguments_in(top)
+            for node in ast.walk(top):
+                if isinstance(node, ast.Attribute) and id(node) not in taken:
+                    yield from self._member(module, local, node, taken)
+                elif isinstance(node, ast.Name) and id(node) not in taken:
+                    yield from self._name(module, local, node.id)
+
+    def _member(
+        self, module: ModuleNames, local: dict[str, Part], node: ast.Attribute, taken: set[int]
+    ) -> Iterator[Part]:
+        """The part that ``a.b.c`` names, where ``a`` is a module of the project."""
+        steps, inner = [node.attr], node.value
+        chain: list[ast.AST] = [node]
+        while isinstance(inner, ast.Attribute):
+            steps.append(inner.attr)
+            chain.append(inner)
+            inner = inner.value
+        if steps[0] in _DYNAMIC:
+            yield module.name, WHOLE
+        if not isinstance(inner, ast.Name):
+            return
+        at = local.get(inner.id) or module.imports.get(inner.id)
+        owner, own = self._target(at) if at is not None else ("", "")
+        if own != WHOLE or self._module(owner) is None:
+            return
+        taken.update(id(each) for each in [*chain, inner])
+        for step in reversed(steps):
+            if self._module(f"{owner}.{step}") is None:
+                yield owner, step
+                return
+            owner = f"{owner}.{step}"
+        yield owner, WHOLE
+
+    def _name(self, module: ModuleNames, local: dict[str, Part], name: str) -> Iterator[Part]:
+        if name in _DYNAMIC:
+            yield module.name, WHOLE
+        elif name in local:
+            yield self._target(local[name])
+        elif name in module.bound or name in module.imports:
+            yield module.name, name
+        else:
+            yield from self._find_imported(module, name)
+
+    def _module(self, name: str) -> ModuleNames | None:
+        if name not in self._modules:
+            found = self._source(name)
+            self._modules[name] = parse_names(name, found[0], is_package=found[1]) if found is not None else None
+        return self._modules[name]
+
+
+def _strip_declaration(node: ast.stmt, module: ModuleNames) -> ast.stmt:
+    """A function without what declares it as an asset, which is no part of its code."""
+    if not isinstance(node, FUNCTIONS):
+        return node
+    code = [each for each in node.decorator_list if not _declares(each, module)]
+    if len(code) == len(node.decorator_list):
+        return node
+    return type(node)(**{**dict(ast.iter_fields(node)), "decorator_list": code})
+
+
+def _declares(node: ast.expr, module: ModuleNames) -> bool:
+    match node.func if isinstance(node, ast.Call) else node:
+        case ast.Name(id=name):
+            starred = (("sparkassets", name),) if "sparkassets" in module.stars else ()
+            return not DECLARING.isdisjoint((module.imports.get(name, ("", "")), *starred))
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            owner, own = module.imports.get(name, ("", ""))
+            return own == WHOLE and (owner, attr) in DECLARING
+    return False
+
+
+def _arguments_in(top: ast.stmt) -> set[int]:
+    """The nodes in a function's body that name its own arguments, whatever else the module has of these names."""
+    if not isinstance(top, FUNCTIONS):
+        return set()
+    given = top.args
+    plain = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+    names = {each.arg for each in plain}
+    inner = (node for statement in top.body for node in ast.walk(statement))
+    return {id(each) for node in inner for each in _naming(node, names)}
+
+
+def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
+    """The node, if it is one of the names or leads from one to its attributes."""
+    inner = node
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    if isinstance(inner, ast.Name) and inner.id in names:
+        yield node
+
+
+def _dump(node: ast.AST) -> str:
+    """The syntax tree as text, without docstrings and places, alike in every version of Python."""
+    told = []
+    for name, value in ast.iter_fields(node):
+        if name in ("kind", "type_comment", "type_ignores", "ctx"):
+            continue
+        body = _strip_docstring(node, value) if name == "body" and isinstance(value, list) else value
+        text = _value(body)
+        if text:
+            told.append(f"{name}={text}")
+    return f"{type(node).__name__}({','.join(told)})"
+
+
+def _value(value: object) -> str:
+    match value:
+        case ast.AST():
+            return _dump(value)
+        case list():
+            return f"[{','.join(_value(each) or 'None' for each in value)}]" if value else ""
+        case None:
+            return ""
+        case _:
+            return f"{type(value).__name__}:{value!r}"
+
+
+def _strip_docstring(node: ast.AST, body: list[ast.stmt]) -> list[ast.stmt]:
+    documented = isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and body
+    if documented and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        return body[1:] if isinstance(body[0].value.value, str) else body
+    return body

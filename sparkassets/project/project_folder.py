@@ -1,0 +1,393 @@
+"""A project's folder: where its files are, read and compiled."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from tokenize import detect_encoding
+from typing import Final
+
+from sparkassets.core.spec.asset_file import read_asset_files
+from sparkassets.core.spec.bodies import (
+    ModuleFunction,
+    ModuleSource,
+    WantedModule,
+    WantedSql,
+    find_required_code,
+    is_allowed,
+)
+from sparkassets.core.spec.column_inference import TableColumns
+from sparkassets.core.spec.compilation import compile_project
+from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.notification_rules import written_rules
+from sparkassets.core.spec.project_file import read_project_file
+from sparkassets.core.spec.validations import rule_functions as functions_of_rules
+from sparkassets.core.spec.yaml_document import SourceFile
+from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
+from sparkassets.core.validations.registered import REGISTRY as CHECKS
+from sparkassets.core.variables import without_requested
+from sparkassets.errors import FileLocation, SpecError, SpecProblem
+from sparkassets.project.cache import CompiledCache
+from sparkassets.project.compile_trace import PROJECT_FILE, CompileTrace
+from sparkassets.project.declared import (
+    DeclaredAsset,
+    DeclaredAssets,
+    ImportResult,
+    PythonFile,
+    declared_assets,
+    import_modules,
+)
+from sparkassets.project.function_parts import FunctionParts
+from sparkassets.project.functions import read_module
+from sparkassets.project.installed_factories import InstalledFactories
+
+_YAML = (".yml", ".yaml")
+
+_DECLARES: Final = re.compile(r"^@(?:\w+\.)?(?:multi_)?asset\b", re.MULTILINE)
+
+
+def compile_folder(
+    root: Path,
+    trace: CompileTrace,
+    *,
+    env: Mapping[str, str],
+    tables: TableColumns | None = None,
+    cache: Path | None = None,
+) -> ProjectSpec:
+    """The project in a folder, compiled.
+
+    Args:
+        root: Absolute; holds the project file.
+        trace: Everything is read through it.
+        env: Variables for ``${…}``.
+        tables: Is asked for the columns of Delta tables that others write.
+        cache: Folder that keeps what modules declare; None imports them anew.
+
+    Raises:
+        SpecError: With every problem of every file, in order of place.
+    """
+    reader = SourceReader(root, trace)
+    project_file = reader.read_file(root / PROJECT_FILE)
+    if project_file is None:
+        raise SpecError(reader.problems)
+    project = read_project_file(project_file, root=str(root), environment=env)
+    asset_files = [file for path in _asset_paths(project, reader) if (file := reader.read_file(path))]
+    declared = _load_declared(project, reader, env, cache)
+    assets = read_asset_files(
+        asset_files,
+        project=project,
+        declared=[each.document for each in declared.assets if not each.is_reference],
+        references=[each.document for each in declared.assets if each.is_reference],
+    )
+    by_document = {id(each.document): each for each in declared.assets}
+    found = ((draft.name, by_document.get(id(draft.at.document))) for draft in assets.drafts.values())
+    own = {name: each for name, each in found if each is not None and each.function is not None}
+    sql, modules, functions = _code(project, assets, reader, own)
+    unreadable = assets.unreadable | (declared.unreadable - assets.drafts.keys())
+    unread = tuple(_find_unread(project, reader))
+    problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
+    assets = AssetFiles(assets.drafts, unreadable, problems)
+    compiled = compile_project(
+        project,
+        assets,
+        sql=sql,
+        modules=modules,
+        timetables=InstalledFactories(TIMETABLES, trace),
+        checks=InstalledFactories(CHECKS, trace),
+        tables=tables,
+        declared=functions,
+    )
+    return replace(compiled, asked=frozenset(trace.variables), warnings=(*compiled.warnings, *unread))
+
+
+def _load_declared(
+    project: ProjectDraft, reader: SourceReader, env: Mapping[str, str], cache: Path | None
+) -> DeclaredAssets:
+    """The assets that modules of the allowed packages declare."""
+
+    def import_all(modules: Sequence[PythonFile]) -> ImportResult:
+        names = (each.name for each in modules)
+        kept = CompiledCache(cache, ImportResult, of=(str(reader.root), *names)) if cache else None
+        found = kept.find(env) if kept else None
+        result, trace = found or _import(modules, env)
+        if kept and found is None and not result.failures:
+            kept.keep(result, trace, env)
+        reader.trace.include(trace)
+        return result
+
+    files = _python_files(project, reader)
+    return declared_assets(files, import_all, environment=env)
+
+
+def _import(modules: Sequence[PythonFile], env: Mapping[str, str]) -> tuple[ImportResult, CompileTrace]:
+    """What modules declare, and everything that it depends on."""
+    result, trace = import_modules(modules, without_requested(env)), CompileTrace()
+    trace.variables.update(result.variables)
+    for read, paths in ((trace.read_file, result.files), (trace.list_names, result.folders)):
+        for path in paths:
+            with suppress(OSError):
+                read(path)
+    for module in result.modules:
+        trace.record_module(module)
+    if result.installed:
+        trace.record_packages()
+    return result, trace
+
+
+class SourceReader:
+    """Reads text files; what is no UTF-8 becomes a problem.
+
+    Attributes:
+        unreadable: Files that are there and became a problem.
+    """
+
+    def __init__(self, root: Path, trace: CompileTrace) -> None:
+        self.root = root
+        self.trace = trace
+        self.problems: list[SpecProblem] = []
+        self.unreadable: set[Path] = set()
+
+    def list_names(self, folder: Path) -> list[str] | None:
+        """What is in a folder; None where there is none, and nothing where it cannot be looked into."""
+        try:
+            return self.trace.list_names(folder)
+        except OSError as error:
+            problem = SpecProblem(FileLocation(_label(folder)), f"cannot be read: {error.strerror}")
+            if error.errno == errno.E2BIG:  # each further folder would say so again
+                raise SpecError([problem]) from None
+            self.problems.append(problem)
+            return []
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is a file, which may be one that cannot be read."""
+        return self.read_file(path) is not None or path in self.unreadable
+
+    def read_file(self, path: Path, *, is_python: bool = False) -> SourceFile | None:
+        """The file, or None where there is none that can be read; Python may name another encoding than UTF-8."""
+        try:
+            content = self.trace.read_file(path)
+        except OSError as error:
+            self._refuse(path, SpecProblem(FileLocation(_label(path)), f"cannot be read: {error.strerror}"))
+            return None
+        if content is None:
+            return None
+        try:
+            text = content.decode(_encoding(content) if is_python else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            column = error.start - content.rfind(b"\n", 0, error.start)
+            message = f"the byte 0x{content[error.start]:02x} is not UTF-8; files of a project are UTF-8 text"
+            self._refuse(path, SpecProblem(FileLocation(_label(path), line, column), message))
+            return None
+        return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
+
+    def read_declaring(self, path: Path) -> SourceFile | None:
+        """A module that may declare assets; None of what no author has written, for all its bytes."""
+        if self.read_python(path) is not None:
+            return self.read_file(path, is_python=True)
+        return None
+
+    def read_python(self, path: Path) -> str | None:
+        """The text of a module that is only looked into; None where it cannot be read."""
+        try:
+            content = self.trace.read_file(path)
+            return content.decode(_encoding(content)) if content is not None else None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def _refuse(self, path: Path, problem: SpecProblem) -> None:
+        self.problems.append(problem)
+        self.unreadable.add(path)
+
+
+def _encoding(module: bytes) -> str:
+    """What a module says that it is written in; UTF-8 where it does not, or where Python does not know that."""
+    try:
+        return detect_encoding(BytesIO(module).readline)[0]
+    except SyntaxError:
+        return "utf-8-sig"
+
+
+def _label(path: Path) -> str:
+    """The path as people know it: from where they stand when that is shorter."""
+    return min(os.path.relpath(path), str(path), key=len)
+
+
+def _asset_paths(project: ProjectDraft, reader: SourceReader) -> Iterable[Path]:
+    """The files of the `assets` folders, by name within a folder; of the project's folder itself no subfolders."""
+    found: dict[Path, None] = {}
+    for index, entry in enumerate(project.keys.assets):
+        path = Path(os.path.normpath(reader.root / entry))
+        names = reader.list_names(path)
+        if names is not None:
+            found |= dict.fromkeys(yaml_files(path, names, reader, deep=path != reader.root))
+        elif reader.exists(path):
+            found[path] = None
+        elif (at := project.at / "assets").exists:
+            (at / index).add_problem(f"there is no folder {entry!r} in the project's folder")
+    found.pop(reader.root / PROJECT_FILE, None)
+    return found
+
+
+def _find_unread(project: ProjectDraft, reader: SourceReader) -> Iterator[SpecProblem]:
+    """Modules beside the YAML files that declare assets, and are of no package that the project file allows."""
+    read = {each.file.path for each in _python_files(project, reader).values()}
+    for entry in project.keys.assets:
+        folder = Path(os.path.normpath(reader.root / entry))
+        for path in yaml_files(
+            folder, reader.list_names(folder) or [], reader, deep=folder != reader.root, ends=(".py",)
+        ):
+            text = reader.read_python(path) or ""
+            found = _DECLARES.search(text) if "sparkassets" in text else None
+            if found is None or Path(os.path.relpath(path, reader.root)).as_posix() in read:
+                continue
+            within = path.parent.relative_to(reader.root) if path.is_relative_to(reader.root) else Path()
+            package = ".".join(within.parts) or path.stem
+            yield SpecProblem(
+                FileLocation(_label(path), text.count("\n", 0, found.start()) + 1, 1),
+                "assets in Python are only read in packages that the project file allows, and this is in none",
+                hint=f"write python: [{package}] in {PROJECT_FILE}",
+            )
+
+
+def yaml_files(
+    folder: Path, names: list[str], reader: SourceReader, *, deep: bool, ends: tuple[str, ...] = _YAML
+) -> Iterator[Path]:
+    """Those of a folder and of the folders in it; where a link leads back to a folder around it, it is not followed."""
+    for name in names:
+        if name.startswith("."):
+            continue
+        if name.endswith("/"):
+            below = folder / name
+            if deep and not (below.is_symlink() and folder.resolve().is_relative_to(below.resolve())):
+                yield from yaml_files(below, reader.list_names(below) or [], reader, deep=deep, ends=ends)
+        elif name.endswith(ends):
+            yield folder / name
+
+
+def _python_files(project: ProjectDraft, reader: SourceReader) -> dict[str, PythonFile]:
+    """The modules of the allowed packages by their dotted names; of two with one name that in the project's folder."""
+    found: dict[str, PythonFile] = {}
+    for package in project.keys.python:
+        for base in (reader.root, reader.root.parent):
+            place = base / package.replace(".", "/")
+            paths = [place.with_name(f"{place.name}.py"), *_module_paths(place, reader)]
+            for path in paths:
+                name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__init__")
+                if name not in found and (file := reader.read_declaring(path)) is not None:
+                    found[name] = PythonFile(name, file, str(base), is_package=path.name == "__init__.py")
+    return found
+
+
+def _module_paths(folder: Path, reader: SourceReader) -> Iterator[Path]:
+    """The modules in a package and in those below it, by name within a folder."""
+    for name in reader.list_names(folder) or []:
+        if name.endswith("/"):
+            below = folder / name
+            leads_back = below.is_symlink() and folder.resolve().is_relative_to(below.resolve())
+            if name[:-1].isidentifier() and name != "__pycache__/" and not leads_back:
+                yield from _module_paths(below, reader)
+        elif name.endswith(".py") and name[:-3].isidentifier():
+            yield folder / name
+
+
+def _code(
+    project: ProjectDraft, assets: AssetFiles, reader: SourceReader, declared: Mapping[str, DeclaredAsset]
+) -> tuple[dict[str, SourceFile | None], dict[str, ModuleSource], dict[str, ModuleFunction]]:
+    """The SQL files and the modules that the assets want, as far as they exist, and the functions that declare assets.
+
+    Of SQL that cannot be read there is None.
+    """
+    sql: dict[str, SourceFile | None] = {}
+    functions = [each for draft in assets.drafts.values() for each in functions_of_rules(draft)]
+    modules = _modules((name for name, _ in functions if is_allowed(name, project)), reader)
+    for draft in assets.drafts.values():
+        if draft.name in declared:
+            continue
+        match find_required_code(draft, project):
+            case WantedSql(paths):
+                sql |= _first(paths, reader)
+            case WantedModule(name):
+                functions.append((name, (draft.keys.python or "").partition(":")[2]))
+                if name not in modules and (module := _module(name, reader)):
+                    modules[name] = module
+    modules |= _hook_modules(project, assets, reader, known=modules)
+    calls = FunctionParts(lambda name: _source(name, project, reader))
+    for name, function in functions:
+        if name in modules:
+            modules[name] = _with_parts(modules[name], function, calls.digest_parts(name, function))
+    own: dict[str, ModuleFunction] = {}
+    for asset, each in declared.items():
+        if each.function is not None:
+            modules.setdefault(each.module.name, ModuleSource(each.module.file, each.module.search_path))
+            parts = {name: told for code in each.code for name, told in calls.digest_parts(*code).items()}
+            own[asset] = replace(each.function, parts=parts)
+    return sql, modules, own
+
+
+def _modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSource]:
+    """Those that exist, by name."""
+    found = ((name, _module(name, reader)) for name in dict.fromkeys(names))
+    return {name: module for name, module in found if module is not None}
+
+
+def _hook_modules(
+    project: ProjectDraft, assets: AssetFiles, reader: SourceReader, *, known: Collection[str]
+) -> dict[str, ModuleSource]:
+    """The modules of the functions that are given messages, but for those that are ``known``."""
+    written = [project.keys.notify, *(draft.keys.notify for draft in assets.drafts.values())]
+    hooks = [
+        rule.python.partition(":")[0] for keys in written for rule in written_rules(keys) if rule.python is not None
+    ]
+    wanted = (name for name in dict.fromkeys(hooks) if name not in known and is_allowed(name, project))
+    return {name: module for name in wanted if (module := _module(name, reader)) is not None}
+
+
+def _with_parts(module: ModuleSource, function: str, parts: Mapping[str, str]) -> ModuleSource:
+    """The module, with what one of its functions is made of."""
+    known = module.functions.get(function)
+    return replace(module, functions={**module.functions, function: replace(known, parts=parts)}) if known else module
+
+
+def _source(name: str, project: ProjectDraft, reader: SourceReader) -> tuple[str, bool] | None:
+    """The text of a module of the allowed packages, and whether it is a package; None for any other."""
+    if not is_allowed(name, project):
+        return None
+    for _, path in _places(name, reader):
+        if (text := reader.read_python(path)) is not None:
+            return text, path.name == "__init__.py"
+    return None
+
+
+def _first(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile | None]:
+    """The first of these files that is there, by its path; None where it cannot be read."""
+    for path in paths:
+        file = reader.read_file(reader.root / path)
+        if file or reader.root / path in reader.unreadable:
+            return {path: file}
+    return {}
+
+
+def _module(name: str, reader: SourceReader) -> ModuleSource | None:
+    """The module in the project's folder or beside it."""
+    for base, path in _places(name, reader):
+        if file := reader.read_file(path, is_python=True):
+            return read_module(file, search_path=str(base))
+        if path in reader.unreadable:
+            return ModuleSource(SourceFile(_label(path), name.replace(".", "/"), ""), str(base), is_readable=False)
+    return None
+
+
+def _places(name: str, reader: SourceReader) -> Iterator[tuple[Path, Path]]:
+    """Where a module may be, in the project's folder or beside it: the folder, and the file; the first counts."""
+    relative = name.replace(".", "/")
+    for base in (reader.root, reader.root.parent):
+        yield base, base / f"{relative}.py"
+        yield base, base / relative / "__init__.py"

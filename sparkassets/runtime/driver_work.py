@@ -1,0 +1,291 @@
+"""What an invocation sets out to do: tick until nothing is due, or backfill a stretch of one asset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from sparkassets.core.journal.backfill_requests import BackfillEntry
+from sparkassets.core.journal.entries import Entry
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.planner.batch.attended_runs import plan_attended
+from sparkassets.core.planner.batch.backfill import (
+    backfillable_partitions,
+    find_divided_partitions,
+    plan_backfill,
+    plan_backfill_unpartitioned,
+    redoable_partitions,
+)
+from sparkassets.core.planner.batch.budget import plan_within_budget
+from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.rollback import plan_rollback
+from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict, plan_within_schema
+from sparkassets.core.planner.due.redo_requests import open_request
+from sparkassets.core.planner.incremental_planner import IncrementalPlanner
+from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planner import decide_alone
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.run_slots import has_parallel_runs
+from sparkassets.core.planner.wording import plural
+from sparkassets.core.results import RunResult
+from sparkassets.core.spec.model import AssetSpec
+
+
+class DriverWork(Protocol):
+    """Something that a driver does until it is done."""
+
+    @property
+    def select(self) -> Collection[str] | None:
+        """Assets that may run; None means all."""
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """What is recorded before anything runs; asked again where another driver was first."""
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """What is due now."""
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """Is told how each of its runs ended."""
+
+
+class TickWork:
+    """Everything that is due, until nothing is."""
+
+    def __init__(self, select: Collection[str] | None = None) -> None:
+        self.select = select
+        self._planner: IncrementalPlanner | None = None
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The plan of a tick; what did not change since the one before is not looked at again."""
+        if self._planner is None:
+            self._planner = IncrementalPlanner(context.project)
+        return self._planner.plan(context)
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """A tick learns what it must from the journal."""
+
+
+class RebuildWork:
+    """All of an asset in one run, whose columns take the place of the table's."""
+
+    def __init__(self, asset: AssetSpec, *, force: bool = False) -> None:
+        self.select = (asset.name,)
+        self._asset = asset
+        self._force = force
+        self._done = False
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The run, until it has been tried."""
+        if self._done:
+            return Plan(context.now)
+        asset = context.asset(self._asset.name)
+        if asset.partitioning.is_partitioned:
+            return plan_within_budget(context, asset, plan_rebuild(context, asset, force=self._force))
+        plan = plan_backfill_unpartitioned(context, asset, None, force=self._force, rebuilds=True)
+        return plan_within_budget(context, asset, plan)
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        self._done = self._done or (result.adopted is None and run.request.rebuilds)
+
+
+class AttendedWork:
+    """One run of an asset whose work is done in code that is not the project's."""
+
+    def __init__(self, asset: AssetSpec, blocks: PartitionSet, interval: tuple[int, int] | None) -> None:
+        self.select = (asset.name,)
+        self._blocks = blocks
+        self._interval = interval
+        self._done = False
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The run, until it has been tried."""
+        if self._done:
+            return Plan(context.now)
+        return plan_attended(context, context.asset(self.select[0]), self._blocks, self._interval)
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """It is tried once."""
+        del run, result
+        self._done = True
+
+
+class RollbackWork:
+    """An older iteration of an asset becomes the newest again."""
+
+    def __init__(self, asset: AssetSpec, run: str) -> None:
+        self.select = (asset.name,)
+        self._asset = asset
+        self._run = run
+        self._done = False
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The run, until it has been tried."""
+        if self._done:
+            return Plan(context.now)
+        return plan_rollback(context, context.asset(self._asset.name), self._run)
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        self._done = self._done or (result.adopted is None and bool(run.request.restores))
+
+
+class BackfillWork:
+    """Some blocks of one asset, in as many runs as its strategy makes of them.
+
+    What comes due by the asset's schedule since it began, besides these blocks, gets its turn after every run of the
+    backfill: both share the asset's chain, and neither waits for more than one run of the other.
+
+    Attributes:
+        remaining: Blocks that no run of this backfill has taken yet; everything for all that is wanted or there, what
+            other code has made included.
+    """
+
+    def __init__(
+        self,
+        asset: AssetSpec,
+        blocks: PartitionSet,
+        *,
+        interval: tuple[int, int] | None = None,
+        force: bool = False,
+        newest_first: bool = False,
+        max_runs: int | None = None,
+    ) -> None:
+        self.select = (asset.name,)
+        self.remaining = blocks
+        self._asked = self._blocks = blocks
+        self._whole = blocks.is_everything and asset.partitioning.is_partitioned
+        self._asset = asset
+        self._interval = interval
+        self._force = force
+        self._newest_first = newest_first
+        self._max_runs = max_runs
+        self._taken = 0
+        self._recorded: PartitionSet = NOTHING
+        self._notes: tuple[AssetNote, ...] = ()
+        self._schedules_turn = False
+        self._due_before: PartitionSet = NOTHING
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """What is computed whatever is known of it is recorded: who goes on after a kill knows what is left of it."""
+        asset, limited = context.asset(self._asset.name), self._max_runs is not None
+        if not asset.partitioning.is_partitioned:
+            return ()
+        self._resolve_everything(context)
+        self._due_before = decide_alone(replace(context, decisions={}), asset).coming
+        if not self._force:
+            return ()
+        known = open_request(asset, context.state_of(asset), self._asked)
+        if known is None:
+            self._recorded = redoable_partitions(context, asset, self._blocks)
+            if self._is_held_back(context, asset):
+                self._recorded = NOTHING
+            entry = BackfillEntry(asset.name, self._asked, self._recorded, self._newest_first, limited)
+            return (entry,) if self._recorded else ()
+        self.remaining = self._recorded = known.left
+        count = plural(asset.partitioning.count(known.left), "partition")
+        text = f"goes on with the backfill that was asked {context.format_instant(known.at)}: {count} left"
+        self._notes = (AssetNote(asset.name, text, known.left),)
+        if (known.newest_first, known.limited) == (self._newest_first, limited):
+            return ()
+        return (BackfillEntry(asset.name, self._asked, known.left, self._newest_first, limited),)
+
+    def _is_held_back(self, context: PlanningContext, asset: AssetSpec) -> bool:
+        """Whether its budget or its columns hold all of it: nothing of it comes before a person acts and asks again."""
+        if asset.budget is None and not explain_schema_conflict(context, asset, context.state_of(asset)):
+            return False
+        found = plan_backfill(context, asset, self._recorded, force=True, other_code=self._whole)
+        return bool(found.runs) and not _within_limits(context, asset, found).runs
+
+    def _resolve_everything(self, context: PlanningContext) -> None:
+        """Looks once what all of the asset is, where that was asked for."""
+        if self._blocks.is_everything:
+            self.remaining = self._blocks = backfillable_partitions(context, context.asset(self._asset.name))
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """What is left of the backfill; its first run is the one to claim."""
+        asset = context.asset(self._asset.name)
+        if not asset.partitioning.is_partitioned:
+            if not self.remaining:
+                return Plan(context.now)
+            found = plan_backfill_unpartitioned(context, asset, self._interval, force=self._force)
+            return _within_limits(context, asset, found)
+        self._resolve_everything(context)
+        left = self._uncomputed_partitions(context)
+        if not left:
+            return Plan(context.now)
+        found = plan_backfill(
+            context, asset, left, force=self._force, other_code=self._whole, newest_first=self._newest_first
+        )
+        found = self._limit_runs(context, _within_limits(context, asset, replace(found, notes=self._notes)))
+        alone = not has_parallel_runs(asset) and context.state_of(asset).chain
+        if not found.runs or not self._schedules_turn or alone:
+            return found
+        return replace(found, runs=(*self._next_scheduled_run(context, left), *found.runs))
+
+    def _next_scheduled_run(self, context: PlanningContext, left: PartitionSet) -> tuple[PlannedRun, ...]:
+        """The run of what came due by the schedule since the backfill began, if anything did."""
+        asset = context.asset(self._asset.name)
+        reserved = {asset.name: left | self._due_before}
+        decision = decide_alone(replace(context, select=None, reserved_partitions=reserved, decisions={}), asset)
+        return tuple(run for run in decision.runs if run.kind == "scheduled")[:1]
+
+    def _uncomputed_partitions(self, context: PlanningContext) -> PartitionSet:
+        """What no run has computed yet: of this invocation, and of what is recorded, of any."""
+        asset = context.asset(self._asset.name)
+        left = self.remaining | (find_divided_partitions(context, asset) & self._blocks)
+        if not self._recorded:
+            return left
+        known = open_request(asset, context.state_of(asset), self._asked)
+        return left - (self._recorded if known is None else self._recorded - known.left)
+
+    def _limit_runs(self, context: PlanningContext, found: Plan) -> Plan:
+        """The plan with as many runs as are wanted still, and what that leaves."""
+        if self._max_runs is None:
+            return found
+        chain = context.state_of(self._asset).chain
+        running = [  # one that failed and may still land has been taken, too
+            link
+            for link in chain
+            if link.status == "open"
+            and link.entry.invocation == context.invocation
+            and link.token not in context.gone_claims
+        ]
+        room = max(0, self._max_runs - self._taken - len(running))
+        rest = PartitionSet.union(run.blocks for run in found.runs[room:])
+        reason = f"left by --max-runs {self._max_runs}; the same command goes on with it"
+        waiting = (*found.waiting, Waiting(self._asset.name, reason, None, rest)) if rest else found.waiting
+        return replace(found, runs=found.runs[:room], waiting=waiting)
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again but in parts; a run that only settled an older one has tried nothing."""
+        self._schedules_turn = run.kind == "backfill"
+        if result.adopted is None and run.kind == "backfill":
+            self._taken += 1
+            self.remaining = self.remaining - run.blocks
+
+
+def _within_limits(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+    """The plan of one asset without the runs that its columns or its budget hold back."""
+    return plan_within_budget(context, asset, plan_within_schema(context, asset, found))

@@ -1,0 +1,125 @@
+"""Iterations at run time: what a record says of one, and the removal of those that nobody can read any more.
+
+The journal says first which may go, against a state in which no claim reads them; only then are folders removed, in a
+thread of their own. So a driver that dies in between leaves folders that nobody knows, which the next removal takes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sparkassets.core.journal.entries import Entry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.retirement import retire_iterations
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.planner.batch.published_iterations import (
+    find_iteration,
+    iteration_event_extra,
+    keeps_newest_iteration,
+)
+from sparkassets.core.runs import RunRequest, iteration_name
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import PublishWrite
+from sparkassets.ports import DataCommit
+from sparkassets.runtime.execution import RunExecution
+from sparkassets.runtime.ledger import JournalLedger
+
+WAIT_SECONDS = 30.0
+"""How long a driver that ends waits for removals; what is left then goes with the next ones."""
+
+
+def iteration_order_fields(asset: AssetSpec, state: State, request: RunRequest) -> Mapping[str, Any]:
+    """What an order says of the iteration that it makes, or makes the newest again."""
+    known = state.assets[asset.name]
+    restored = find_iteration(known, request.restores) if request.restores else None
+    name = restored.name if restored is not None else request.restores  # which is nowhere, so that the run fails
+    return {"restores": name, "keeps_newest_iteration": keeps_newest_iteration(asset, known, request)}
+
+
+def with_iteration(
+    entry: SuccessEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
+) -> SuccessEntry:
+    """The record of a run with the iteration that is in its target, where the asset publishes any."""
+    if not isinstance(asset.write, PublishWrite) or not entry.published_partitions:
+        return entry
+    if asset.outlets:
+        extra = {**entry.extra, "rollback": True} if request.restores else entry.extra
+        return replace(entry, restores=request.restores, extra=extra)
+    return replace(entry, **_iteration_fields(entry, asset, state, request, committed))
+
+
+def outlet_with_iteration(
+    entry: OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
+) -> OutletEntry:
+    """The same of an outlet: each has the iteration of its own commit, by whoever made that."""
+    if not isinstance(asset.write, PublishWrite) or not entry.published_partitions:
+        return entry
+    return replace(entry, **_iteration_fields(entry, asset, state, request, committed))
+
+
+def _iteration_fields(
+    entry: SuccessEntry | OutletEntry, asset: AssetSpec, state: State, request: RunRequest, committed: DataCommit
+) -> dict[str, Any]:
+    """Those fields of an entry that tell which iteration the commit made, or made the newest again."""
+    known, run = state.assets[asset.name], request.restores or entry.run
+    found = find_iteration(known, run) if request.restores else None
+    name = found.name if found is not None else _name(committed)
+    more = iteration_event_extra(asset, name, run=run, blocks=entry.published_partitions, files=_are_files(committed))
+    if request.restores:
+        return {"restores": run, "extra": {**entry.extra, **more, "rollback": True}}
+    return {
+        "iteration": name,
+        "beside": keeps_newest_iteration(asset, known, request),
+        "extra": {**entry.extra, **more},
+    }
+
+
+def _name(committed: DataCommit) -> str:
+    return iteration_name(committed.run, committed.token, committed.attempt)
+
+
+def _are_files(committed: DataCommit) -> bool:
+    return committed.measures.get("writes") == "files"
+
+
+def _retained_iterations(known: AssetState) -> tuple[Collection[str], range]:
+    """The names of the iterations that stay, and the tokens of the runs whose others may go."""
+    return {each.name for each in known.iterations}, range(known.placed, known.done + 1)
+
+
+class IterationRemovals:
+    """Removes iterations after newer ones are recorded; used by the thread that owns the journal."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+
+    def start_removal(self, ledger: JournalLedger, asset: AssetSpec, execution: RunExecution) -> None:
+        """Records which iterations of the asset may go now, and begins to remove them and what attempts left behind."""
+        if not isinstance(asset.write, PublishWrite):
+            return
+        keep = asset.write.keep
+
+        def decide(state: State) -> Sequence[Entry]:
+            entries = (retire_iterations(state, name, keep=keep) for name in asset.written_assets)
+            return [entry for entry in entries if entry is not None]
+
+        ledger.commit(decide)
+        states = ledger.state.assets
+        unsettled = {link.token for link in states[asset.name].chain}
+        kept = [_retained_iterations(states[name]) for name in asset.written_assets]
+        job = threading.Thread(
+            target=execution.remove_iterations,
+            kwargs={"kept": kept, "unsettled": unsettled},
+            name=f"{asset.name}-iterations",
+            daemon=True,
+        )
+        self._threads.append(job)
+        job.start()
+
+    def finish(self) -> None:
+        """Waits for what was begun."""
+        for job in self._threads:
+            job.join(WAIT_SECONDS)
+        self._threads.clear()

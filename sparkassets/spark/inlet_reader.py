@@ -1,0 +1,236 @@
+"""Inlets as DataFrames: at the pinned version, with the mapped partitions, above the watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.runs import ROWS, InletPin, TablePosition, iteration_folder
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.validations import RuleVerdict
+from sparkassets.core.writes import UpsertWrite
+from sparkassets.delta.newer_rows import NewerRows
+from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.frozen import frozen
+from sparkassets.ports import RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.catalogs.changes import named_changes
+from sparkassets.spark.changes import InletChanges, read_changes, without_changes
+from sparkassets.spark.context import WatermarkBounds
+from sparkassets.spark.current_table import OpenedTable, open_relation
+from sparkassets.spark.delta_files import read_version
+from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, read_files
+from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.relation import relation_of
+from sparkassets.spark.schemas import column_type, declared_schema
+from sparkassets.spark.table_sets import read_tables
+from sparkassets.spark.target_table import TableAtPath, open_table, path_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EXACT = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
+_AS_TEXT = {
+    "timestamp": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\")",
+    "timestamp_ntz": "date_format({column}, \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS\")",
+}
+
+
+@frozen
+class ReadInlets:
+    """The inlets of one attempt.
+
+    Attributes:
+        frames: By inlet; those that are only waited for are not there.
+        watermarks: By inlet with ``read: {after: …}``.
+        changes: By inlet with ``read: changes``.
+        files: The files that were listed for the read, by their pins.
+        verdicts: What was found by the rules of the inlets.
+    """
+
+    frames: dict[str, DataFrame] = field(default_factory=dict)
+    watermarks: dict[str, WatermarkBounds] = field(default_factory=dict)
+    changes: dict[str, InletChanges] = field(default_factory=dict)
+    files: list[tuple[PinnedFiles, list[FoundFile]]] = field(default_factory=list)
+    verdicts: tuple[RuleVerdict, ...] = ()
+
+    @property
+    def watermark_bounds(self) -> Iterator[WatermarkBounds]:
+        """The bounds of all that is read from a watermark on; of changes their versions."""
+        yield from self.watermarks.values()
+        for each in self.changes.values():
+            yield WatermarkBounds(None if each.after is None else str(each.after), str(each.position.version))
+
+    def check_files(self) -> None:
+        """Lists all pinned files again.
+
+        Raises:
+            SourceChangedError: They are no longer what was read.
+        """
+        for pinned, _ in self.files:
+            pinned.check(pinned.list_files())
+
+
+def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
+    """Opens every inlet that the asset reads; starts Spark jobs only for watermarks.
+
+    Raises:
+        RunError: An inlet does not fit what the run needs of it.
+        SourceError: An inlet vanished, was re-created or changed: plan anew.
+    """
+    read = ReadInlets()
+    for name, inlet in order.asset.inlets.items():
+        if inlet.waits_only:
+            continue
+        pin = order.pins[name]
+        match inlet.read:
+            case ReadChanges():
+                frame = _changes(session, order, name, read)
+            case ReadAfter(column, overlap):
+                if pin.low is not None and pin.column not in ("", column):
+                    raise RunError(
+                        f"the inlet {name!r} was read up to {pin.column} {pin.low}, which is no value of {column!r}",
+                        hint=f"read it `after: {pin.column}` again until the run that never ended is settled",
+                    )
+                newer = None if pin.low is None else NewerRows(column, pin.low, overlap)
+                frame = _open_inlet(session, order, name, read, newer=newer)
+                frame, read.watermarks[name] = read_above(
+                    frame, inlet=inlet, column=column, overlap=overlap, low=pin.low
+                )
+            case None:
+                frame = _open_inlet(session, order, name, read)
+        read.frames[name] = frame
+    return read
+
+
+def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
+    """Its changes; none of a table that is not there yet."""
+    asset, pin = order.inlets[name], order.pins[name]
+    by_keys = all(isinstance(each.asset.write, UpsertWrite) for each in order.table_orders)
+    if pin.version is None:
+        return without_changes(_unwritten(session, asset))
+    table = _table(session, asset, pin)
+    if isinstance(table, TableAtPath):
+        found = read_changes(session, table.opened, pin, path=table.path, name=asset.name, by_keys=by_keys)
+    else:
+        found = named_changes(session, table, pin, name=asset.name, by_keys=by_keys)
+    read.changes[asset.name] = found
+    return found.frame
+
+
+def _open_inlet(
+    session: SparkSession, order: RunOrder, name: str, read: ReadInlets, *, newer: NewerRows | None = None
+) -> DataFrame:
+    asset, pin = order.inlets[name], order.pins[name]
+    source = asset.source
+    if asset.is_known_by_events:
+        raise RunError(f"the inlet {asset.name!r} is only known by its events: there is nothing to read")
+    if source is not None and source.kind == "tables":
+        return read_tables(session, asset, order.files.get(name, {}))
+    if source is not None and source.kind != "delta":
+        pinned = PinnedFiles(asset, pin.parts, order.files.get(name))
+        files = pinned.list_files()
+        pinned.check(files)
+        read.files.append((pinned, files))
+        frame = read_files(session, files, asset=asset, source=source)
+        return frame if asset.in_paths is None else _by_values(frame, asset, pin)
+    return _delta(session, asset, pin, newer)
+
+
+def _by_values(frame: DataFrame, asset: AssetSpec, pin: InletPin) -> DataFrame:
+    """The rows whose values are in the pinned partitions."""
+    owner = f"the inlet {asset.name!r}"
+    predicate = partition_predicate(frame.schema, pin.parts, partitioning=asset.partitioning, owner=owner)
+    return frame if predicate is None else frame.filter(predicate)
+
+
+def _delta(session: SparkSession, asset: AssetSpec, pin: InletPin, newer: NewerRows | None) -> DataFrame:
+    owner = f"the inlet {asset.name!r}"
+    if pin.version is None:
+        return _unwritten(session, asset)
+    partitioning = asset.partitioning
+    if pin.iteration:
+        return _iteration(session, asset, pin.iteration)
+    table = _table(session, asset, pin)
+    frame, exact = table.read_rows(session, pin.version, parts=pin.parts, partitioning=partitioning, newer=newer)
+    if not pin.parts.is_everything and not partitioning.has_columns:
+        raise RunError(f"{owner} has partitions without a column, so they cannot be told apart")
+    predicate = partition_predicate(frame.schema, pin.parts, partitioning=partitioning, owner=owner)
+    return frame if predicate is None or exact else frame.filter(predicate)
+
+
+def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
+    """No rows, of the columns that are declared."""
+    if not asset.columns:
+        raise RunError(
+            f"the inlet {asset.name!r} has not been written yet, so its columns are unknown",
+            hint="declare its 'columns'",
+        )
+    return session.createDataFrame([], declared_schema(session, asset.columns))
+
+
+def _table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTable:
+    """The table that is pinned."""
+    owner, relation = f"the inlet {asset.name!r}", relation_of(asset)
+    table = open_relation(session, relation)
+    if table is None:
+        raise SourceError(f"{owner} vanished: there is no Delta table at {relation.storage.display_text}")
+    if pin.table_id is not None and table.table_id != pin.table_id:
+        raise SourceChangedError(f"{owner} was re-created since the run was planned", source=asset.name)
+    return table
+
+
+def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
+    """The rows of an iteration, whatever the newest is by now, and however short the log of that is."""
+    path = f"{path_of(asset).rstrip('/')}/{iteration_folder(name, ROWS)}"
+    table = open_table(path)
+    if table is None:
+        raise SourceError(f"the iteration of the inlet {asset.name!r} is gone: there is no Delta table at {path}")
+    return read_version(session, table, table.version(), path=path)[0]
+
+
+def read_above(
+    frame: DataFrame, *, inlet: InletSpec, column: str, overlap: Duration | None, low: str | None
+) -> tuple[DataFrame, WatermarkBounds]:
+    """The rows above ``low``, or from ``overlap`` below it on, up to the newest value there is now, and both bounds."""
+    owner = f"the inlet {inlet.name!r}"
+    column, kind = column_type(frame.schema, column, owner=owner)
+    if kind not in _EXACT and not kind.startswith("decimal"):
+        raise RunError(
+            f"the column {column!r} of {owner} is {kind.upper()}, which cannot be a watermark",
+            hint="take a date, a timestamp, a whole number, a decimal or a string",
+        )
+    if low is not None and TablePosition.parse(low) is not None:
+        raise RunError(
+            f"{owner} was read up to {low}, which is no value of its column {column!r}",
+            hint="read it by its changes again",
+        )
+    quoted = sqltext.name(column)
+    above = f"{quoted} > {_value(low, kind)}" if low is not None else f"{quoted} IS NOT NULL"
+    newest = f"max({quoted})"
+    if overlap is not None and low is not None:
+        above = f"{quoted} >= {_before(low, overlap, column=column, kind=kind, owner=owner)}"
+        newest = f"greatest({newest}, {_value(low, kind)})"  # a watermark never goes back
+    shown = _AS_TEXT.get(kind, "CAST({column} AS STRING)").format(column=newest)
+    high: str | None = frame.filter(above).selectExpr(shown).collect()[0][0]
+    if high is None:
+        return frame.filter("false"), WatermarkBounds(low, low)
+    return frame.filter(f"{above} AND {quoted} <= {_value(high, kind)}"), WatermarkBounds(low, high)
+
+
+def _before(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
+    """From where on rows are read again, of the column's type."""
+    if not kind.startswith(("date", "timestamp")):
+        raise RunError(
+            f"the column {column!r} of {owner} is {kind.upper()}, of which 'overlap' takes no time off",
+            hint="take a date or a timestamp, or leave 'overlap' out",
+        )
+    exact = "timestamp" if kind == "date" else kind
+    span = f"make_interval(0, {overlap.months}, 0, {overlap.days}, 0, 0, {overlap.seconds})"
+    return f"CAST({_value(low, exact)} - {span} AS {kind})"
+
+
+def _value(text: str, kind: str) -> str:
+    return f"CAST({sqltext.text(text)} AS {kind})"

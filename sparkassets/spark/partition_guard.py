@@ -1,0 +1,216 @@
+"""The blocks of a run as a condition on its rows: who lies outside is refused before anything is published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.instants import find_zone, from_unix
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, segment_of
+from sparkassets.core.spec.model import PythonBody
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import NewSegmentsError, RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import error_mentions
+from sparkassets.spark.predicates import PredicateColumn, partition_columns, partition_predicate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+_OUTSIDE = "sparkassets: outside the blocks of the run"
+_SHOWN = 5
+_NULL = "NULL"
+
+
+@frozen
+class PartitionGuard:
+    """The blocks of one run.
+
+    Attributes:
+        labels: Their keys, the first of them.
+        timezone: Of the clocks that a timestamp is told by.
+        columns: Whose values tell of a row which block it is of.
+        predicate: Holds for the rows of the blocks and for no others.
+        order: The run, to which segments that nobody knew may be added.
+    """
+
+    asset: str
+    labels: str
+    timezone: str
+    columns: tuple[PredicateColumn, ...]
+    predicate: str
+    order: RunOrder
+
+    @property
+    def keeps_removed(self) -> bool:
+        """Whether rows of segments that somebody removed stay, beside those of a run of all others."""
+        return self.order.discovers_segments and any(self.order.removed_segments.values())
+
+    def guard_rows(self, frame: DataFrame) -> DataFrame:
+        """The same rows, of which one outside the blocks fails the job that computes it."""
+        from pyspark.sql import functions as sql
+
+        guarding = self.columns[0].name
+        name, message = sqltext.name(guarding), sqltext.text(_OUTSIDE)
+        guard = sql.expr(f"CASE WHEN {self.predicate} THEN {name} ELSE raise_error({message}) END")
+        return frame.withColumn(guarding, guard)
+
+    def find_outside_rows(self, frame: DataFrame) -> DataFrame:
+        """The rows outside the blocks."""
+        return frame.filter(f"NOT coalesce(({self.predicate}), false)")
+
+    def explain_error(self, error: Exception, frame: DataFrame) -> RunError | None:
+        """The refusal of rows outside the blocks, with the first values that do not belong; None of another error.
+
+        Where rows are of segments that nobody knew, and the run may compute these, it says which.
+        """
+        if not error_mentions(error, _OUTSIDE):
+            return None
+        strangers = self.find_outside_rows(frame)
+        found = self._outside(strangers)
+        fresh = self._find_unknown_segments(strangers) if self.order.can_discover_segments else {}
+        return NewSegmentsError(*found.args, hint=found.hint, keys=fresh) if fresh else found
+
+    def _find_unknown_segments(self, strangers: DataFrame) -> dict[str, tuple[str, ...]]:
+        """The segments of rows outside the blocks that would become part of the run, by column."""
+        found = {column: tuple(keys) for column, keys in _segments(strangers, self.columns, self.order).items()}
+        return found if self.order.with_new_segments(found) is not self.order else {}
+
+    def _outside(self, strangers: DataFrame) -> RunError:
+        values = [f"{self._text(column)} AS v{number}" for number, column in enumerate(self.columns)]
+        first = strangers.selectExpr(*values).distinct().orderBy(*(f"v{number}" for number in range(len(values))))
+        found = first.limit(_SHOWN + 1).collect()
+        shown = (", " if len(values) == 1 else "; ").join(map(self._format_row, found[:_SHOWN]))
+        names, nulls = ", ".join(column.name for column in self.columns), self._nulls(strangers)
+        told = [f"{names} is {shown}{', …' if len(found) > _SHOWN else ''}"] if shown != _NULL or not nulls else []
+        told += [f"{name} is NULL in {n:,} row{'s' if n > 1 else ''}" for name, n in nulls.items()]
+        return RunError(
+            f"{self.asset}: rows outside the run's partitions {self.labels}: {'; '.join(told)}; nothing was written",
+            hint=self._hint_of(nulls, only=all(any(value is None for value in row) for row in found)),
+        )
+
+    def _hint_of(self, nulls: Mapping[str, int], *, only: bool) -> str:
+        """What to do about rows outside, some of which have no segment, or ``only`` these."""
+        if not nulls:
+            return self.hint
+        (name, *_) = nulls
+        hint = f"NULL is in no partition: leave these rows out, or give them a key, such as by coalesce({name}, …)"
+        return hint if only else f"{hint}; {self.hint}"
+
+    @property
+    def hint(self) -> str:
+        """What to do about rows outside: to filter them, or to take days and midnights of the partition's own zone."""
+        hint = "filter them in the query, or join {{ partitions }}"
+        if isinstance(self.order.asset.body, PythonBody):
+            hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
+        if self.order.asset.partitioning.is_open:
+            hint += f"; segments that are to be computed: `sparkassets partitions {self.asset} add KEY…`"
+        if (zoned := next(filter(self._is_zoned, self.columns), None)) is not None:
+            hint = (
+                f"a TIMESTAMP is an instant, here shown in {self.timezone}, and midnight of UTC is none there: "
+                f"where a day is meant, CAST({zoned.name} AS DATE); else {hint}"
+            )
+        elif (days := next(filter(self._is_local_day, self.columns), None)) is not None:
+            hint = (
+                f"{days.name} is a day of {self.timezone}, and Spark makes days of UTC of a TIMESTAMP: "
+                f"to_date(from_utc_timestamp(<column>, '{self.timezone}')) is the day there; else {hint}"
+            )
+        return hint
+
+    def _is_zoned(self, column: PredicateColumn) -> bool:
+        return column.kind == "timestamp" and self.timezone != "UTC"
+
+    def _is_local_day(self, column: PredicateColumn) -> bool:
+        return column.kind == "date" and not column.is_segment and self.timezone != "UTC"
+
+    def _text(self, column: PredicateColumn) -> str:
+        name = sqltext.name(column.name)
+        return f"unix_micros({name})" if self._is_zoned(column) else f"CAST({name} AS STRING)"
+
+    def _format_row(self, row: Sequence[Any]) -> str:
+        """The values of one row that does not belong."""
+        told = []
+        for column, value in zip(self.columns, row, strict=True):
+            local = value is not None and self._is_zoned(column)
+            told.append(_NULL if value is None else _local(value, self.timezone) if local else value)
+        return ", ".join(told)
+
+    def _nulls(self, strangers: DataFrame) -> dict[str, int]:
+        """How many rows have no segment, by column; only columns of which some have none."""
+        names = [column.name for column in self.columns if column.is_segment]
+        if not names:
+            return {}
+        (counts,) = strangers.selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in names)).collect()
+        return {name: n for name, n in zip(names, counts, strict=True) if n}
+
+
+def guard_for(order: RunOrder, schema: StructType) -> PartitionGuard | None:
+    """The blocks of the run in a result of that schema; None for a run without blocks.
+
+    Raises:
+        RunError: The result has no such column, or it cannot hold the partitions.
+    """
+    asset, partitioning = order.asset, order.asset.partitioning
+    owner = f"the result of {asset.name}"
+    columns = partition_columns(schema, partitioning=partitioning, owner=owner)
+    predicate = partition_predicate(schema, order.blocks, partitioning=partitioning, owner=owner)
+    if order.discovers_segments and (gone := _removed(schema, order, owner=owner)):
+        predicate = " AND ".join(f"({each})" for each in [predicate, *gone] if each is not None)
+    if predicate is None:
+        return None
+    labels = partitioning.display_labels(order.blocks, most=_SHOWN)
+    more = ", …" if partitioning.display_label_count(order.blocks) > _SHOWN else ""
+    timezone = "UTC" if partitioning.time is None else partitioning.time.timezone
+    return PartitionGuard(asset.name, ", ".join(labels) + more, timezone, columns, predicate, order)
+
+
+def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
+    """The segments that the rows of the run's blocks hold, of each open dimension, by its column, ascending.
+
+    Raises:
+        RunError: A column is not there, or cannot hold segments.
+    """
+    asset, partitioning = order.asset, order.asset.partitioning
+    owner = f"the table of {asset.name}"
+    columns = partition_columns(rows.schema, partitioning=partitioning, owner=owner)
+    predicate = partition_predicate(rows.schema, order.blocks, partitioning=partitioning, owner=owner)
+    for each in (*([] if predicate is None else [predicate]), *_removed(rows.schema, order, owner=owner)):
+        rows = rows.filter(each)
+    return _segments(rows, columns, order)
+
+
+def drop_removed_segments(rows: DataFrame, order: RunOrder) -> DataFrame:
+    """The rows that are of no segment which somebody removed."""
+    for each in _removed(rows.schema, order, owner=f"the result of {order.asset.name}"):
+        rows = rows.filter(each)
+    return rows
+
+
+def _removed(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:
+    """Predicates that are true for the rows of no segment which somebody removed, one for each dimension."""
+    found = []
+    for each in order.asset.partitioning.segments:
+        gone = order.removed_segments.get(each.column.lower(), ())
+        parts, alone = PartitionSet.by_segment({(key,): EVERYTHING.time for key in gone}), Partitioning(None, (each,))
+        if gone and (predicate := partition_predicate(schema, parts, partitioning=alone, owner=owner)) is not None:
+            found.append(f"NOT coalesce(({predicate}), false)")
+    return found
+
+
+def _segments(rows: DataFrame, columns: Sequence[PredicateColumn], order: RunOrder) -> dict[str, list[str]]:
+    """The segments that rows hold, of each open dimension, by its column, ascending."""
+    found: dict[str, list[str]] = {}
+    for each in order.asset.partitioning.segments:
+        column = next((some for some in columns if some.is_segment and some.name.lower() == each.column.lower()), None)
+        if each.is_open and column is not None:
+            values = (row[0] for row in rows.select(sqltext.name(column.name)).distinct().collect())
+            keys = (segment_of(value, column.kind) for value in values)
+            found[each.column] = sorted(key for key in keys if key is not None)
+    return found
+
+
+def _local(micros: int, zone_name: str) -> str:
+    """An instant on the clocks of a zone, with its offset."""
+    return str(from_unix(micros // 1_000_000).astimezone(find_zone(zone_name)))

@@ -1,0 +1,296 @@
+"""The files of a source, pinned: which they are, whether they are still what was planned, and their rows."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
+from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.source import path_columns
+from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.files import is_rowless, list_files
+from sparkassets.frozen import frozen
+from sparkassets.spark import partition_values, sqltext
+from sparkassets.spark.csv_headers import missing_column_error
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.schemas import declared_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_PATH = "__sparkassets_path"
+_SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
+"""Spark writes ``file:/a`` and ``file:///a``, as the reader pleases."""
+_SHOWN = 5
+
+
+def without_scheme(path: str) -> str:
+    """A path as it is compared with others: however Spark writes its scheme.
+
+    >>> without_scheme("file:///a/b.csv") == without_scheme("file:/a/b.csv") == "a/b.csv"
+    True
+    """
+    return _SCHEME.sub("", path)
+
+
+@frozen
+class FoundFile:
+    """A file that the pattern matches.
+
+    Attributes:
+        path: As Spark reads and names it, with its scheme.
+        relative: To the pattern's root.
+        changed: Nanoseconds since 1970.
+        slot: Where it belongs.
+    """
+
+    path: str
+    relative: str
+    size: int
+    changed: int
+    slot: FileSlot
+
+
+@frozen
+class PinnedFiles:
+    """The files of one inlet as they were when the run was planned.
+
+    Attributes:
+        parts: What is read; everything reads all of it.
+        seen: The source's fingerprints of that time, by slot, or of what is read by values by file; None where nobody
+            has looked.
+    """
+
+    asset: AssetSpec
+    parts: PartitionSet = EVERYTHING
+    seen: Mapping[str, str] | None = None
+
+    def list_files(self) -> list[FoundFile]:
+        """The files of the pinned time, by path; slots that were not seen when the run was planned are left out.
+
+        Raises:
+            SourceError: The folder vanished or cannot be listed.
+        """
+        if self.asset.storage is None:
+            raise SourceError(f"the source {self.asset.name!r} has no path")
+        pattern = _pattern(self.asset, self.asset.storage.path)
+        found = list_files(pattern)
+        if found is None:
+            raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
+        files = (self._file(pattern, *each) for each in found)
+        kept = (file for file in files if file is not None and (self.seen is None or self._key(file) in self.seen))
+        return sorted(kept, key=lambda file: file.path)
+
+    def check(self, files: Sequence[FoundFile]) -> None:
+        """Compares files with what was observed when the run was planned.
+
+        Raises:
+            SourceChangedError: Naming the partitions that differ.
+        """
+        groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for file in files:
+            groups[self._key(file)].append((file.relative, file.size, file.changed))
+        seen = self.seen or {}
+        differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
+        if differing:
+            raise SourceChangedError(
+                f"the files of {self.asset.name!r} changed before they were read{self._describe_slots(differing)}",
+                source=self.asset.name,
+                hint="the run is planned anew with what is there; 'settle' leaves alone what is still being written",
+            )
+
+    def _key(self, file: FoundFile) -> str:
+        return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
+
+    def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
+        text, partitioning, source = pattern.match(relative), self.asset.path_partitioning, self.asset.source
+        if text is None or (source is not None and is_rowless(source.kind, size)):
+            return None
+        segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
+        if segment is None or time is None:
+            return None
+        mapped = partitioning.is_partitioned and self.asset.in_paths is None
+        if mapped and not self.parts.overlaps(PartitionSet.from_slots([(segment, time)])):
+            return None
+        slot = FileSlot(segment, None if partitioning.time is None else time[0])
+        root = _root(pattern)
+        path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
+        return FoundFile(path, relative, size, changed, slot)
+
+    def _describe_slots(self, keys: Sequence[str]) -> str:
+        if self.asset.in_paths is not None:
+            return f": {few([escape_unwritable(path_of_key(key)) for key in sorted(keys)], most=_SHOWN)}"
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
+            return ""
+        slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_SHOWN]]
+        shown = ", ".join(slot.partition_key(partitioning) for slot in slots if slot is not None)
+        return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
+
+
+def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+    """The rows of these files, with the pattern's fields as columns.
+
+    That of time is a date, or for hours an instant; those of segments are strings, or of their declared types. Columns
+    of these names in the files themselves give way to them, as to Spark's own partition columns.
+
+    Raises:
+        RunError: The files do not fit the declared columns, or nothing tells the columns of no files.
+    """
+    try:
+        frame = _rows(session, files, asset=asset, source=source)
+        return _with_fields(session, frame, files, asset=asset)
+    except (RunError, SourceError):
+        raise
+    except Exception as error:
+        raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
+
+
+def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    """The rows of text files without the pattern's fields; what does not parse is NULL, and fails nobody.
+
+    Raises:
+        RunError: The files lack declared columns.
+        Exception: Whatever Spark says.
+    """
+    source = asset.source or SourceSpec("csv")
+    options = {key: value for key, value in source.options.items() if value.upper() != "FAILFAST"}
+    return _rows(session, files, asset=asset, source=replace(source, options={"mode": "PERMISSIVE", **options}))
+
+
+def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+    fields = path_columns(asset)
+    declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
+    if not files:
+        if not declared:
+            raise RunError(
+                f"the source {asset.name!r} has no files for this run, so its columns are unknown",
+                hint=f"declare the 'columns' of {asset.name!r}",
+            )
+        return session.createDataFrame([], declared_schema(session, declared))
+    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+    options = {**_named_folders(files, asset), **_options(source)}
+    reader = session.read.format(source.kind).options(**options)
+    if source.kind == "csv":
+        return _csv(session, reader, paths, declared, asset=asset, given=options)
+    if source.kind == "json" and declared:
+        reader = reader.schema(declared_schema(session, declared))
+    frame = reader.load(paths)
+    if source.kind == "parquet" and declared:
+        _check_declared(frame, declared, session=session, asset=asset)
+    return frame
+
+
+def _csv(
+    session: SparkSession,
+    reader: DataFrameReader,
+    paths: list[str],
+    declared: Mapping[str, str],
+    *,
+    asset: AssetSpec,
+    given: Mapping[str, str],
+) -> DataFrame:
+    """Names from the files' header, types from the declared columns, else strings."""
+    if given["header"].lower() != "true":
+        return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
+    permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
+    names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
+    if not names and declared:
+        return session.createDataFrame([], declared_schema(session, declared))
+    missing = [name for name in declared if name not in names]
+    if missing:
+        raise missing_column_error(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
+    return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
+
+
+def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
+    """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does for the folder."""
+    if asset.storage is None or not any("/" in file.relative for file in files):
+        return {}
+    pattern = _pattern(asset, asset.storage.path)
+    return {} if pattern.is_pattern else {"basePath": _root(pattern)}
+
+
+def _pattern(asset: AssetSpec, path: str) -> PathPattern:
+    return PathPattern.parse(path, asset.path_partitioning.segment_columns)
+
+
+def _root(pattern: PathPattern) -> str:
+    """As Spark reads it, with its scheme."""
+    return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
+
+
+def _options(source: SourceSpec) -> dict[str, str]:
+    """The user's options over ours: what does not parse fails the run, and headers are compared with the schema."""
+    csv = {"header": "true", "enforceSchema": "false"} if source.kind == "csv" else {}
+    strict = {"mode": "FAILFAST"} if source.kind in {"csv", "json"} else {}
+    return {**csv, **strict, **source.options}
+
+
+def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    from pyspark.sql import functions as sql
+
+    fields = path_columns(asset)
+    if not fields:
+        return frame
+    names = {name.lower() for name in fields}
+    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    slots = {file.slot for file in files}
+    if len(slots) <= 1:
+        literals = field_literals(slots.pop() if slots else None, asset)
+        constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
+        return frame.selectExpr(*own, *constants)
+    import pyarrow as pa
+
+    paths = pa.array([without_scheme(file.path) for file in files])
+    table = session.createDataFrame(pa.table({_PATH: paths, **_values([file.slot for file in files], asset)}))
+    encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
+    read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
+    unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
+    told = [
+        sql.coalesce(sql.col(sqltext.name(name)), unlisted).cast(kind.lower()).alias(name)
+        for name, kind in fields.items()
+    ]
+    return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *told)
+
+
+def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
+    """SQL of the value of each field; of no slot NULL."""
+    fields, time = path_columns(asset), asset.path_partitioning.time
+    if slot is None:
+        return dict.fromkeys(fields, "NULL")
+    texts = map(sqltext.text, slot.segment)
+    segments = dict(zip(asset.path_partitioning.segment_columns, texts, strict=True))
+    if time is None or slot.start is None:
+        return segments
+    return {next(iter(fields)): partition_values.literal(time, slot.start), **segments}
+
+
+def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
+    """The values of each field, in the order of ``slots``."""
+    import pyarrow as pa
+
+    fields, time = path_columns(asset), asset.path_partitioning.time
+    columns = enumerate(asset.path_partitioning.segment_columns)
+    segments = {column: pa.array([slot.segment[index] for slot in slots], pa.string()) for index, column in columns}
+    if time is None:
+        return segments
+    starts = [partition_values.column_value(time, slot.start or 0) for slot in slots]
+    return {next(iter(fields)): pa.array(starts, partition_values.arrow_type(time)), **segments}
+
+
+def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: SparkSession, asset: AssetSpec) -> None:
+    actual = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    for field in declared_schema(session, declared).fields:
+        wanted = field.dataType.simpleString()
+        if actual.get(field.name) != wanted:
+            found = actual.get(field.name, "not there")
+            raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")

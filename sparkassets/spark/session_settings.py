@@ -1,0 +1,219 @@
+"""What a session that is started here is configured with: Delta, UTC, and what makes it start fast."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from sparkassets.spark import class_archive, gateway
+from sparkassets.spark.class_archive import ClassArchive, jars_in
+from sparkassets.spark.jars import delta_coordinates, fetch_delta_jars
+from sparkassets.spark.java import find_java
+from sparkassets.spark.s3_jars import hadoop_version, s3_jars
+
+EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+TIME_ZONE = "spark.sql.session.timeZone"
+MOST_LISTED = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+"""So many files Spark lists in the driver; of more it makes a job, which takes as long as Delta's own read."""
+_OWN = "sparkassets."
+_SMALL_DATA = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.ui.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",  # compiling a query takes longer than running it over few rows
+}
+OF_RUNS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # as Delta writes them; Spark's own has no statistics
+    # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+}
+"""What runs rely on in any session, beside its time zone."""
+_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalog.spark_catalog": CATALOG,
+    **OF_RUNS,
+}
+_SUBMITTED = {"spark.log.level": "ERROR"}
+"""``spark-submit`` has started the JVM without our logging, and says everything."""
+_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_SHUFFLE_PER_CORE = 4
+_LISTED = 1000
+"""Files on a disk, which are listed in a tenth of a second; by a job of Spark's 168 of them took two."""
+_BRINGS_JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
+_OF_S3 = "spark.hadoop.fs.s3a."
+_JVM_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Spark puts these before ``spark.driver.extraJavaOptions``, which therefore stays whatever the user made it."""
+
+
+def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str, str], ClassArchive]:
+    """The settings of a new session, and the class data archive that its JVM uses or makes.
+
+    Args:
+        settings: The user's; those under ``sparkassets.`` are for us and not passed on.
+        name: Of the application.
+
+    Raises:
+        SparkUnavailableError: No Java, or no Delta.
+    """
+    remote = settings.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")
+    if remote and not remote.startswith("local"):  # somebody else's server is as it was made
+        return {TIME_ZONE: "UTC", **OF_RUNS, **_passed_on(settings)}, ClassArchive()
+    installed = _read_installed()
+    conf = _configuration(settings, installed, name=name)
+    if remote:
+        return conf, ClassArchive()
+    if gateway.is_submitted():
+        if not gateway.has_class(EXTENSION):
+            jars = delta_jars()
+            gateway.add_jars(jars)
+            _give_to_executors(conf, installed, jars)
+        return conf, ClassArchive()
+    return conf, _start_jvm(conf, installed, settings)
+
+
+def delta_jars() -> list[Path]:
+    """The jars that a session here gets beside Spark's own; fetched when they are not in the cache folder yet."""
+    return fetch_delta_jars(_spark_home(), find_java())
+
+
+def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
+    """What the session is built with, but for Delta's jars: the user's settings over the installation's over ours."""
+    ours = {"spark.app.name": name, TIME_ZONE: "UTC", **_DEFAULTS}
+    small = _SMALL_DATA if _is_true(settings.get("sparkassets.small_data")) else {}
+    ours |= small
+    if gateway.is_submitted():
+        ours |= _SUBMITTED
+    given = _passed_on(settings)
+    if is_local({**installed, **given}):
+        ours |= {**_LOCAL, **small_table_settings({**installed, **given}), **small}
+    if _master({**installed, **given}).startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    conf = {key: value for key, value in ours.items() if key not in installed} | given
+    extensions = [one for one in {**installed, **conf}.get("spark.sql.extensions", "").split(",") if one]
+    conf["spark.sql.extensions"] = ",".join([*extensions, *([] if EXTENSION in extensions else [EXTENSION])])
+    return conf
+
+
+def _passed_on(settings: Mapping[str, str]) -> dict[str, str]:
+    """The user's settings but for those that are ours."""
+    return {key: value for key, value in settings.items() if not key.startswith(_OWN)}
+
+
+def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> ClassArchive:
+    """Adds what brings Delta and makes the JVM start fast; says which archive is in use."""
+    java, home, made = find_java(), _spark_home(), ClassArchive()
+    options = []
+    if not (_configuration_folder(home) / "log4j2.properties").exists():
+        options.append(f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}")
+    if _is_true(settings.get("sparkassets.small_data")):
+        # one compiler, and room for what it compiles: with 48 MB it fills up after some forty runs and stops
+        options += ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m"]
+    given = {**installed, **conf}
+    if not _brings_delta(given, home):
+        if settings.get("sparkassets.fast_start", "true").lower() == "false":
+            aws = [f"org.apache.hadoop:hadoop-aws:{hadoop_version(home)}"] if _lacks_s3(given, home) else []
+            _append(conf, installed, "spark.jars.packages", [str(delta_coordinates()), *aws])
+        else:
+            jars = [*fetch_delta_jars(home, java), *(s3_jars(home, java) if _lacks_s3(given, home) else ())]
+            _append(conf, installed, "spark.driver.extraClassPath", map(str, jars), separator=os.pathsep)
+            _give_to_executors(conf, installed, jars)
+            if not _has_configuration_folder(home):
+                users = given.get("spark.driver.extraJavaOptions", "") + given.get(_JVM_OPTIONS, "")
+                made = class_archive.prepare(java, class_path=[*jars, *jars_in(home / "jars")], given_options=users)
+    conf[_JVM_OPTIONS] = " ".join([*made.options, *options, given.get(_JVM_OPTIONS, "")]).strip()
+    return made
+
+
+def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:
+    """Those of a cluster do not have the driver's class path."""
+    if not is_local({**installed, **conf}):
+        _append(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
+
+
+def _append(
+    conf: dict[str, str], installed: Mapping[str, str], key: str, values: Iterable[str], *, separator: str = ","
+) -> None:
+    """Adds to a list among the settings, after what stands there."""
+    there = {**installed, **conf}.get(key, "")
+    conf[key] = separator.join([*([there] if there else []), *values])
+
+
+def _brings_delta(given: Mapping[str, str], home: Path) -> bool:
+    named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return bool(re.search(r"delta-(spark|core)_", named)) or any((home / "jars").glob("delta-spark_*.jar"))
+
+
+def _lacks_s3(given: Mapping[str, str], home: Path) -> bool:
+    """Whether buckets of S3 are told of, as `storage` of a project does, and nothing brings what reaches them."""
+    is_told = any(key.startswith(_OF_S3) for key in given)
+    named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return is_told and "hadoop-aws" not in named and not any((home / "jars").glob("hadoop-aws-*.jar"))
+
+
+def _read_installed() -> dict[str, str]:
+    """The settings that Spark itself adds to ours: those of ``spark-submit``, else of ``spark-defaults.conf``."""
+    if gateway.is_submitted():
+        return gateway.submitted_settings()
+    folder = _configuration_folder(_spark_home())
+    try:
+        lines = (folder / "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    pairs = (re.split(r"[\s=]+", line.strip(), maxsplit=1) for line in lines if line.strip()[:1] not in ("", "#"))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == len(("key", "value"))}
+
+
+def _has_configuration_folder(home: Path) -> bool:
+    """Whether Spark's class path begins with a folder that holds files: the JVM makes no archive then."""
+    folder = _configuration_folder(home)
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _configuration_folder(home: Path) -> Path:
+    return Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
+
+
+def _spark_home() -> Path:
+    import pyspark
+
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+
+
+def small_table_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """What Spark on one machine needs for tables that one machine can hold.
+
+    Delta reads a table's log in 50 tasks around every commit, and Spark shuffles into 200 partitions: made for
+    clusters, they cost seconds a commit here, however small the table. What is less than a megabyte Spark leaves to
+    one task, also where a file is to be written for each day of a year.
+    """
+    cores = _cores(conf)
+    return {
+        "spark.databricks.delta.snapshotPartitions": str(cores),
+        "spark.sql.shuffle.partitions": str(_SHUFFLE_PER_CORE * cores),
+        "spark.sql.adaptive.coalescePartitions.minPartitionSize": "64k",
+        MOST_LISTED: str(_LISTED),
+    }
+
+
+def is_local(conf: Mapping[str, str]) -> bool:
+    """Whether driver and executor are one process; the executors of ``local-cluster[…]`` are others."""
+    return bool(re.match(r"local(\[|$)", _master(conf)))
+
+
+def _cores(conf: Mapping[str, str]) -> int:
+    found = re.match(r"local\[(\d+)", _master(conf))
+    one = _master(conf) == "local"
+    return int(found[1]) if found else 1 if one else os.cpu_count() or 1
+
+
+def _master(conf: Mapping[str, str]) -> str:
+    return conf.get("spark.master", os.environ.get("MASTER", "local[*]"))
+
+
+def _is_true(value: str | None) -> bool:
+    return (value or "").lower() == "true"

@@ -1,0 +1,278 @@
+"""A run's SQL: the template rendered with the run's names, as one SELECT over its inlets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, TemplateSyntaxError, UndefinedError
+from jinja2.exceptions import SecurityError
+
+from sparkassets.core.instants import find_zone
+from sparkassets.core.sandbox import FILE, SqlFragment, ValueInSqlError, render_sql
+from sparkassets.core.spec.model import SqlBody
+from sparkassets.core.statement_checks import find_select_fault, split_statements
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.templating import Template as Parsed
+from sparkassets.errors import RunError
+from sparkassets.spark import partition_values, sqltext
+from sparkassets.spark.author_times import for_author
+from sparkassets.spark.context import Context
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.relation import relation_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from sparkassets.ports import RunOrder
+
+_RELATION = re.compile("\x00(\\d+)\x00")
+
+
+def run_sql(
+    session: SparkSession,
+    order: RunOrder,
+    body: SqlBody,
+    *,
+    inlets: Mapping[str, DataFrame],
+    outlet: Callable[[], DataFrame],
+    context: Context,
+) -> DataFrame:
+    """The rows of the asset's SQL, not yet computed.
+
+    ``outlet`` reads the target as it was before the run; it is called only if the template names it.
+
+    Raises:
+        RunError: With the place in the SQL.
+    """
+    relations = _TemplateRelations(session, order, inlets, context, outlet=outlet)
+    rendered = _render(body, relations)
+    if refused := find_select_fault(rendered.replace("\x00", "`")):
+        raise RunError(
+            f"{_at(body, rendered[: refused.position].count(chr(10)) + 1)}: {refused.message}", hint=refused.hint
+        )
+    query = relations.put_into(rendered.strip().rstrip(";"))
+    lines_cut = len(rendered) - len(rendered.lstrip())
+    place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
+    try:
+        return session.sql(f"SELECT * FROM (\n{query}\n)", **relations.frames)  # noqa: S608 - the author's own query
+    except Exception as error:
+        raise run_error(error, place=place) from error
+
+
+def run_statements(
+    session: SparkSession, order: RunOrder, body: SqlBody, *, inlets: Mapping[str, DataFrame], context: Context
+) -> None:
+    """Executes the asset's SQL, one statement after the other.
+
+    Raises:
+        RunError: With the place in the SQL.
+    """
+    relations = _TemplateRelations(session, order, inlets, context)
+    rendered = _render(body, relations)
+    for begin, text in split_statements(rendered):
+        lines_cut = begin + len(text) - len(text.lstrip())
+        place = replace(body.location, line=max(body.location.line, 1) + rendered[:lines_cut].count("\n"))
+        try:
+            session.sql(relations.put_into(text.strip()), **relations.frames)
+        except Exception as error:
+            raise run_error(error, place=place) from error
+
+
+def _render(body: SqlBody, relations: _TemplateRelations) -> str:
+    try:
+        return render_sql(
+            body.template, relations.names(), double_quoted_names=partial(_has_double_quoted_names, relations.session)
+        )
+    except RunError as error:
+        raise RunError(f"{_where(body, error)}: {error.args[0]}", hint=error.hint) from error
+    except ValueInSqlError as error:
+        raise RunError(f"{_at(body, error.line or _line_of(error))}: {error}", hint=error.hint) from error
+    except SecurityError as error:
+        raise RunError(f"{_where(body, error)}: the template tries to leave its sandbox: {error}") from error
+    except UndefinedError as error:
+        hint = "where it may be missing, write {% if … is defined %} or {{ … | default('…') }}"
+        raise RunError(f"{_where(body, error)}: {error}", hint=hint) from error
+    except TemplateSyntaxError as error:
+        raise RunError(f"{_at(body, error.lineno)}: {error}") from error
+    except TemplateError as error:
+        raise RunError(f"{_where(body, error)}: {error}") from error
+    except RecursionError as error:
+        raise RunError(f"{_at(body, _line_of(error))}: the template calls itself too deep") from error
+    except Exception as error:
+        raise RunError(f"{_at(body, _line_of(error))}: {type(error).__name__}: {error}") from error
+
+
+def _has_double_quoted_names(session: SparkSession) -> bool:
+    """Whether the session's parser takes what stands in double quotes for a name."""
+    settings = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
+    return all(session.conf.get(each) == "true" for each in settings)
+
+
+def _line_of(error: BaseException) -> int:
+    """The line of the template that was being rendered."""
+    line, step = 1, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == FILE:
+            line = step.tb_lineno
+        step = step.tb_next
+    return line
+
+
+def _where(body: SqlBody, error: Exception) -> str:
+    """``file:line`` of an error, with the column of the first name that it quotes."""
+    line = _line_of(error)
+    column = Parsed.parse(body.template).quoted_in(str(error.args[0]), line=line)
+    return _at(body, line) + (f":{max(body.location.column, 1) + column - 1}" if column else "")
+
+
+def _at(body: SqlBody, line: int) -> str:
+    """``file:line`` of a line of the template."""
+    return f"{body.location.file}:{max(body.location.line, 1) + line - 1}"
+
+
+class _TemplateRelations:
+    """The DataFrames that a template turned out to use; each is rendered as a mark that the query's text resolves."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        order: RunOrder,
+        inlets: Mapping[str, DataFrame],
+        context: Context,
+        *,
+        outlet: Callable[[], DataFrame] | None = None,
+    ) -> None:
+        self.frames: dict[str, DataFrame] = {}
+        self.session = session
+        self._order = order
+        self._inlets = inlets
+        self._outlet = outlet
+        self._context = context
+        self._marks: dict[str, str] = {}
+
+    def names(self) -> dict[str, Any]:
+        """Every name of a template with its value; what the run has no value for is undefined, with the reason."""
+        asset = self._order.asset
+        inlets = {
+            name: _CheckedRelation(self, f"inlet {name}", partial(self._inlets.__getitem__, name))
+            for name in self._inlets
+        }
+        values = {name: value for name, value in self._context.names().items() if name not in {"asset", "extra"}}
+        unset = {
+            name: _make_undefined(f"the run has no data interval, so {name!r} has no value")
+            for name in ("data_interval_start", "data_interval_end", "logical_date", *_INTERVAL_TEXTS)
+        }
+        for name in ("prev_data_interval_start_success", "prev_data_interval_end_success"):
+            unset[name] = _make_undefined(
+                f"no earlier run of {asset.name} that has a data interval has succeeded, so {name!r} has no value"
+            )
+        unset["watermark"] = _make_unfit("the run has no watermark, or several: not one inlet alone is read after one")
+        return {
+            **unset,
+            **values,
+            "inlets": inlets,
+            "outlets": {asset.name: self._target_relation()},
+            "partitions": self._partitions(),
+            "partition": self._partition(),
+            "triggering_event": self._triggering_event(),
+            "triggering_dataset_events": self._context.triggering_events,
+        }
+
+    def put_into(self, text: str) -> str:
+        """A query or a statement with its relations as `SparkSession.sql` takes them."""
+        if not self.frames:
+            return text  # nothing is put into it there, so that braces stay as they are
+        return _RELATION.sub(r"{r\1}", text.replace("{", "{{").replace("}", "}}"))
+
+    def _target_relation(self) -> object:
+        """The target: as it was before the run, or its name where statements write it."""
+        asset = self._order.asset
+        if self._outlet is not None:
+            return _CheckedRelation(self, f"outlet {asset.name}", self._outlet)
+        return (
+            SqlFragment(relation_of(asset).sql)
+            if asset.storage is not None
+            else _make_unfit(f"{asset.name} has no table")
+        )
+
+    def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:
+        """The text that stands for a relation until the query is put together."""
+        if key not in self._marks:
+            number = len(self._marks)
+            self.frames[f"r{number}"] = frame()
+            self._marks[key] = f"\x00{number}\x00"
+        return self._marks[key]
+
+    def _triggering_event(self) -> object:
+        try:
+            return self._context.triggering_event
+        except RunError as error:
+            return _make_unfit(str(error.args[0]))
+
+    def _partitions(self) -> object:
+        asset = self._order.asset
+        if not asset.partitioning.is_partitioned:
+            return _make_unfit(f"{asset.name} has no partitions")
+        return _CheckedRelation(self, "partitions", self._blocks)
+
+    def _blocks(self) -> DataFrame:
+        """The run's blocks; segments as text, or of the type that the asset declares for their column."""
+        asset = self._order.asset
+        frame = self.session.createDataFrame(partition_values.partitions_table(asset.partitioning, self._order.blocks))
+        declared = {name.lower(): kind for name, kind in asset.columns.items()}
+        typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
+        for name, kind in typed.items():
+            frame = frame.withColumn(name, frame[sqltext.name(name)].cast(kind))
+        return frame
+
+    def _partition(self) -> object:
+        partitioning = self._order.asset.partitioning
+        if not partitioning.is_partitioned:
+            return _make_unfit(f"{self._order.asset.name} has no partitions")
+        blocks = self._context.partitions
+        if len(blocks) != 1:
+            many = f"the run has {len(blocks)} partitions, so 'partition' is not one value"
+            return _make_unfit(f"{many}; join {{{{ partitions }}}} instead")
+        (slot,) = partitioning.slots(self._order.blocks)
+        return for_author(partition_values.name_partition(partitioning, slot), find_zone(self._order.asset.local_zone))
+
+
+_INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")
+
+
+class _CheckedRelation:
+    """``inlets.x``: printed, a relation; its members are checked columns."""
+
+    __slots__ = ("__frame", "__key", "__owner")
+
+    def __init__(self, owner: _TemplateRelations, key: str, frame: Callable[[], DataFrame]) -> None:
+        self.__owner = owner
+        self.__key = key
+        self.__frame = frame
+
+    def __sql__(self) -> str:
+        return self.__owner.mark(self.__key, self.__frame)
+
+    def __getitem__(self, column: str) -> SqlFragment:
+        columns = self.__frame().columns
+        for name in columns:
+            if name.lower() == str(column).lower():
+                return SqlFragment(sqltext.name(name))
+        raise RunError(f"{self.__key} has no column {column!r}", hint=did_you_mean(str(column), columns))
+
+    def __iter__(self) -> Iterator[NoReturn]:
+        raise RunError(f"{self.__key} is a relation; it cannot be looped over in a template")
+
+
+def _make_undefined(reason: str) -> StrictUndefined:
+    """What another run may have."""
+    return StrictUndefined(hint=reason)
+
+
+def _make_unfit(reason: str) -> StrictUndefined:
+    """What is asked for in the wrong way."""
+    return StrictUndefined(hint=reason, exc=TemplateRuntimeError)

@@ -1,0 +1,145 @@
+"""Which runs are in a target, by what its commits tell; alike for every target that is a Delta table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.frozen import frozen
+from sparkassets.ports import DataCommit, HistoryGoneError
+from sparkassets.spark.markers import read_own_marker
+
+_HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+
+
+class CommittedTable(Protocol):
+    """A Delta table that tells its commits."""
+
+    @property
+    def table_id(self) -> str:
+        """Survives everything but the table's deletion."""
+
+    @property
+    def version(self) -> int:
+        """The newest."""
+
+    def transaction_version(self, app_id: str) -> int | None:
+        """The newest version of a transaction of that application id; None without any."""
+
+    def iterate_commits(self) -> Iterator[Mapping[str, Any]]:
+        """What its commits say of themselves, each with its ``version``, newest first while they are there."""
+
+
+@frozen
+class TableMoment:
+    """A version of a table, and the newest version of a transaction in it; None without a commit of that."""
+
+    table_id: str
+    version: int
+    transaction: int | None
+
+    def excludes(self, above: int) -> bool:
+        """Whether no commit with that version of the transaction, or a higher one, was in by then."""
+        return self.transaction is None or self.transaction < above
+
+
+def read_moment(table: CommittedTable | None, app_id: str) -> TableMoment | None:
+    """What the table tells of ``app_id`` now; None without a table."""
+    return None if table is None else TableMoment(table.table_id, table.version, table.transaction_version(app_id))
+
+
+def find_commits(
+    asset: AssetSpec,
+    table: CommittedTable | None,
+    runs: Collection[str],
+    *,
+    app_id: str,
+    above: int = 0,
+    before: TableMoment | None = None,
+) -> Sequence[DataCommit]:
+    """The data commits of these runs, oldest first.
+
+    Looks from the newest commit back, and stops where nothing older can be theirs: below ``above``, as none of theirs
+    has such a version, without it at another run's data under the same app id (chains do not interleave); when each of
+    them is found, or fenced itself before it wrote anything; and at the moment ``before``, if none of theirs was in by
+    then. Whoever was suspended and taken over may find the data of newer claims before its own.
+
+    Raises:
+        HistoryGoneError: The log is too short to tell, or the table was restored to before what was found.
+    """
+    newest = None if table is None else table.transaction_version(app_id)
+    if table is None or newest is None or newest < above:
+        return ()
+    open_runs = set(runs)
+    found: list[DataCommit] = []
+    stop = _bound(table, before, above=above)
+    for commit, said, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
+        if said["kind"] == "data":
+            if said["run"] not in runs and above:
+                continue
+            if said["run"] not in runs:
+                break
+            if restored:
+                raise HistoryGoneError(
+                    f"{asset.name}: its table was restored after version {commit['version']},"
+                    f" which holds run {said['run']}",
+                    hint=_HINT,
+                    found=_make_data_commit(said, commit, table_id=table.table_id),
+                )
+            found.append(_make_data_commit(said, commit, table_id=table.table_id))
+        if said["kind"] == "data" or said["version"] == 2 * said["epoch"] + 1:
+            open_runs.discard(said["run"])
+        if not open_runs:
+            break
+    return tuple(found[::-1])
+
+
+def _own(
+    asset: AssetSpec, table: CommittedTable, sought: Collection[str], *, app_id: str, above: int, stop: int
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
+    """The commits of ``app_id``, the newest first, what each says of itself, and whether a RESTORE came after it.
+
+    Down to version ``stop`` of the table, or ``above`` of the transaction.
+
+    Raises:
+        HistoryGoneError: The log begins before that, and some runs are ``sought`` still.
+    """
+    restored, version = False, table.version + 1
+    for commit in table.iterate_commits():
+        version = commit["version"]
+        if version <= stop:
+            return
+        restored = restored or commit.get("operation") == "RESTORE"
+        said = read_own_marker(commit, app_id)
+        if said is None or said["kind"] == "layout":  # which has no transaction
+            continue
+        if said["version"] < above:
+            return
+        yield commit, said, restored
+    if version > 0:
+        named = ", ".join(sorted(sought))
+        raise HistoryGoneError(
+            f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
+            hint=_HINT,
+        )
+
+
+def _bound(table: CommittedTable, before: TableMoment | None, *, above: int) -> int:
+    """The version up to which no commit is sought; -1 where all are."""
+    same = before is not None and before.table_id == table.table_id
+    return before.version if before is not None and same and before.excludes(above) else -1
+
+
+def _make_data_commit(said: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
+    metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
+    return DataCommit(
+        run=said["run"],
+        token=said["epoch"],
+        attempt=said["attempt"],
+        version=commit["version"],
+        table_id=table_id,
+        measures=said["measures"],
+        metrics=metrics,
+        operation=commit.get("operation") or "WRITE",
+    )

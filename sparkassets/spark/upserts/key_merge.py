@@ -1,0 +1,164 @@
+"""The one commit of an upsert: a `MERGE` by keys, in a session of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker
+from sparkassets.spark import sqltext
+from sparkassets.spark.markers import format_marker
+from sparkassets.spark.missing_features import is_lacking
+from sparkassets.spark.own_session import given_setting, open_brief_session
+from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.upserts.row_reduction import DELETED
+from sparkassets.spark.upserts.staged_rows import StagedRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_SOURCE: Final = "sparkassets_upsert"
+_OF_THE_COMMIT: Final = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
+_USER_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
+_MATERIALIZE: Final = "spark.databricks.delta.merge.materializeSource"
+_HASHED: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
+"""Parts of the rows up to this size are joined by a hash of them: what the table has is not sorted for it."""
+_USUAL_PART: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_ELSEWHERE: Final = "run it on a cluster, or let the asset replace its blocks (write: replace)"
+
+
+@frozen
+class KeyMerge:
+    """What is merged.
+
+    Attributes:
+        staged: The rows, of which none has the key of another.
+        keys: By which they are matched.
+        columns: That the table gets of them, in types that it takes.
+        newest_by: Columns of both that tell which is newer, where the table has them.
+        within: A condition on the table's rows that holds for all that can match.
+        deletes: Whether some rows delete; those of which nothing matches are left out in any case.
+    """
+
+    staged: StagedRows
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    newest_by: tuple[str, ...] = ()
+    match_condition: str | None = None
+    has_deletes: bool = True
+
+    def statement(self, table: str, schema: StructType) -> str:
+        """The statement, by which the rows of the view get into ``table``, which has these columns."""
+        place = {name: f"s.{_column(number)}" for number, name in enumerate(self.staged.schema.names)}
+        late = f" AND NOT coalesce({_order(self.newest_by, place)} < {_order(self.newest_by)}, false)"
+        late = late if self.newest_by else ""
+        gone = place[DELETED]
+        values = [name for name in self.columns if name not in self.keys]
+        kinds = {field.name: field.dataType for field in schema.fields}
+        clauses = [f"WHEN MATCHED AND {gone}{late} THEN DELETE"] if self.has_deletes else []
+        if values:
+            changed = _differ(values, place, kinds)
+            told = "".join((late, f" AND {changed}" if changed else ""))
+            sets = ", ".join(f"t.{_q(name)} = {place[name]}" for name in values)
+            clauses.append(f"WHEN MATCHED{f' AND NOT {gone}' if self.has_deletes else ''}{told} THEN UPDATE SET {sets}")
+        names, given = ", ".join(map(_q, self.columns)), ", ".join(place[name] for name in self.columns)
+        clauses.append(f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT ({names}) VALUES ({given})")  # noqa: S608  quoted
+        return f"MERGE INTO {table} AS t USING {_SOURCE} AS s ON {self._on(place)}\n" + "\n".join(clauses)
+
+    def _on(self, place: Mapping[str, str]) -> str:
+        if not self.staged.count:
+            return "false"
+        terms = [f"t.{_q(name)} = {place[name]}" for name in self.keys]
+        terms += [f"t.{_q(name)} BETWEEN {low} AND {high}" for name, (low, high) in self.staged.bounds.items()]
+        return " AND ".join([*terms, *([f"({self.match_condition})"] if self.match_condition is not None else [])])
+
+
+def commit_merge(
+    session: SparkSession, merging: KeyMerge, relation: TableRelation, schema: StructType, *, marker: CommitMarker
+) -> None:
+    """Commits it, stamped; its return proves nothing.
+
+    Raises:
+        RunError: There can be no session for it.
+        Exception: Whatever Spark says; nothing was published then.
+    """
+    with open_brief_session(session) as own:
+        if own is session:
+            raise RunError(
+                "a merge takes its transaction from its session alone, and this one cannot be copied", hint=_ELSEWHERE
+            )
+        source = merging.staged.read_rows(own)
+        source.toDF(*map(_column, range(len(source.columns)))).createOrReplaceTempView(_SOURCE)
+        with _stamp_next_commit(own, marker):
+            own.sql(merging.statement(relation.sql, schema)).collect()
+
+
+@contextlib.contextmanager
+def _stamp_next_commit(own: SparkSession, marker: CommitMarker) -> Iterator[None]:
+    """The session's next commit is the attempt's: `MERGE` takes this of its session alone."""
+    from pyspark.errors import PySparkException
+
+    app, version = _OF_THE_COMMIT
+    with contextlib.suppress(PySparkException):  # a serverless session takes few settings
+        own.conf.set(_MATERIALIZE, "none")  # the rows are in files that nobody changes
+        if given_setting(own, _HASHED) is None:
+            own.conf.set(_HASHED, own.conf.get(_USUAL_PART))
+    try:
+        for key, value in (
+            (app, marker.app_id),
+            (version, str(marker.version)),
+            (_USER_METADATA, format_marker(marker)),
+        ):
+            own.conf.set(key, value)
+    except PySparkException as error:
+        if not is_lacking(error):
+            raise
+        raise RunError(
+            f"a merge takes its transaction from its session alone, and this one does not take {key}", hint=_ELSEWHERE
+        ) from error
+    try:
+        yield
+    finally:
+        for key in (app, version, _USER_METADATA):
+            with contextlib.suppress(Exception):  # its JVM may be gone
+                own.conf.unset(key)
+
+
+def _order(names: Sequence[str], place: Mapping[str, str] | None = None) -> str:
+    values = [place[name] if place else f"t.{_q(name)}" for name in names]
+    fields = ", ".join(f"'n{number}', {value}" for number, value in enumerate(values))
+    return f"named_struct({fields})"
+
+
+def _differ(names: Sequence[str], place: Mapping[str, str], kinds: Mapping[str, object]) -> str:
+    """Whether a row has another value in some column; empty where Spark cannot compare the values of one."""
+    if not all(_is_comparable(kinds[name]) for name in names):
+        return ""
+    same = " AND ".join(f"t.{_q(name)} <=> {place[name]}" for name in names)
+    return f"NOT ({same})"
+
+
+def _is_comparable(kind: object) -> bool:
+    from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+
+    match kind:
+        case MapType() | VariantType():
+            return False
+        case ArrayType():
+            return _is_comparable(kind.elementType)
+        case StructType():
+            return all(_is_comparable(each.dataType) for each in kind.fields)
+    return True
+
+
+def _column(number: int) -> str:
+    """Another name than any of the table's, whose own stand alone in conditions."""
+    return f"sparkassets_{number}"
+
+
+def _q(name: str) -> str:
+    return sqltext.name(name)

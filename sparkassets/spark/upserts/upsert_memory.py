@@ -1,0 +1,272 @@
+"""What upserts remember beside a table: keys that were deleted, and the order of rows where it is not stored.
+
+It is a Delta table with a row for each thing that was seen: the key, its `newest_by`, whether it was deleted then, and
+when that was remembered. A commit of the target names the version of it that counts; whatever came after that version
+is of runs that never got to their commit, and is taken out again by whoever remembers next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.runs import asset_app
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker
+from sparkassets.spark import sqltext
+from sparkassets.spark.current_table import OpenedTable, open_relation
+from sparkassets.spark.markers import format_marker, read_marker, read_own_marker
+from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.scratch import companion_relation
+from sparkassets.spark.target_table import open_table
+from sparkassets.spark.upserts.row_reduction import DELETED, UpsertRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from sparkassets.spark.target_table import TargetTable
+
+MEASURE: Final = "remembered"
+"""The measure of a target's commit that names the version of the memory which counts with it."""
+AT: Final = "at"
+_NAME: Final = "remembered"
+_COMPACT_EVERY: Final = 16
+
+
+@frozen
+class UpsertMemory:
+    """What counts of the memory beside a table.
+
+    Attributes:
+        relation: The memory.
+        version: That counts; None where nothing is remembered.
+        keep: How long deletions are.
+    """
+
+    relation: TableRelation
+    version: int | None
+    rows: UpsertRows
+    keep: Duration | None = None
+
+    @classmethod
+    def load_memory(
+        cls,
+        session: SparkSession,
+        rows: UpsertRows,
+        relation: TableRelation,
+        table: TargetTable | None,
+        *,
+        app: str,
+        keep: Duration | None,
+    ) -> UpsertMemory:
+        """The memory as the newest run in ``table`` has left it; an empty one where no run has, or all is made anew."""
+        own = companion_relation(relation, _NAME)
+        version = None if table is None else _find_named_version(session, relation, own, table.version, app)
+        return cls(own, version, rows, keep)
+
+    def read_remembered(self, session: SparkSession) -> DataFrame | None:
+        """What is remembered: columns `key` names, `newest` names, `DELETED`, `AT`; None where that is nothing.
+
+        What was remembered of other keys, or by another `newest_by`, does not count any more.
+        """
+        if self.version is None:
+            return None
+        table = open_relation(session, self.relation)
+        if table is None:
+            return None
+        frame = self._load_version(session, self.version, newest=table.version)
+        if set(frame.columns) != {*self.columns, DELETED, AT}:
+            return None
+        return frame if self.keep is None else frame.filter(f"NOT {DELETED} OR {AT} >= {_since(self.keep)}")
+
+    def _load_version(self, session: SparkSession, version: int, *, newest: int) -> DataFrame:
+        """A version of the memory; an older one is only there until it is vacuumed."""
+        try:
+            frame = self.relation.read_rows(session, version)
+            if version < newest:
+                frame.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            if version == newest:
+                raise
+            raise RunError(
+                f"{self.rows.asset}: its table was restored to a commit that remembers what version {version} of "
+                f"{self.relation.storage.display_text} held, and that is gone",
+                hint=f"`sparkassets backfill {self.rows.asset} --rebuild` makes the table anew",
+            ) from error
+        return frame
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that tell a key and how new it is."""
+        return [*map(_key, self.rows.keys), *map(_newest, self.rows.newest_by)]
+
+    def as_rows(self, known: DataFrame) -> DataFrame:
+        """What is remembered, of each key its newest, in the columns of the rows: keys, `newest_by` and `DELETED`."""
+        keys = [f"{_q(_key(name))} AS {_q(name)}" for name in self.rows.keys]
+        newest = [f"{_q(_newest(name))} AS {_q(name)}" for name in self.rows.newest_by]
+        return self._compact(known).selectExpr(*keys, *newest, DELETED)
+
+    def without_late(self, chosen: DataFrame, session: SparkSession) -> DataFrame:
+        """The chosen rows without those that are older than what is remembered of their keys."""
+        from pyspark.sql import functions as sql
+
+        known = self.read_remembered(session)
+        if known is None:
+            return chosen
+        on = [sql.col(f"c.{_q(name)}") == sql.col(f"m.{_q(_key(name))}") for name in self.rows.keys]
+        older = _struct("c", self.rows.newest_by) < _struct("m", [_newest(name) for name in self.rows.newest_by])
+        condition = older
+        for each in on:
+            condition = each & condition
+        return chosen.alias("c").join(known.alias("m"), condition, "left_anti")
+
+    def remember(self, session: SparkSession, staged: DataFrame, *, marker: CommitMarker) -> int:
+        """Commits what these rows tell, and returns the version that holds it and all that counted before.
+
+        Raises:
+            RunError: It cannot be told whether it is in.
+        """
+        mine = self._seen(staged)
+        table = open_relation(session, self.relation)
+        newest = None if table is None else table.version
+        before = self.read_remembered(session)
+        appends = newest is not None and newest == self.version and before is not None and _fits(mine, before)
+        appends = appends and (newest or 0) % _COMPACT_EVERY != _COMPACT_EVERY - 1
+        said = format_marker(replace(marker, kind="layout"))
+        if appends:
+            self.relation.save_rows(mine, {"userMetadata": said})
+            version = self._version(session, marker, after=newest)
+            if version - 1 == newest:
+                return version
+            newest = version  # what came between is of a run that was given up, and does not count
+        whole = mine if before is None else self._compact(before.unionByName(mine))
+        if newest is None and self.relation.storage.table:  # whose first commit tells nothing
+            self.relation.save_rows(whole.limit(0), {}, there=False)
+        self.relation.save_rows(whole, {"userMetadata": said, "overwriteSchema": "true"}, mode="overwrite")
+        self._vacuum(session)
+        return self._version(session, marker, after=newest)
+
+    def _seen(self, staged: DataFrame) -> DataFrame:
+        rows = staged if self.rows.remembers_all else staged.filter(DELETED)
+        keys = [f"{_q(name)} AS {_q(_key(name))}" for name in self.rows.keys]
+        newest = [f"{_q(name)} AS {_q(_newest(name))}" for name in self.rows.newest_by]
+        return rows.selectExpr(*keys, *newest, DELETED, f"current_timestamp() AS {AT}")
+
+    def _compact(self, frame: DataFrame) -> DataFrame:
+        """Of each key the newest; of those that are equally new a row that is there, which is not forgotten."""
+        from pyspark.sql import functions as sql
+
+        keys = [sql.col(_q(_key(name))) for name in self.rows.keys]
+        newest = [sql.col(_q(_newest(name))) for name in self.rows.newest_by]
+        is_there = sql.expr(f"NOT {DELETED}").alias("is_there")
+        best = frame.groupBy(*keys).agg(sql.max(sql.struct(*newest, is_there, sql.col(AT))).alias("best"))
+        found = [sql.col(f"best.{_q(_newest(name))}") for name in self.rows.newest_by]
+        return best.select(*keys, *found, sql.expr("NOT best.is_there").alias(DELETED), f"best.{AT}")
+
+    def _vacuum(self, session: SparkSession) -> None:
+        """Removes what no version of the last week needs; where that cannot be done it stays."""
+        with contextlib.suppress(Exception):
+            if self.relation.storage.table:
+                session.sql(f"VACUUM {self.relation.sql}")
+            elif (table := open_table(self.relation.storage.path)) is not None:
+                table.vacuum(dry_run=False)
+
+    def _version(self, session: SparkSession, marker: CommitMarker, *, after: int | None) -> int:
+        table = open_relation(session, self.relation)
+        for commit in table.iterate_commits() if table is not None else ():
+            said = read_own_marker(commit, marker.app_id)
+            if commit["version"] <= (-1 if after is None else after):
+                break
+            if said and (said["run"], said["epoch"], said["attempt"]) == (marker.run, marker.token, marker.attempt):
+                return int(commit["version"])
+        raise RunError(
+            f"{self.rows.asset}: what the run is to remember is not in {self.relation.storage.display_text}",
+            hint="run it again",
+        )
+
+
+def _fits(rows: DataFrame, known: DataFrame) -> bool:
+    """Whether rows have the types of what is there."""
+    have, want = ({each.name: each.dataType for each in frame.schema.fields} for frame in (rows, known))
+    return have == want
+
+
+def _find_named_version(
+    session: SparkSession, relation: TableRelation, own: TableRelation, version: int, app: str
+) -> int | None:
+    """The version that the newest data commit of the asset names; the newest there is where the log is too short."""
+    table = open_relation(session, relation)
+    if table is None:
+        return None
+    newest, version = version, version + 1
+    for commit in _commits_that_count(table, newest):
+        version = commit["version"]
+        said = read_marker(commit)
+        if said is not None and said["kind"] == "data" and asset_app(said["app"]) == asset_app(app):
+            found = said["measures"].get(MEASURE)
+            return None if found is None else int(found)
+    if version == 0:
+        return None
+    memory = open_relation(session, own)
+    return None if memory is None else memory.version
+
+
+def _commits_that_count(table: OpenedTable, version: int) -> Iterator[Mapping[str, Any]]:
+    """The commits that made the table what it is at a version, the newest first: none that a RESTORE took back."""
+    until = None
+    for commit in table.iterate_commits():
+        if commit["version"] > version:
+            continue
+        if until is not None and (commit["version"] > until[0] or _millis(commit) > until[1]):
+            continue
+        until = None
+        if commit.get("operation") == "RESTORE":
+            until = _restored_to(commit.get("operationParameters") or {}, commit["version"])
+        else:
+            yield commit
+
+
+def _millis(commit: Mapping[str, Any]) -> float:
+    """When it was made, Unix milliseconds; 0 where it does not tell."""
+    at = commit.get("timestamp") or 0
+    return at.timestamp() * 1000 if isinstance(at, datetime) else float(at)
+
+
+def _restored_to(parameters: Mapping[str, Any], version: int) -> tuple[int, float]:
+    """Above which version, or after which Unix milliseconds, a RESTORE took everything back."""
+    if (told := parameters.get("version")) is not None:
+        return int(told), inf
+    try:
+        at = datetime.fromisoformat(str(parameters.get("timestamp")).replace(" ", "T"))
+    except ValueError:
+        return version, inf
+    return version, (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000
+
+
+def _since(keep: Duration) -> str:
+    """The instant before which nothing is remembered."""
+    return f"current_timestamp() - make_interval(0, {keep.months}, 0, {keep.days}, 0, 0, {keep.seconds})"
+
+
+def _struct(alias: str, names: Sequence[str]) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.struct(*(sql.col(f"{alias}.{_q(name)}").alias(f"n{number}") for number, name in enumerate(names)))
+
+
+def _key(name: str) -> str:
+    return f"key_{name}"
+
+
+def _newest(name: str) -> str:
+    return f"newest_{name}"
+
+
+def _q(name: str) -> str:
+    return sqltext.name(name)

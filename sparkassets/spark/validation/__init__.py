@@ -1,0 +1,10 @@
+"""Validations by Spark: which rows fail, and what is measured of each block."""
+
+from __future__ import annotations
+
+from sparkassets.spark.validation.check_caller import CheckCaller
+from sparkassets.spark.validation.measurement import measure
+from sparkassets.spark.validation.partition_grouping import PartitionGrouping
+from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules
+
+__all__ = ["STAYS", "TAKEN", "CheckCaller", "PartitionGrouping", "RowRules", "measure"]

@@ -1,0 +1,88 @@
+"""Validations of inlets: what is about to be read is judged before any work, all of an inlet as one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sparkassets.core.partitions import EVERYTHING
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.validations import HasColumnsCheck, RuleVerdict, RunJudgement, ValidationRule, judge_run
+from sparkassets.errors import RunError
+from sparkassets.ports import RunOrder
+from sparkassets.spark.validation.check_caller import CheckCaller
+from sparkassets.spark.validation.measurement import measure
+from sparkassets.spark.validation.partition_grouping import PartitionGrouping
+from sparkassets.spark.validation.row_rules import RowRules
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_ROWS = 3
+"""Rows that fail in a message."""
+
+
+def check_inlets(
+    order: RunOrder, frames: Mapping[str, DataFrame], packages: Collection[str]
+) -> tuple[RuleVerdict, ...]:
+    """What the rules of the inlets found; each with the inlet and the blocks of the run.
+
+    Args:
+        order: The run.
+        frames: What it is about to read, by inlet.
+        packages: Those that functions may come from.
+
+    Raises:
+        RunError: An inlet breaks one of its rules.
+    """
+    told: list[RuleVerdict] = []
+    for name, inlet in order.asset.inlets.items():
+        rules = tuple(_rules(inlet, order.inlets[name])) if name in frames else ()
+        if not rules:
+            continue
+        judgement = _judge_inlet(order, name, rules, frames, packages)
+        if bad := judgement.verdicts_with("withheld"):
+            raise _refusal(order.asset, name, bad)
+        asked = {rule.name for rule in inlet.rules}
+        told += [replace(each, blocks=order.blocks, inlet=name) for each in judgement.verdicts if each.rule in asked]
+    return tuple(told)
+
+
+def _rules(inlet: InletSpec, read: AssetSpec) -> Iterator[ValidationRule]:
+    """Its own, and that a table that others write has the columns which are declared of it."""
+    if read.source is not None and read.source.kind in ("delta", "tables") and read.columns:
+        yield ValidationRule(
+            f"has_columns of {read.name}", HasColumnsCheck(tuple(read.columns.items())), place=read.location
+        )
+    yield from inlet.rules
+
+
+def _judge_inlet(
+    order: RunOrder,
+    name: str,
+    rules: tuple[ValidationRule, ...],
+    frames: Mapping[str, DataFrame],
+    packages: Collection[str],
+) -> RunJudgement:
+    read = order.inlets[name]
+    asked = RowRules(
+        f"the inlet {name!r}",
+        rules,
+        frames,
+        CheckCaller(order.asset.name, packages, order.asset.location),
+        read.partitioning.time.timezone if read.partitioning.time is not None else read.timezone,
+        frozenset(column.lower() for column in read.private),
+    )
+    return judge_run(rules, measure(frames[name], asked, PartitionGrouping.whole(EVERYTHING)), [EVERYTHING])
+
+
+def _refusal(asset: AssetSpec, name: str, bad: tuple[RuleVerdict, ...]) -> RunError:
+    """What is said of an inlet that breaks its rules."""
+    told = "; ".join(each.text for each in bad)
+    samples = [sample for each in bad for sample in each.samples][:_MOST_ROWS]
+    rows = "; ".join(", ".join(f"{key}={value}" for key, value in sample.items()) for sample in samples)
+    shown = f" (such as {rows})" if rows else ""
+    made = RunError(f"{asset.name}: the inlet {name!r} breaks what is asked of it: {told}{shown}")
+    made.is_data_error = True
+    return made

@@ -1,0 +1,443 @@
+"""What rules ask of rows, measured: one aggregation by block for all of them, and another for what must be unique.
+
+Every figure is a value of a row that Spark returns: nothing is observed on the way, as an observation comes to nothing
+in silence where the rows go through a temporary view (on Spark Connect). A figure that is missing is a failure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.instants import format_instant, from_unix, to_unix
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.validations import (
+    MASKED,
+    FailingRow,
+    FreshnessCheck,
+    HasColumnsCheck,
+    PythonCheck,
+    RegisteredCheck,
+    RowCountCheck,
+    RuleTally,
+    SqlCheck,
+    UniqueCheck,
+    ValidationRule,
+    row_removing_rules,
+)
+from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.validation.partition_grouping import PartitionGrouping
+from sparkassets.spark.validation.row_rules import TAKEN, RowRules, as_column, rule_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row
+
+_MOST_SHOWN: Final = 20
+"""Rules of which rows are shown."""
+_MOST_ROWS: Final = 2_000
+"""Rows that are shown of one rule, whatever the number of blocks."""
+_PLACE: Final = "sparkassets_place"
+_ROWS: Final = "rows"
+
+Figures = Mapping[str, Any]
+
+
+def measure(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> tuple[RuleTally, ...]:
+    """What the rules of ``asked`` find in the rows, by block; of a rule over the whole run, in all together.
+
+    Args:
+        frame: All rows; where rules take rows away, with the column `TAKEN`.
+        asked: The rules.
+        keys: Tell the blocks.
+
+    Raises:
+        RunError: A rule cannot be asked of such rows, or Spark says something else.
+    """
+    has_taken = TAKEN in frame.columns
+    measuring = _RuleMeasurement(asked.with_others(frame), asked, keys, has_taken=has_taken)
+    try:
+        return tuple(measuring.add_samples(list(measuring.tallies())))
+    except SparkAssetsError:
+        raise
+    except Exception as error:
+        raise run_error(error, what=f"{asked.owner} cannot be validated") from error
+
+
+def shared_plan(frame: DataFrame, asked: RowRules, keys: PartitionGrouping) -> DataFrame:
+    """The aggregation that all rules share, as of `measure`: a row for each block, a column for each figure."""
+    measuring = _RuleMeasurement(asked.with_others(frame), asked, keys, has_taken=TAKEN in frame.columns)
+    return measuring.aggregate_shared(measuring.plans())
+
+
+class _RuleMeasurement:
+    """One measuring of rows.
+
+    Args:
+        frame: As of `measure`, with the columns for foreign keys.
+        asked: As of `measure`.
+        keys: As of `measure`.
+        has_taken: Whether rows have the column `TAKEN`.
+    """
+
+    def __init__(self, frame: DataFrame, asked: RowRules, keys: PartitionGrouping, *, has_taken: bool) -> None:
+        self._frame = frame
+        self._asked = asked
+        self._keys = keys
+        self._has_taken = has_taken
+        self._names = (f"f{number}" for number in count())
+
+    def tallies(self) -> Iterator[RuleTally]:
+        """Of all rules."""
+        plans = self.plans()
+        try:
+            shared = self._figures(self.aggregate_shared(plans).collect()) if plans else {}
+        except SparkAssetsError:
+            raise
+        except Exception as error:
+            raise self._find_faulty_rule(plans, error) from error
+        for rule in self._asked.rules:
+            if isinstance(rule.check, HasColumnsCheck):
+                yield self._of_columns(rule, rule.check)
+        for rule, plan in plans:
+            try:
+                yield from plan.tallies(self, rule, shared)
+            except SparkAssetsError:
+                raise
+            except Exception as error:
+                raise rule_error(error, rule, owner=self._asked.owner) from error
+
+    def plans(self) -> list[tuple[ValidationRule, _RulePlan]]:
+        """What is asked for each rule that takes rows to tell."""
+        return [(rule, self._plan(rule)) for rule in self._asked.rules if not isinstance(rule.check, HasColumnsCheck)]
+
+    def aggregate_shared(self, plans: Sequence[tuple[ValidationRule, _RulePlan]]) -> DataFrame:
+        """The one aggregation by block for all of these."""
+        return self._by_block(self._frame, [column for _, plan in plans for column in plan.columns])
+
+    def _find_faulty_rule(self, plans: Sequence[tuple[ValidationRule, _RulePlan]], error: Exception) -> RunError:
+        """The failure of the aggregation, by the first rule that alone cannot be asked of such rows."""
+        for rule, plan in plans:
+            try:
+                self._by_block(self._frame, plan.columns).schema  # noqa: B018  has Spark look at it
+            except Exception as own:  # noqa: BLE001  what it says is handed on
+                return rule_error(own, rule, owner=self._asked.owner)
+        return run_error(error, what=f"{self._asked.owner} cannot be validated")
+
+    def _of_columns(self, rule: ValidationRule, check: HasColumnsCheck) -> RuleTally:
+        """Told without any row."""
+        there = {field.name.lower(): field.dataType.simpleString() for field in self._frame.schema.fields}
+        wrong = []
+        for name, kind in check.columns:
+            found = there.get(name.lower())
+            if found is None:
+                wrong.append(f"has no column {name}")
+            elif kind and found != self._normal(kind):
+                wrong.append(f"{name} is {found.upper()}, not {kind.upper()}")
+        return RuleTally(rule.name, self._run_partitions, 0, int(bool(wrong)), "; ".join(wrong))
+
+    def _normal(self, kind: str) -> str:
+        """A type as Spark writes it."""
+        (field,) = self._frame.sparkSession.createDataFrame([], f"c {kind}").schema.fields
+        found: str = field.dataType.simpleString()
+        return found
+
+    # ------------------------------------------------------------------ what is asked of Spark
+
+    def _plan(self, rule: ValidationRule) -> _RulePlan:
+        from pyspark.sql import functions as sql
+
+        check, looks = rule.check, self._asked.looked_at_rows(rule, has_taken=self._has_taken)
+        checked = next(self._names)
+        rows = sql.count(sql.lit(1)) if looks is None else sql.count_if(looks)
+        columns = [rows.alias(checked)]
+        if isinstance(check, RowCountCheck):
+            return _RulePlan(checked, columns)
+        if check.scope == "row":
+            failing = next(self._names)
+            return _RulePlan(checked, [*columns, sql.count_if(self._fails(rule)).alias(failing)], failing)
+        if isinstance(check, FreshnessCheck):
+            newest = next(self._names)
+            micros = self._micros(rule, check.column)
+            return _RulePlan(checked, [*columns, sql.max(_where(micros, looks)).alias(newest)], newest)
+        own = None
+        if looks is None and isinstance(check, SqlCheck) and (check.scope == "block" or not self._keys.keys):
+            own = next(self._names)
+            columns.append(sql.expr(check.text).alias(own))
+        return _RulePlan(checked, columns, own, looks=looks)
+
+    def _fails(self, rule: ValidationRule) -> Column:
+        """Whether a row is found bad by it, or was taken away by it."""
+        from pyspark.sql import functions as sql
+
+        takes = row_removing_rules(self._asked.rules)
+        if rule in takes and self._has_taken:
+            return sql.col(TAKEN) == takes.index(rule) + 1
+        bad = self._asked.bad_rows(rule, self._frame)
+        return (sql.col(TAKEN) == 0) & bad if self._has_taken else bad
+
+    def _micros(self, rule: ValidationRule, column: str) -> Column:
+        """A date or a time as microseconds since 1970."""
+        from pyspark.sql import functions as sql
+
+        name, kind = self._asked.column(rule, self._frame, column)
+        time = f"CAST({sqltext.name(name)} AS TIMESTAMP)"
+        if kind != "timestamp":
+            time = f"to_utc_timestamp({time}, {sqltext.text(self._asked.timezone)})"
+        return sql.expr(f"unix_micros({time})")
+
+    def _by_block(self, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+        """The figures of each block that has rows."""
+        from pyspark.sql import functions as sql
+
+        keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
+        return frame.groupBy(*keys).agg(sql.count(sql.lit(1)).alias(_ROWS), *columns)
+
+    def _figures(self, rows: Sequence[Row]) -> dict[PartitionSet, Figures]:
+        found: dict[PartitionSet, Figures] = {}
+        width, known = len(self._keys.keys), frozenset(self._keys.blocks)
+        for row in rows:
+            block = self._keys.find_partition(tuple(row)[:width])
+            if block not in known or block is None or block in found:
+                values = ", ".join(map(str, tuple(row)[:width]))
+                raise RunError(f"{self._asked.owner}: rows of no block of the run were measured: {values}")
+            found[block] = row.asDict()
+        return found
+
+    @property
+    def _run_partitions(self) -> PartitionSet:
+        return PartitionSet.union(self._keys.blocks)
+
+    # ------------------------------------------------------------------ what is made of its answers
+
+    def of_counts(
+        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    ) -> Iterator[RuleTally]:
+        """Of rows that were counted."""
+        tallies = {
+            block: (_number(row, plan.checked), _number(row, plan.own) if plan.own else 0)
+            for block, row in shared.items()
+        }
+        if rule.check.scope == "run":
+            checked, failing = (sum(numbers) for numbers in zip(*tallies.values(), strict=True)) if tallies else (0, 0)
+            yield RuleTally(rule.name, self._run_partitions, checked, failing)
+            return
+        for block, (checked, failing) in tallies.items():
+            yield RuleTally(rule.name, block, checked, failing)
+
+    def of_freshness(
+        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    ) -> Iterator[RuleTally]:
+        """Of the newest values."""
+        if not isinstance(rule.check, FreshnessCheck) or plan.own is None:
+            raise TypeError(f"{rule.name} asks for no newest value")
+        newest = {block: (_number(row, plan.checked), row[plan.own]) for block, row in shared.items()}
+        if rule.check.scope == "run":
+            values = [value for _, value in newest.values() if value is not None]
+            newest = {self._run_partitions: (sum(checked for checked, _ in newest.values()), max(values, default=None))}
+        now = to_unix(datetime.now(UTC))
+        for block, (checked, value) in newest.items():
+            extent = block.extent if rule.check.scope == "block" else None
+            limit = min(now, extent[1]) if extent is not None else now
+            late = value is None or value // 1_000_000 < (-rule.check.within).add_to(limit, self._asked.timezone)
+            told = "no value" if value is None else f"newest {format_instant(from_unix(value // 1_000_000))}"
+            yield RuleTally(rule.name, block, checked, int(late and bool(checked)), told if late and checked else "")
+
+    def of_unique(
+        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    ) -> Iterator[RuleTally]:
+        """Of rows that share their values with another."""
+        from pyspark.sql import functions as sql
+
+        if not isinstance(rule.check, UniqueCheck):
+            raise TypeError(f"{rule.name} asks for nothing unique")
+        keys = self._keys.keys if rule.check.scope == "block" else ()
+        names = [f"k{number}" for number in range(len(keys))]
+        repeated = self._find_repeated(rule, rule.check, plan, keys)
+        found = repeated.groupBy(*names).agg(sql.sum("n").alias("failing")).collect()
+        failing = {
+            (self._keys.find_partition(tuple(row)[: len(keys)]) if keys else self._run_partitions): row["failing"] or 0
+            for row in found
+        }
+        for tally in self.of_counts(rule, _RulePlan(plan.checked, []), shared):
+            yield RuleTally(rule.name, tally.block, tally.checked, failing.get(tally.block, 0))
+
+    def _find_repeated(
+        self, rule: ValidationRule, check: UniqueCheck, plan: _RulePlan, keys: Sequence[str]
+    ) -> DataFrame:
+        """Blocks and values that several rows have, with how many these are."""
+        from pyspark.sql import functions as sql
+
+        frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
+        columns = [self._asked.column(rule, frame, name)[0] for name in check.columns]
+        values = [sql.col(sqltext.name(name)).alias(f"v{number}") for number, name in enumerate(columns)]
+        known = " AND ".join(f"{sqltext.name(name)} IS NOT NULL" for name in columns)
+        told = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(keys)]
+        return frame.filter(known).groupBy(*told, *values).agg(sql.count(sql.lit(1)).alias("n")).filter("n > 1")
+
+    def of_condition(
+        self, rule: ValidationRule, plan: _RulePlan, shared: Mapping[PartitionSet, Figures]
+    ) -> Iterator[RuleTally]:
+        """Of aggregates that must be true."""
+        counted = list(self.of_counts(rule, _RulePlan(plan.checked, []), shared))
+        if plan.own is not None:
+            answers = {block: row[plan.own] for block, row in shared.items()}
+        else:
+            answers = self._answers(rule, plan)
+        for tally in counted:
+            answer = answers.get(tally.block)
+            bad = bool(tally.checked) and answer is not True
+            yield RuleTally(rule.name, tally.block, tally.checked, int(bad), _describe_answer(answer) if bad else "")
+
+    def _answers(self, rule: ValidationRule, plan: _RulePlan) -> dict[PartitionSet, Any]:
+        """What it is told of each block, or of the run, by an aggregation of its own."""
+        from pyspark.sql import Column
+        from pyspark.sql import functions as sql
+
+        frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
+        answer: Any
+        if isinstance(rule.check, SqlCheck):
+            answer = sql.expr(rule.check.text)
+        elif isinstance(rule.check, PythonCheck | RegisteredCheck):
+            answer = self._asked.calling(rule.check, frame)
+        else:
+            raise TypeError(f"{rule.name} tells nothing by itself")
+        if rule.check.scope == "run":
+            if not isinstance(answer, Column):
+                return {self._run_partitions: True if answer is None else answer}
+            (row,) = frame.agg(answer.alias("told")).collect()
+            return {self._run_partitions: row["told"]}
+        found = self._by_block(frame, [as_column(answer, rule).alias("told")])
+        return {block: row["told"] for block, row in self._figures(found.collect()).items()}
+
+    # ------------------------------------------------------------------ rows that fail
+
+    def add_samples(self, tallies: Sequence[RuleTally]) -> list[RuleTally]:
+        """With rows of what fails, where a rule asks for some: they stand with the blocks that they are of."""
+        rules = {rule.name: rule for rule in self._asked.rules}
+        failing = dict.fromkeys(each.rule for each in tallies if each.failing and rules[each.rule].samples)
+        shown = {name: self._samples(rules[name]) for name in list(failing)[:_MOST_SHOWN]}
+        return [_with_samples(each, shown.get(each.rule, {})) if each.failing else each for each in tallies]
+
+    def _samples(self, rule: ValidationRule) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+        """Some rows that fail by their blocks; nothing of a check that is not about rows."""
+        from pyspark.sql import functions as sql
+
+        if rule.check.scope == "row":
+            rows = self._frame.filter(self._fails(rule))
+        elif isinstance(rule.check, UniqueCheck):
+            return self._shared_values(rule, rule.check)
+        else:
+            return {}
+        keys = [sql.expr(key).alias(f"k{number}") for number, key in enumerate(self._keys.keys)]
+        names = [name for name in self._frame.columns if not name.startswith("sparkassets_")]
+        told = [f"k{number}" for number in range(len(keys))]
+        found = _few_of_each(rows.select(*keys, *map(self._format_column, names)), told, most=rule.samples)
+        return self._by_their_block(found, names)
+
+    def _shared_values(self, rule: ValidationRule, check: UniqueCheck) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+        keys = self._keys.keys if check.scope == "block" else ()
+        plan = _RulePlan("", [], looks=self._asked.looked_at_rows(rule, has_taken=self._has_taken))
+        names = [self._asked.column(rule, self._frame, name)[0] for name in check.columns]
+        told = [f"k{number}" for number in range(len(keys))]
+        values = [self._format_column(name, of=f"v{number}") for number, name in enumerate(names)]
+        found = _few_of_each(
+            self._find_repeated(rule, check, plan, keys).select(*told, *values), told, most=rule.samples
+        )
+        if check.scope == "run":
+            return {self._run_partitions: [dict(zip(names, map(str, row), strict=True)) for row in found]}
+        return self._by_their_block(found, names)
+
+    def _by_their_block(self, rows: Sequence[Row], names: Sequence[str]) -> Mapping[PartitionSet, Sequence[FailingRow]]:
+        width, found = len(self._keys.keys), defaultdict[PartitionSet, list[FailingRow]](list)
+        for row in rows:
+            block = self._keys.find_partition(tuple(row)[:width])
+            if block is not None:
+                found[block].append(dict(zip(names, tuple(row)[width:], strict=True)))
+        return found
+
+    def _format_column(self, name: str, *, of: str = "") -> Column:
+        """The column's value as text, for people."""
+        from pyspark.sql import functions as sql
+
+        if name.lower() in self._asked.masked:
+            return sql.lit(MASKED)
+        kind = self._frame.schema[name].dataType.simpleString()
+        quoted = sqltext.name(of or name)
+        plain = not kind.startswith(("array", "map", "struct", "variant", "binary"))
+        text = f"CAST({quoted} AS STRING)" if plain else f"to_json(named_struct('v', {quoted}))"
+        return sql.expr(f"coalesce(left({text}, 201), 'NULL')").alias(f"s{name}")
+
+
+@frozen
+class _RulePlan:
+    """What is asked for one rule.
+
+    Attributes:
+        checked: The figure that tells how many rows it looks at.
+        columns: Of the aggregation that all share.
+        own: The figure that tells what it finds; None where that takes another aggregation.
+        looks: At which rows; None for all.
+    """
+
+    checked: str
+    columns: Sequence[Column]
+    own: str | None = None
+    looks: Column | None = None
+
+    def tallies(
+        self, by: _RuleMeasurement, rule: ValidationRule, shared: Mapping[PartitionSet, Figures]
+    ) -> Iterator[RuleTally]:
+        """What follows from the figures."""
+        match rule.check:
+            case FreshnessCheck():
+                return by.of_freshness(rule, self, shared)
+            case UniqueCheck():
+                return by.of_unique(rule, self, shared)
+        if rule.check.scope == "row" or isinstance(rule.check, RowCountCheck):
+            return by.of_counts(rule, self, shared)
+        return by.of_condition(rule, self, shared)
+
+
+def _where(value: Column, looks: Column | None) -> Column:
+    from pyspark.sql import functions as sql
+
+    return value if looks is None else sql.when(looks, value)
+
+
+def _number(row: Figures, name: str) -> int:
+    found = row[name]
+    if not isinstance(found, int):
+        raise RunError(f"Spark returned no figure for {name}: {found!r}")
+    return found
+
+
+def _describe_answer(answer: object) -> str:
+    """What a check said, where that is more than that it does not hold."""
+    return answer if isinstance(answer, str) else "it is NULL" if answer is None else ""
+
+
+def _few_of_each(rows: DataFrame, keys: Sequence[str], *, most: int) -> list[Row]:
+    """The first few rows with each value of these columns: a block that is tolerated hides no bad one."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    few = rows.limit(most)
+    if keys:
+        place = sql.row_number().over(Window.partitionBy(*keys).orderBy(sql.lit(0)))
+        few = rows.withColumn(_PLACE, place).filter(sql.col(_PLACE) <= most).drop(_PLACE).limit(_MOST_ROWS)
+    found: list[Row] = few.collect()
+    return found
+
+
+def _with_samples(tally: RuleTally, shown: Mapping[PartitionSet, Sequence[FailingRow]]) -> RuleTally:
+    found = shown.get(tally.block) or [
+        each for block, some in shown.items() if tally.block.covers(block) for each in some
+    ]
+    return replace(tally, samples=tuple(found)) if found else tally

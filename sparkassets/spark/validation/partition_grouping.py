@@ -1,0 +1,182 @@
+"""Which block a row is of, as columns that rows are grouped by; and back from their values to the block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from math import gcd
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, RangeSet, segment_of
+from sparkassets.core.partitions import TimePartition as Time
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+from sparkassets.spark.predicates import PredicateColumn, partition_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_MOST_STEPS: Final = 200_000
+"""Between two slots of a run that are counted in steps of the same length."""
+_DOTS: Final = r"\.(?=\.)"
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  a wall clock
+
+
+@frozen
+class PartitionGrouping:
+    """Tells the blocks of rows, all of which are in some.
+
+    Attributes:
+        blocks: Each of them; one alone needs no column.
+        keys: What rows are grouped by, as SQL.
+        told: The block of the values of these; None of values that are of none.
+    """
+
+    blocks: tuple[PartitionSet, ...]
+    keys: tuple[str, ...]
+    find_partition: Callable[[Sequence[Any]], PartitionSet | None]
+
+    def label(self, partitioning: Partitioning) -> str:
+        """The key of a row's block, as SQL."""
+        time, keys = partitioning.time, list(self.keys)
+        parts = []
+        if time is not None:
+            starts = sorted({block.extent[0] for block in self.blocks if block.extent is not None})
+            texts = ",".join(time.key(start) for start in starts)
+            first = keys.pop(0)
+            is_text = first.startswith("`")
+            parts.append(first if is_text else f"get(split({sqltext.text(texts)}, ','), {first})")
+        segments = [_encode_segment(key) for key in keys]
+        parts = [*segments[: partitioning.time_at], *parts, *segments[partitioning.time_at :]]
+        return f"concat_ws(',', {', '.join(parts)})"
+
+    @classmethod
+    def from_schema(
+        cls, schema: StructType, blocks: PartitionSet, *, partitioning: Partitioning, owner: str
+    ) -> PartitionGrouping:
+        """Those of the blocks in rows of that schema; all are one where they cannot be told one by one.
+
+        Raises:
+            RunError: A column that tells them is not there.
+        """
+        knowing = partitioning.with_segments_of(blocks)
+        columns = () if blocks.is_everything else partition_columns(schema, partitioning=partitioning, owner=owner)
+        if not columns or not knowing.can_list(blocks):
+            return cls.whole(blocks)
+        each = tuple(knowing.each_partition(blocks))
+        if len(each) == 1:
+            return cls.whole(blocks)
+        time, values = partitioning.time, _PartitionValues(blocks, columns)
+        keys = [sqltext.name(column.name) for column in columns if column.is_segment]
+        if time is not None:
+            clock = _SlotNumbers.from_slots(columns[0], time, list(time.slots(blocks.any_time())))
+            keys.insert(0, clock.sql)
+            values = _PartitionValues(blocks, columns, clock.slot)
+        return cls(each, tuple(keys), values.block)
+
+    @classmethod
+    def whole(cls, blocks: PartitionSet) -> PartitionGrouping:
+        """All blocks as one."""
+        return cls((blocks,), (), lambda _: blocks)
+
+
+@frozen
+class _PartitionValues:
+    """What the columns of a row that tell its block hold.
+
+    Attributes:
+        slot: The slot of the first value; of blocks without time none is asked for.
+    """
+
+    blocks: PartitionSet
+    columns: Sequence[PredicateColumn]
+    slot: Callable[[Any], RangeSet | None] | None = None
+
+    def block(self, values: Sequence[Any]) -> PartitionSet | None:
+        """The block, None where it is none of these."""
+        kinds = [column.kind for column in self.columns if column.is_segment]
+        time: RangeSet | None = EVERYTHING.time
+        if self.slot is not None:
+            time, values = self.slot(values[0]), values[1:]
+        segment = tuple(segment_of(value, kind) for value, kind in zip(values, kinds, strict=True))
+        if time is None or None in segment:
+            return None
+        found = PartitionSet.by_segment({segment: time}) if segment else PartitionSet(time)  # type: ignore[dict-item]
+        return found if self.blocks.covers(found) else None
+
+
+@frozen
+class _SlotNumbers:
+    """The number of a row's slot of time, as SQL; of keys as text that text.
+
+    Attributes:
+        slots: By what the SQL gives.
+    """
+
+    sql: str
+    slots: Mapping[Any, RangeSet]
+
+    def slot(self, value: Any) -> RangeSet | None:  # noqa: ANN401  as the SQL gives it
+        """The slot with that number."""
+        return self.slots.get(value)
+
+    @classmethod
+    def from_slots(cls, column: PredicateColumn, time: Time, slots: Sequence[tuple[int, int]]) -> _SlotNumbers:
+        quoted = sqltext.name(column.name)
+        if column.kind == "string":
+            return cls(quoted, {time.key(start): RangeSet.span(start, end) for start, end in slots})
+        number, at = _number_slots(column.kind, time)
+        starts = [at(start) for start, _ in slots]
+        spans = {place: RangeSet.span(*slot) for place, slot in enumerate(slots)}
+        return cls(_place_of(f"{number.format(column=quoted)} - {starts[0]}L", [s - starts[0] for s in starts]), spans)
+
+
+def _number_slots(kind: str, time: Time) -> tuple[str, Callable[[int], int]]:
+    """A column's value as a number, as SQL; and that of the start of a slot."""
+    match kind:
+        case "date":
+            return "unix_date({column})", lambda start: time.first_date(start).toordinal() - _EPOCH.toordinal()
+        case "timestamp":
+            return "unix_seconds({column})", lambda start: start
+        case "timestamp_ntz":
+            to_seconds = "unix_seconds(CAST({column} AS TIMESTAMP))"  # of a session in UTC
+            return to_seconds, lambda start: int(time.local_start(start).replace(tzinfo=UTC).timestamp())
+    raise RunError(f"a column of {kind} tells no time")
+
+
+def _encode_segment(column: str) -> str:
+    """A segment as a part of a key, as SQL."""
+    text = f"replace(replace(CAST({column} AS STRING), '%', '%25'), ',', '%2C')"
+    return f"regexp_replace({text}, {sqltext.text(_DOTS)}, '%2E')"
+
+
+def _place_of(number: str, starts: Sequence[int]) -> str:
+    """The place of the last of the ``starts``, ascending from 0, that is not after ``number``.
+
+    By division where they are as far from each other; else by a table of steps, or where that were too long by a tree.
+    """
+    if len(starts) == 1:
+        return "0"
+    step = gcd(*starts)
+    last = len(starts) - 1
+    if starts == [place * step for place in range(len(starts))]:
+        return f"CAST(least(({number}) DIV {step}L, {last}L) AS INT)"
+    steps = starts[-1] // step
+    if steps > _MOST_STEPS:
+        return _tree(f"({number})", starts, 0, len(starts))
+    places, place = list[int](), 0
+    for each in range(steps + 1):
+        place += place < last and starts[place + 1] <= each * step
+        places.append(place)
+    table = f"CAST(split({sqltext.text(','.join(map(str, places)))}, ',') AS ARRAY<INT>)"
+    return f"get({table}, CAST(least(({number}) DIV {step}L, {steps}L) AS INT))"
+
+
+def _tree(number: str, starts: Sequence[int], low: int, high: int) -> str:
+    """The same of those from ``low`` up to, not including, ``high``, by halves."""
+    if high - low == 1:
+        return str(low)
+    middle = (low + high) // 2
+    first, second = _tree(number, starts, low, middle), _tree(number, starts, middle, high)
+    return f"IF({number} < {starts[middle]}L, {first}, {second})"

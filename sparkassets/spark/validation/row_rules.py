@@ -1,0 +1,234 @@
+"""Which rows a rule looks at, and which of these it finds bad, as columns of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.phrases import kind_of
+from sparkassets.core.validations import (
+    AcceptedCheck,
+    ForeignKeyCheck,
+    NotNullCheck,
+    PatternCheck,
+    PythonCheck,
+    RangeCheck,
+    RegisteredCheck,
+    SqlCheck,
+    ValidationRule,
+    row_removing_rules,
+)
+from sparkassets.core.validations.checks import CheckValue
+from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+from sparkassets.spark.failures import error_condition, run_error
+from sparkassets.spark.schemas import column_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+TAKEN: Final = "sparkassets_taken"
+"""The number of the rule that takes a row away, from 1 on in their order; 0 of a row that stays."""
+STAYS: Final = 0
+
+Calling = Callable[[PythonCheck | RegisteredCheck, "DataFrame"], Any]
+"""Asks a check of the user's own of rows."""
+
+
+def _calls_nothing(check: PythonCheck | RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401
+    del frame
+    raise RunError(f"{check.subject!r} cannot be asked here")
+
+
+@frozen
+class RowRules:
+    """The rules of a table's rows, and what they need besides these.
+
+    Attributes:
+        owner: Whose rows they are, for messages.
+        rules: In their order.
+        others: The rows of other assets, by name, that foreign keys point to.
+        calling: Calls the user's own checks.
+        timezone: Of columns that hold dates and times without one.
+        masked: Columns, in lower case, whose values are not to be shown.
+    """
+
+    owner: str
+    rules: tuple[ValidationRule, ...]
+    others: Mapping[str, DataFrame] = field(default_factory=dict)
+    calling: Calling = _calls_nothing
+    timezone: str = "UTC"
+    masked: frozenset[str] = frozenset()
+
+    @property
+    def takes_rows(self) -> bool:
+        """Whether some rule takes rows away."""
+        return bool(row_removing_rules(self.rules))
+
+    def taking(self, frame: DataFrame) -> Column:
+        """By which rule a row goes, as `TAKEN` has it.
+
+        Raises:
+            RunError: A rule cannot be asked of such rows.
+        """
+        from pyspark.sql import functions as sql
+
+        found = sql.lit(STAYS)
+        for number, rule in reversed(list(enumerate(row_removing_rules(self.rules), 1))):
+            found = sql.when(self.bad_rows(rule, frame), sql.lit(number)).otherwise(found)
+        try:
+            frame.select(found).schema  # noqa: B018  has Spark look at it
+        except Exception as error:
+            raise self._find_faulty_rule(frame) or error from error
+        return found
+
+    def _find_faulty_rule(self, frame: DataFrame) -> RunError | None:
+        """The failure of the first rule that takes rows and alone cannot be asked of such rows."""
+        for rule in row_removing_rules(self.rules):
+            try:
+                frame.select(self.bad_rows(rule, frame)).schema  # noqa: B018  has Spark look at it
+            except Exception as own:  # noqa: BLE001  what it says is handed on
+                return rule_error(own, rule, owner=self.owner)
+        return None
+
+    def bad_rows(self, rule: ValidationRule, frame: DataFrame) -> Column:
+        """Whether the rule looks at a row and finds it bad; false or null of others.
+
+        Raises:
+            RunError: It cannot be asked of such rows.
+        """
+        from pyspark.sql import functions as sql
+
+        try:
+            failing = self._failing(rule, frame)
+            return failing if not rule.where else sql.expr(f"({rule.where})") & failing
+        except SparkAssetsError:
+            raise
+        except Exception as error:
+            raise rule_error(error, rule, owner=self.owner) from error
+
+    def with_others(self, frame: DataFrame) -> DataFrame:
+        """The rows with a column for each foreign key, which is true where the other asset has such a row.
+
+        Raises:
+            RunError: A column is not there, or the other asset is not read.
+        """
+        for rule in self.rules:
+            if isinstance(rule.check, ForeignKeyCheck):
+                frame = self._with_known(frame, rule, rule.check)
+        return frame
+
+    def looked_at_rows(self, rule: ValidationRule, *, has_taken: bool) -> Column | None:
+        """Whether the rule looks at a row; None where it looks at all."""
+        from pyspark.sql import functions as sql
+
+        terms = [sql.expr(f"({rule.where})")] if rule.where else []
+        if has_taken:
+            stays, takes = sql.col(TAKEN) == STAYS, row_removing_rules(self.rules)
+            own = sql.col(TAKEN) >= takes.index(rule) + 1 if rule in takes else None
+            terms.append(stays if own is None else stays | own)
+        return None if not terms else terms[0] if len(terms) == 1 else terms[0] & terms[1]
+
+    def column(self, rule: ValidationRule, frame: DataFrame, name: str) -> tuple[str, str]:
+        """How a column that the rule names is spelt, and its type.
+
+        Raises:
+            RunError: It is not there.
+        """
+        return column_type(frame.schema, name, owner=f"{rule.name}: {self.owner}")
+
+    def _failing(self, rule: ValidationRule, frame: DataFrame) -> Column:
+        from pyspark.sql import functions as sql
+
+        check = rule.check
+
+        def column(name: str) -> tuple[str, str]:
+            """The column as SQL, and its type."""
+            spelt, kind = self.column(rule, frame, name)
+            return sqltext.name(spelt), kind
+
+        match check:
+            case NotNullCheck(columns):
+                return sql.expr(" OR ".join(f"{column(name)[0]} IS NULL" for name in columns))
+            case AcceptedCheck(of, values):
+                name, kind = column(of)
+                among = ", ".join(_literal(value, kind) for value in values)
+                return sql.expr(f"{name} NOT IN ({among})")
+            case RangeCheck(of, least, most):
+                return sql.expr(" OR ".join(_outside(*column(of), least=least, most=most)))
+            case PatternCheck(of, regex):
+                name, _ = column(of)
+                whole = sqltext.text(rf"\A(?:{regex})\z")
+                return sql.expr(f"NOT regexp_like(CAST({name} AS STRING), {whole})")
+            case ForeignKeyCheck(columns):
+                there = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
+                return sql.expr(f"{there} AND {sqltext.name(_match_column(check))} IS NULL")
+            case SqlCheck(text):
+                return sql.expr(f"NOT ({text})")
+            case PythonCheck() | RegisteredCheck():
+                return ~as_column(self.calling(check, frame), rule)
+        raise RunError(f"{self.owner}: {rule.name} is asked of no single row")
+
+    def _with_known(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
+        from pyspark.sql import functions as sql
+
+        if check.asset not in self.others:
+            raise RunError(f"{self.owner}: the rows of {check.asset!r}, which a foreign key points to, are not read")
+        other = self.others[check.asset]
+        keys = [sql.col(sqltext.name(name)).alias(f"{_match_column(check)} {n}") for n, name in enumerate(check.to)]
+        known = other.select(*keys).distinct().withColumn(_match_column(check), sql.lit(True))  # noqa: FBT003
+        on = [
+            frame[sqltext.name(self.column(rule, frame, name)[0])] == known[f"`{_match_column(check)} {n}`"]
+            for n, name in enumerate(check.columns)
+        ]
+        joined = frame.join(known, on, "left")
+        return joined.select(
+            *map(sql.col, map(sqltext.name, frame.columns)), sql.col(sqltext.name(_match_column(check)))
+        )
+
+
+def rule_error(error: Exception, rule: ValidationRule, *, owner: str) -> RunError:
+    """The failure of a run whose rule cannot be asked of its rows, as Spark says."""
+    made = run_error(error, what=f"{owner}: {rule.name}")
+    if error_condition(error) == "NESTED_AGGREGATE_FUNCTION" and rule.check.scope == "row":
+        made.hint = "a condition over several rows needs `per: block` or `per: run`"
+    return made
+
+
+def as_column(answer: object, rule: ValidationRule) -> Column:
+    """What a check of the user's own returned of rows.
+
+    Raises:
+        RunError: It is no column.
+    """
+    from pyspark.sql import Column
+
+    if not isinstance(answer, Column):
+        raise RunError(f"{rule.name} returned {kind_of(answer)}; expected a column of booleans, such as rows['n'] > 0")
+    return answer
+
+
+def _match_column(check: ForeignKeyCheck) -> str:
+    return f"sparkassets_{check.subject}_{', '.join(check.to)}"
+
+
+def _outside(name: str, kind: str, *, least: CheckValue | None, most: CheckValue | None) -> list[str]:
+    terms = [] if least is None else [f"{name} < {_literal(least, kind)}"]
+    terms += [] if most is None else [f"{name} > {_literal(most, kind)}"]
+    return [*terms, *([f"isnan({name})"] if kind in ("float", "double") else [])]
+
+
+def _literal(value: CheckValue, kind: str) -> str:
+    """A value of YAML as the column has it."""
+    if kind == "string" or kind.startswith(("varchar", "char")):
+        return sqltext.text(str(value).lower() if isinstance(value, bool) else str(value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and isfinite(value):
+        return f"{value!r}D" if kind in ("float", "double") else f"CAST('{value!r}' AS DOUBLE)"
+    return f"CAST({sqltext.text(str(value))} AS {kind})"

@@ -1,0 +1,265 @@
+"""Two versions of an asset compared: one pass over both, grouped by keys, or by all that they share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from sparkassets.core.branches.difference import (
+    ColumnDifference,
+    ComparedTable,
+    RowChange,
+    RowComparison,
+    RowCounts,
+    RowDifference,
+    compare_columns,
+)
+from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
+from sparkassets.errors import RunError, SparkAssetsError
+from sparkassets.frozen import frozen
+from sparkassets.spark import sqltext
+from sparkassets.spark.current_table import open_relation
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.validation.partition_grouping import PartitionGrouping
+from sparkassets.spark.workplace import SparkWorkplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructType
+
+MASKED: Final = "***"
+CHANGED: Final = "*** (another)"
+_KINDS: Final = ("added", "removed", "changed", "same")
+
+
+class SparkTableComparer:
+    """Compares rows in one Spark session; implements `ports.TableComparer`."""
+
+    def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
+        name = f"sparkassets-{project.name}"
+        self._workplace = SparkWorkplace(session, name=name, settings=project.spark, packages=project.python)
+
+    def compare(
+        self, asset: AssetSpec, before: ComparedTable, after: ComparedTable, *, keys: Sequence[str], samples: int
+    ) -> tuple[ColumnDifference, RowComparison]:
+        """How the columns and the rows differ.
+
+        Raises:
+            RunError: One of the tables is gone, or cannot be read.
+        """
+        with self._workplace.enter_session(asset) as session:
+            try:
+                old, new = _read_side(session, asset, before), _read_side(session, asset, after)
+                return _columns(old.schema, new.schema), _rows(asset, old, new, (before, after), keys, samples)
+            except SparkAssetsError:
+                raise
+            except Exception as error:
+                raise run_error(error, what=asset.name) from error
+
+    def close(self) -> None:
+        """Stops the session if it was started here."""
+        self._workplace.close()
+
+
+def _read_side(session: SparkSession, asset: AssetSpec, side: ComparedTable) -> DataFrame:
+    own = asset.storage is not None and asset.storage.path == side.path
+    storage = asset.storage if own and asset.storage is not None else StorageLocation(side.path, side.path)
+    table = open_relation(session, TableRelation(storage))
+    if table is None or table.table_id != side.table_id:
+        raise RunError(f"{asset.name}: the table at {storage.display_text} is not the one that is recorded")
+    partitioning = asset.partitioning
+    frame, exact = table.read_rows(session, side.version, parts=side.blocks, partitioning=partitioning)
+    if side.blocks.is_everything or not partitioning.has_columns:
+        return frame
+    predicate = partition_predicate(frame.schema, side.blocks, partitioning=partitioning, owner=asset.name)
+    return frame if predicate is None or exact else frame.filter(predicate)
+
+
+def _columns(before: StructType, after: StructType) -> ColumnDifference:
+    types = ({field.name: field.dataType.simpleString() for field in schema.fields} for schema in (before, after))
+    return compare_columns(*types)
+
+
+@frozen
+class _ComparedColumns:
+    """What of a row is compared; in frames a column is named by its place, as users may name theirs anything.
+
+    Attributes:
+        shared: The columns of both sides, as the branch writes them.
+        keys: Those of them that tell which rows are the same.
+        blocks: What tells a row's block.
+    """
+
+    shared: tuple[str, ...]
+    keys: tuple[str, ...]
+    blocks: tuple[str, ...]
+
+    def at(self, name: str) -> str:
+        """The column in a frame."""
+        return f"value_{self.shared.index(name)}"
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns that are compared."""
+        return tuple(name for name in self.shared if name not in self.keys)
+
+    @property
+    def groups(self) -> list[str]:
+        """What rows of the same key have in common; without keys, what the same rows have."""
+        return [*self.blocks, *map(self.at, self.keys or self.others)]
+
+    def row(self) -> Column:
+        """What is compared of a row; never NULL."""
+        from pyspark.sql import functions as sql
+
+        return sql.struct(sql.lit(1).alias("row"), *(sql.col(self.at(name)) for name in self.others))
+
+
+def _rows(
+    asset: AssetSpec,
+    old: DataFrame,
+    new: DataFrame,
+    sides: tuple[ComparedTable, ComparedTable],
+    keys: Sequence[str],
+    samples: int,
+) -> RowComparison:
+    there = {name.lower() for name in old.schema.names}
+    shared = tuple(name for name in new.schema.names if name.lower() in there)
+    named = {name.lower(): name for name in shared}
+    known = tuple(named[key.lower()] for key in keys if key.lower() in named)
+    own = known if len(known) == len(keys) else ()
+    blocks = sides[0].blocks | sides[1].blocks
+    both = [_prepare_side(asset, frame, blocks, shared, types=(old.schema, new.schema)) for frame in (old, new)]
+    parts = [frame.selectExpr("*", f"{side} AS of_side") for side, (frame, _) in enumerate(both)]
+    told, tell = parts[0].unionByName(parts[1]), both[1][1]
+    places = tuple(f"block_{number}" for number in range(len(tell.keys)))
+    if own:
+        layout = _ComparedColumns(shared, own, places)
+        rows = _count_rows(_by_keys(told, layout), layout, tell, samples, asset)
+        if rows is not None:
+            return rows
+    layout = _ComparedColumns(shared, (), places)
+    rows = _count_rows(_by_all(told, layout), layout, tell, samples, asset)
+    if rows is None:
+        raise RunError(f"{asset.name} could not be compared")
+    return RowComparison((), bool(own), rows.blocks, rows.samples)
+
+
+def _prepare_side(
+    asset: AssetSpec,
+    frame: DataFrame,
+    blocks: PartitionSet,
+    shared: Sequence[str],
+    *,
+    types: tuple[StructType, StructType],
+) -> tuple[DataFrame, PartitionGrouping]:
+    """The rows of one side: their blocks, and what is compared of them."""
+    keys = PartitionGrouping.from_schema(
+        frame.schema, blocks, partitioning=asset.partitioning.by_columns, owner=asset.name
+    )
+    kinds = [{field.name.lower(): field.dataType.simpleString() for field in schema.fields} for schema in types]
+    columns = [f"{_comparable(name, kinds)} AS value_{number}" for number, name in enumerate(shared)]
+    places = [f"{key} AS block_{number}" for number, key in enumerate(keys.keys)]
+    return frame.selectExpr(*places, *columns), keys
+
+
+def _comparable(name: str, kinds: Sequence[Mapping[str, str]]) -> str:
+    """A column as rows can be grouped by it, alike on both sides."""
+    before, after = (each[name.lower()] for each in kinds)
+    quoted = sqltext.name(name)
+    if any("map<" in kind or "variant" in kind for kind in (before, after)):
+        return f"to_json(named_struct('value', {quoted}))"
+    return quoted if before == after else f"CAST({quoted} AS STRING)"
+
+
+def _by_keys(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
+    """A row for each key: its rows on both sides, how many there are, and what became of it."""
+    from pyspark.sql import functions as sql
+
+    sides = [sql.when(sql.col("of_side") == side, layout.row()) for side in (0, 1)]
+    found = told.groupBy(*layout.groups).agg(
+        sql.first(sides[0], ignorenulls=True).alias("before"),
+        sql.first(sides[1], ignorenulls=True).alias("after"),
+        sql.sum(1 - sql.col("of_side")).alias("old"),
+        sql.sum("of_side").alias("new"),
+    )
+    kind = "CASE WHEN old = 0 THEN 'added' WHEN new = 0 THEN 'removed' WHEN before <=> after THEN 'same' END"
+    return found.selectExpr("*", f"coalesce({kind}, 'changed') AS kind", "1 AS rows", "greatest(old, new) AS most")
+
+
+def _by_all(told: DataFrame, layout: _ComparedColumns) -> DataFrame:
+    """A row for each row there is and what became of it, with how often; the same row twice is two."""
+    from pyspark.sql import functions as sql
+
+    found = told.groupBy(*layout.groups).agg(
+        sql.sum(1 - sql.col("of_side")).alias("old"), sql.sum("of_side").alias("new")
+    )
+    each = sql.expr(
+        "inline(filter(array(named_struct('kind', 'added', 'rows', greatest(new - old, 0)), "
+        "named_struct('kind', 'removed', 'rows', greatest(old - new, 0)), "
+        "named_struct('kind', 'same', 'rows', least(new, old))), each -> each.rows > 0))"
+    )
+    rows = found.select(*layout.blocks, layout.row().alias("after"), each)
+    return rows.selectExpr("*", "after AS before", "1 AS most")
+
+
+def _count_rows(
+    found: DataFrame, layout: _ComparedColumns, tell: PartitionGrouping, samples: int, asset: AssetSpec
+) -> RowComparison | None:
+    """What became of rows, by block, and some of them; None where keys are not unique."""
+    from pyspark.errors import PySparkException
+
+    with contextlib.suppress(PySparkException):  # a serverless session holds nothing
+        found = found.persist()
+    try:
+        counts = [f"sum(IF(kind = '{kind}', rows, 0)) AS {kind}" for kind in _KINDS]
+        groups = _aggregate(found, layout.blocks, [*counts, "max(most) AS most"])
+        if any(group["most"] is not None and group["most"] > 1 for group in groups):
+            return None
+        blocks: dict[PartitionSet, RowCounts] = {}
+        for group in groups:
+            block = tell.find_partition([group[place] for place in layout.blocks])
+            count = RowCounts(*(int(group[kind] or 0) for kind in _KINDS))
+            if block is not None and (count.has_differences or count.same):
+                blocks[block] = blocks.get(block, RowCounts()) + count
+        order = [layout.at(name) for name in layout.keys] or ["after"]
+        other = found.filter("kind <> 'same'").orderBy(*layout.blocks, *order, "kind")
+        shown = tuple(
+            _sample(row.asDict(), layout, asset) for row in (other.limit(samples).collect() if samples else ())
+        )
+        in_order = sorted(blocks.items(), key=lambda each: (each[0].extent or (0, 0), each[0].sole[0]))
+        return RowComparison(layout.keys, has_duplicate_keys=False, blocks=tuple(in_order), samples=shown)
+    finally:
+        with contextlib.suppress(PySparkException):
+            found.unpersist()
+
+
+def _aggregate(found: DataFrame, by: Sequence[str], terms: Sequence[str]) -> list[Row]:
+    from pyspark.sql import functions as sql
+
+    rows: list[Row] = found.groupBy(*by).agg(*map(sql.expr, terms)).collect()
+    return rows
+
+
+def _sample(row: Mapping[str, Any], layout: _ComparedColumns, asset: AssetSpec) -> RowDifference:
+    """A row for people."""
+    kind = cast("RowChange", row["kind"])
+    private = {name.lower() for name in asset.private}
+    before, after = (row[side].asDict() if row[side] is not None else None for side in ("before", "after"))
+
+    def format_value(name: str, held: Mapping[str, Any]) -> str | None:
+        at = layout.at(name)
+        value = row[at] if name in layout.keys else held[at]
+        if value is None or name.lower() not in private:
+            return None if value is None else str(value)
+        is_other = name not in layout.keys and held is after and before is not None and before[at] != value
+        return CHANGED if is_other and kind == "changed" else MASKED
+
+    def side(held: Mapping[str, Any] | None) -> dict[str, str | None] | None:
+        return None if held is None else {name: format_value(name, held) for name in (*layout.keys, *layout.others)}
+
+    return RowDifference(kind, None if kind == "added" else side(before), None if kind == "removed" else side(after))

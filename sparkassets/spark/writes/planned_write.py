@@ -1,0 +1,185 @@
+"""What one commit of a run's rows is to do to the table that is there, decided before anybody commits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TYPE_CHECKING, Final
+from unicodedata import normalize
+from urllib.parse import quote
+
+from sparkassets.core.partitions import SegmentPartition
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.writes import PublishWrite
+from sparkassets.delta.staging import NULL_FOLDER
+from sparkassets.delta.table_properties import keeps_feed, spark_properties
+from sparkassets.errors import RunError
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.spark.failures import error_condition, is_conflict, run_error
+from sparkassets.spark.partition_guard import PartitionGuard, guard_for
+from sparkassets.spark.schemas import declared_schema, refuse_folders, refuse_undeclared, refuse_unwritable
+from sparkassets.spark.upserts.staged_rows import KeptRows
+from sparkassets.spark.violations import violation
+from sparkassets.spark.writes.landing import ChosenRows, RowLanding
+from sparkassets.spark.writes.modes import mode_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from sparkassets.spark.target_table import TargetTable
+
+_DAYS: Final = frozenset({"date", "string"})
+"""Types of a column of days, or longer slots, by which a new table is laid out in folders."""
+_MOST_FOLDERS = 1000
+"""Of more segments a folder each would hold too little."""
+_LONGEST_NAME = 255
+"""Of a folder, in bytes."""
+
+
+@frozen
+class PlannedWrite:
+    """A run's rows on their way into a table.
+
+    Attributes:
+        frame: The rows as they were computed.
+        schema: Of these.
+        table: With columns that bind; None where there is none, or nothing but fences.
+        blocks: None for a run without.
+        told: What the write mode says to people of an error.
+    """
+
+    asset: AssetSpec
+    frame: DataFrame
+    schema: StructType
+    table: TargetTable | None
+    blocks: PartitionGuard | None
+    landing: RowLanding
+    explain_mode_error: Callable[[Exception], RunError | None] = lambda _: None
+
+    def explain_error(self, error: Exception) -> RunError:
+        """What a write that failed says to people."""
+        found = self.explain_mode_error(error) or violation(error, self.schema, asset=self.asset.name)
+        if found is None and self.blocks is not None:
+            found = self.blocks.explain_error(error, self.frame)
+        if found is not None:
+            found.is_data_error = True
+            return found
+        if is_conflict(error):
+            told = error_condition(error)
+            made = RunError(f"{self.asset.name}: another writer committed to the target meanwhile ({told})")
+            made.retryable = True
+            return made
+        return run_error(error, what=self.asset.name)
+
+
+def check_schema(session: SparkSession, order: RunOrder, schema: StructType, table: TargetTable | None) -> None:
+    """Refuses columns that do not fit, before any row is computed.
+
+    Raises:
+        RunError: With every difference to the declared columns, or else to the target; or with what keeps rows from
+            telling which block they are of.
+    """
+    asset = order.asset
+    refuse_unwritable(asset.name, schema)
+    if asset.columns:
+        refuse_undeclared(asset.name, schema, declared_schema(session, asset.columns))
+    if table is None:
+        refuse_folders(asset.name, schema, asset.partitioned_by or ())
+    elif not table.has_no_rows:
+        mode_of(asset).refuse_misfit(order, schema, table)
+    guard_for(order, schema)
+
+
+@contextlib.contextmanager
+def plan_write(
+    order: RunOrder,
+    frame: DataFrame,
+    *,
+    schema: StructType,
+    table: TargetTable | None,
+    marker: CommitMarker,
+    kept: KeptRows | None = None,
+) -> Iterator[tuple[PlannedWrite, CommitMarker]]:
+    """How the rows land, as the asset's write mode has them, and what is to be told of it, until that is over.
+
+    They are those of ``kept``, where they were chosen and judged before.
+
+    Raises:
+        RunError: They cannot; nothing was published.
+    """
+    mode, blocks = mode_of(order.asset), guard_for(order, schema)
+    there = None if table is None or table.has_no_rows else table
+    with mode.prepare_rows(order, frame, there, marker=marker, kept=kept) as ready:
+        landing = ready.landing
+        if landing is None and there is not None:
+            landing = mode.plan_landing(order, ready.frame, there, blocks=blocks)
+        elif landing is None:
+            landing = _first(ready.frame, blocks, remade=table is not None)
+        yield PlannedWrite(order.asset, frame, schema, there, blocks, landing, ready.explain_error), ready.marker
+
+
+def choose_judged_rows(order: RunOrder, frame: DataFrame, *, schema: StructType) -> tuple[ChosenRows, PlannedWrite]:
+    """The rows that are judged before they land, and a write that tells what is wrong with them."""
+    found = mode_of(order.asset).choose_rows(order, frame)
+    landing, blocks = RowLanding(found.rows), guard_for(order, schema)
+    return found, PlannedWrite(order.asset, frame, schema, None, blocks, landing, found.explain_error)
+
+
+def layout_of(asset: AssetSpec, schema: StructType, table: TargetTable | None) -> list[str]:
+    """The columns that folders are named by: the table's, or for a new one those that its partitions suggest."""
+    layout = list(table.layout) if table is not None else _new_layout(asset, schema)
+    return layout if set(schema.names).issuperset(layout) else []
+
+
+def _first(frame: DataFrame, blocks: PartitionGuard | None, *, remade: bool) -> RowLanding:
+    """The first rows of a table, whatever the mode; one that has nothing but fences is made again for them."""
+    rows = frame if blocks is None else blocks.guard_rows(frame)
+    return RowLanding(rows, "all", "replaced") if remade else RowLanding(rows)
+
+
+def _new_layout(asset: AssetSpec, schema: StructType) -> list[str]:
+    """The columns that `partitioned_by` names, else the column of time and, where they are written alone, segments."""
+    fields = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in schema.fields}
+    if asset.partitioned_by is not None:
+        return [fields[name.lower()][0] for name in asset.partitioned_by if name.lower() in fields]
+    time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
+    layout = []
+    if time is not None and time.column is not None and time.has_dates:
+        name, kind = fields.get(time.column.lower(), ("", ""))
+        layout += [name] if kind in _DAYS else []
+    few = prod(len(each.keys) for each in segments) <= _MOST_FOLDERS and not asset.partitioning.is_open
+    if few and _are_written_alone(asset):
+        good = (each.column.lower() for each in segments if _are_folders(each))
+        layout += [fields[column][0] for column in good if column in fields]
+    return layout if len(layout) < len(schema) else []  # Delta refuses a table of nothing but its folders' columns
+
+
+def _are_written_alone(asset: AssetSpec) -> bool:
+    """Whether runs usually write one segment without the others of its time, or must not copy those to do so.
+
+    Elsewhere a folder for each would only cut the file of a day, which a run writes for all its segments, into many.
+    """
+    if asset.partitioning.time is None or isinstance(asset.strategy, EveryInstance):
+        return True
+    return isinstance(asset.write, PublishWrite) or keeps_feed(spark_properties(asset))
+
+
+def _are_folders(dimension: SegmentPartition) -> bool:
+    """Whether each segment can be a folder's name, which then means just that segment, on a disk of any kind."""
+    named = (f"{dimension.column}={quote(segment, safe='')}" for segment in dimension.keys)
+    if {"", NULL_FOLDER} & {*dimension.keys} or any(len(name) > _LONGEST_NAME for name in named):
+        return False
+    return len({_fold_name(segment) for segment in dimension.keys}) == len(dimension.keys)
+
+
+def _fold_name(name: str) -> str:
+    r"""What a disk that tells no case apart, nor ways to write an accent, may take the name for.
+
+    >>> _folded("NL") == _folded("nl"), _folded("É") == _folded("e\u0301"), _folded("e") == _folded("é")
+    (True, True, False)
+    """
+    return normalize("NFD", normalize("NFD", name).casefold())

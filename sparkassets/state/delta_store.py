@@ -1,0 +1,290 @@
+"""The journal in two Delta tables, through deltalake: no JVM, and safe for any number of drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.errors import StateError
+from sparkassets.files.bucket_access import deltalake_options
+from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
+from sparkassets.state import refusals
+from sparkassets.state.location import BASE, JOURNAL, WATERMARKS, StateLocation
+from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table, rows_from_table
+from sparkassets.state.write_checks import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
+
+if TYPE_CHECKING:
+    from sparkassets.state.numbered_table import NumberedTable
+    from sparkassets.state.snapshot_table import SnapshotTable
+
+REBUILT = f"remove the folder {WATERMARKS}, which is made anew from the journal"
+
+
+class DeltaStore:
+    """`ports.JournalStore` in ``<uri>/journal`` and ``<uri>/watermarks``; nothing is opened before it is needed.
+
+    Safe for threads and for processes; not across ``fork``: processes that use a store must be spawned.
+
+    Args:
+        uri: A folder, or ``s3://``, ``abfss://``, ``gs://`` as deltalake takes them.
+        storage_options: deltalake's options for the object store, credentials among them; by default what the project
+            says of its bucket.
+    """
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self._location = StateLocation(uri)
+        self._given = storage_options
+
+    # ------------------------------------------------------------------ being there
+
+    def exists(self) -> bool:
+        """Whether the journal is there; for a missing local folder without importing deltalake."""
+        if self._location.folder is not None and not self._location.holds(JOURNAL):
+            return False
+        return self._journal.open()
+
+    def create(self, *, project: str) -> None:
+        """Creates both tables; of two processes that do so at once one creates them, and both go on.
+
+        What a power failure left torn at the end of their logs is put aside: nobody had acted upon it. Nothing is
+        touched where the rest could not be read either.
+        """
+        if not self._journal.is_open:
+            self._check_mended(project)
+            for table in (self._journal, self._watermarks.table, self._base.table):
+                table.set_aside_torn()
+        if not self.exists():
+            self._location.make()
+            self._journal.create({refusals.PROJECT_PROPERTY: project})
+        refusals.check_project(self._location.uri, self._journal.properties, project=project)
+        self._watermarks.make()
+
+    # ------------------------------------------------------------------ reading
+
+    def check(self, *, project: str) -> None:
+        """A look at the journal's log."""
+        try:
+            refusals.check_project(self._location.uri, self._open_journal().properties, project=project)
+        except StateError:
+            self._check_mended(project)
+            raise
+
+    def read_image(self, *, project: str) -> JournalImage:
+        """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
+        try:
+            return self._read(project)
+        except StateError:
+            self._check_mended(project)  # what the next run will say, which mends what is torn
+            raise
+
+    def _read(self, project: str) -> JournalImage:
+        journal = self._open_journal()
+        refusals.check_project(self._location.uri, journal.properties, project=project)
+        snapshot, snapshot_seq = self._watermarks.read_snapshot()
+        with journal.lock:
+            journal.refresh()
+            if journal.last_seq < snapshot_seq:
+                raise refusals.behind(journal.uri, journal.last_seq, snapshot_seq)
+            if snapshot_seq + 1 < journal.oldest_seq:
+                snapshot, snapshot_seq = self._base.read_snapshot()
+                journal.refresh()
+            if snapshot_seq + 1 < journal.oldest_seq:
+                raise refusals.damaged_error(journal.uri, f"entry {snapshot_seq + 1} is missing")
+            return JournalImage(
+                journal_id=journal.table_id,
+                commit=journal.number,
+                snapshot=snapshot,
+                snapshot_seq=snapshot_seq,
+                tail=_read_tail(journal, snapshot_seq),
+            )
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """One look at the log when nothing is new; commits without rows (merges of files) count."""
+        journal = self._open_journal()
+        with journal.lock:
+            journal.refresh()
+            return journal.number, _read_tail(journal, seq)
+
+    def read_history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        uri: str | None = None,
+        run: str | None = None,
+        ids: Collection[str] | None = None,
+        after_seq: int = 0,
+        up_to_seq: int | None = None,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Reads the files from the newest back, and stops when ``last`` rows are found."""
+        from sparkassets.state.history_scan import find_rows
+
+        journal = self._open_journal()
+        with journal.lock:
+            journal.refresh()
+            return find_rows(
+                journal,
+                kinds=kinds,
+                asset=asset,
+                uri=uri,
+                run=run,
+                ids=ids,
+                between=(after_seq, up_to_seq),
+                last=last,
+            )
+
+    def oldest_seq(self) -> int:
+        """A look at the log."""
+        journal = self._open_journal()
+        with journal.lock:
+            journal.refresh()
+            return journal.oldest_seq
+
+    def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """In a table of its own, which is there once entries were let go of."""
+        self._open_journal()
+        return self._base.read_snapshot()
+
+    def find_damages(self) -> Sequence[StateDamage]:
+        """Reads every file."""
+        from sparkassets.state.damages import find_table_damages
+
+        journal = self._open_journal()
+        journal.refresh()
+        return find_table_damages(journal, self._watermarks, self._base)
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """Writes one small file and commits it under the next number, by compare-and-set on Delta's log."""
+        from sparkassets.state.housekeeping import checkpoint_after_commit
+        from sparkassets.state.numbered_table import TRIES
+
+        journal = self._open_journal()
+        with journal.lock:
+            if journal.number != after:
+                journal.refresh()
+            if journal.number != after:
+                raise conflict_error(found=journal.number, after=after)
+            check_append(rows, last_seq=journal.last_seq)
+            with refusals.translate_write_errors(journal.uri):
+                written = journal.files.write(arrow_table(JOURNAL_COLUMNS, rows), name="level-0")
+            for _ in range(TRIES):
+                if journal.commit([written], number=after + 1):
+                    checkpoint_after_commit(journal)
+                    return
+                if journal.number != after:
+                    journal.files.delete([written.path])
+                    raise conflict_error(found=journal.number, after=after)
+            raise refusals.busy_error(journal.uri)
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        check_snapshot(rows, seq=seq, last_seq=self._last_seq(seq))
+        self._watermarks.save(rows, seq=seq)
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """The base first: where this is killed in between, the journal holds more than it has to."""
+        from sparkassets.state.expiry import expire
+        from sparkassets.state.housekeeping import clean_up
+
+        check_base(rows, seq=seq, last_seq=self._last_seq(seq + 1))
+        self._base.save(rows, seq=seq)
+        expire(self._open_journal(), up_to=self._base.table.number)
+        clean_up(self._base.table)
+
+    def maintain(self, *, fully: bool = False) -> None:
+        """Merges the journal's small files and keeps both logs short; a look at each log when nothing is due."""
+        from sparkassets.state.compaction import FAN_IN, compact
+        from sparkassets.state.housekeeping import tidy_when_due
+
+        journal, watermarks = self._open_journal(), self._watermarks.make()
+        compact(journal, least=2 if fully else FAN_IN)
+        tidy_when_due(journal, fully=fully)
+        watermarks.refresh()
+        tidy_when_due(watermarks, fully=fully)
+
+    def migrate(self, upgrade: FormatUpgrade) -> int:
+        """Table by table; what says which format it is comes last."""
+        from sparkassets.state.migration import migrate
+
+        journal = self._open_journal()
+        changed = migrate(journal, upgrade)
+        for each in (self._watermarks, self._base):
+            changed += each.migrate(upgrade)
+        for table in (journal, self._watermarks.table, self._base.table):
+            if table.is_open:
+                table.note_format()
+        return changed
+
+    # ------------------------------------------------------------------ inside
+
+    def _check_mended(self, project: str) -> None:
+        """Looks whether the state can be read once what is torn at the end of its logs is put aside.
+
+        Raises:
+            StateError: It cannot, so that a person has to look at it as it is.
+        """
+        from sparkassets.state.rehearsal import check_mended
+
+        check_mended(self._location.uri, self._journal, self._watermarks.table, self._base.table, project=project)
+
+    @cached_property
+    def _options(self) -> Mapping[str, str]:
+        return deltalake_options(self._location.uri) if self._given is None else self._given
+
+    @cached_property
+    def _journal(self) -> NumberedTable:
+        from sparkassets.state.numbered_table import NumberedTable
+
+        return NumberedTable(
+            self._location.table(JOURNAL), app_id="sparkassets.journal", columns=JOURNAL_COLUMNS, options=self._options
+        )
+
+    @cached_property
+    def _watermarks(self) -> SnapshotTable:
+        return self._snapshots(WATERMARKS, "sparkassets.snapshot", repair=REBUILT)
+
+    @cached_property
+    def _base(self) -> SnapshotTable:
+        return self._snapshots(BASE, "sparkassets.base", repair=f"restore the folder {BASE} from a backup")
+
+    def _snapshots(self, name: str, app_id: str, *, repair: str) -> SnapshotTable:
+        from sparkassets.state.snapshot_table import SnapshotTable
+
+        uri = self._location.table(name)
+        return SnapshotTable(uri, app_id=app_id, journal=self._journal, options=self._options, repair=repair)
+
+    def _open_journal(self) -> NumberedTable:
+        if self._journal.is_open:
+            self._journal.check_there(self._location.uri)  # writing creates folders, and a state that nobody can open
+        elif not self.exists():
+            raise refusals.absent_error(self._location.uri)
+        return self._journal
+
+    def _last_seq(self, least: int) -> int:
+        """The journal's newest entry, as known where that is ``least`` already."""
+        journal = self._open_journal()
+        if journal.last_seq < least:
+            journal.refresh()
+        return journal.last_seq
+
+
+def _read_tail(journal: NumberedTable, seq: int) -> Sequence[JournalRow]:
+    """The rows after ``seq`` that are kept, each exactly once.
+
+    Raises:
+        StateError: One is missing or there twice.
+    """
+    newest, seq = journal.last_seq, max(seq, journal.oldest_seq - 1)
+    if newest <= seq:
+        return ()
+    found = rows_from_table(JOURNAL_COLUMNS, journal.scan(f"seq > {seq}"), JournalRow)
+    if wrong := find_sequence_fault(found, seq):
+        raise refusals.damaged_error(journal.uri, wrong)
+    if len(found) != newest - seq:
+        raise refusals.damaged_error(journal.uri, f"entry {seq + len(found) + 1} is missing")
+    return found

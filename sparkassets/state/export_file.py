@@ -1,0 +1,50 @@
+"""An export of the state in a file of its own: whole, or as it was before."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sparkassets.core.documents.state_export import EXPORT
+from sparkassets.errors import InputError
+
+
+def write_export(file: Path, lines: Iterable[Mapping[str, Any]], *, project: str) -> int:
+    """Writes the lines as JSON; returns how many. An older export of the project makes way when the new one is whole.
+
+    Raises:
+        InputError: Something else is there, or it cannot be written.
+    """
+    _refuse_others(file, project)
+    part, count = file.with_name(f".{file.name}.{os.getpid()}.part"), 0
+    try:
+        with part.open("x", encoding="utf-8") as target:
+            for line in lines:
+                target.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
+                count += 1
+        part.replace(file)
+    except OSError as error:
+        raise InputError(f"cannot write {str(file)!r}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    return count
+
+
+def _refuse_others(file: Path, project: str) -> None:
+    if not file.exists() and not file.is_symlink():
+        return
+    try:
+        with file.open(encoding="utf-8") as found:
+            head = json.loads(found.readline(10_000))
+        own = isinstance(head, dict) and EXPORT in head and head.get("project") == project
+    except (OSError, ValueError):
+        own = False
+    if not own:
+        raise InputError(
+            f"{str(file)!r} is there, and is no export of project {project!r}", hint="name a file that is not there"
+        )

@@ -1,0 +1,165 @@
+"""A store in memory: for tests and simulations, under the same contract as the durable one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from threading import Lock
+
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
+from sparkassets.state.refusals import PROJECT_PROPERTY, absent_error, check_project
+from sparkassets.state.write_checks import check_append, check_base, check_snapshot, conflict_error
+
+_URI = "memory"
+
+
+class MemoryStore:
+    """The journal of one process; safe for its threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._project: str | None = None
+        self._journal_id = str(uuid.uuid4())
+        self._commit = 0
+        self._rows: list[JournalRow] = []
+        self._snapshot: tuple[SnapshotRow, ...] = ()
+        self._snapshot_seq = 0
+        self._base: tuple[SnapshotRow, ...] = ()
+        self._base_seq = 0
+
+    def exists(self) -> bool:
+        """See `ports.JournalStore`; so for the other methods."""
+        return self._project is not None
+
+    def create(self, *, project: str) -> None:
+        """Creates the journal, once."""
+        with self._lock:
+            if self._project is None:
+                self._project = project
+            self._check(project)
+
+    def check(self, *, project: str) -> None:
+        """See `ports.JournalStore`."""
+        with self._lock:
+            self._check(project)
+
+    def read_image(self, *, project: str) -> JournalImage:
+        """The snapshot and the tail."""
+        with self._lock:
+            self._check(project)
+            return JournalImage(
+                self._journal_id, self._commit, self._snapshot, self._snapshot_seq, self._rows_after(self._snapshot_seq)
+            )
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """What is new."""
+        with self._lock:
+            self._check()
+            return self._commit, self._rows_after(seq)
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """One commit by compare-and-set."""
+        with self._lock:
+            self._check()
+            if self._commit != after:
+                raise conflict_error(found=self._commit, after=after)
+            check_append(rows, last_seq=self._last_seq)
+            self._rows.extend(rows)
+            self._commit += 1
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces an older snapshot."""
+        with self._lock:
+            self._check()
+            check_snapshot(rows, seq=seq, last_seq=self._last_seq)
+            if seq > self._snapshot_seq:
+                self._snapshot, self._snapshot_seq = tuple(rows), seq
+
+    def read_history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        uri: str | None = None,
+        run: str | None = None,
+        ids: Collection[str] | None = None,
+        after_seq: int = 0,
+        up_to_seq: int | None = None,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """Matching rows of the whole journal."""
+        with self._lock:
+            self._check()
+            found = [
+                row
+                for row in self._rows_after(after_seq)
+                if (up_to_seq is None or row.seq <= up_to_seq)
+                and (kinds is None or row.kind in kinds)
+                and (asset is None or row.asset == asset)
+                and (uri is None or row.uri == uri)
+                and (run is None or row.run == run)
+                and (ids is None or row.id in ids)
+            ]
+        return found if last is None else found[max(0, len(found) - last) :]
+
+    def maintain(self, *, fully: bool = False) -> None:
+        """Nothing grows here that could be held."""
+        del fully
+        with self._lock:
+            self._check()
+
+    def oldest_seq(self) -> int:
+        """The oldest that is kept."""
+        with self._lock:
+            self._check()
+            return self._base_seq + 1
+
+    def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """What was known before it."""
+        with self._lock:
+            self._check()
+            return self._base, self._base_seq
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Lets go of older entries."""
+        with self._lock:
+            self._check()
+            check_base(rows, seq=seq, last_seq=self._last_seq)
+            if seq > self._base_seq:
+                self._rows = self._rows[seq - self._base_seq :]
+                self._base, self._base_seq = tuple(rows), seq
+                if seq > self._snapshot_seq:
+                    self._snapshot, self._snapshot_seq = tuple(rows), seq
+
+    def find_damages(self) -> Sequence[StateDamage]:
+        """None."""
+        with self._lock:
+            self._check()
+        return ()
+
+    def migrate(self, upgrade: FormatUpgrade) -> int:
+        """Replaces what is of an older format."""
+        with self._lock:
+            self._check()
+            rows, known = (
+                [*map(upgrade.upgrade_entry, self._rows)],
+                tuple(map(upgrade.upgrade_snapshot, self._snapshot)),
+            )
+            base = tuple(map(upgrade.upgrade_snapshot, self._base))
+            old, new = (*self._rows, *self._snapshot, *self._base), (*rows, *known, *base)
+            self._rows, self._snapshot, self._base = rows, known, base
+            return sum(before != after for before, after in zip(old, new, strict=True))
+
+    @property
+    def _last_seq(self) -> int:
+        return self._base_seq + len(self._rows)
+
+    def _rows_after(self, seq: int) -> tuple[JournalRow, ...]:
+        return tuple(self._rows[max(0, seq - self._base_seq) :])
+
+    def _check(self, project: str | None = None) -> None:
+        if self._project is None:
+            raise absent_error(_URI)
+        if project is not None:
+            check_project(_URI, {PROJECT_PROPERTY: self._project}, project=project)

@@ -1,0 +1,432 @@
+"""A Delta table whose every commit carries the next number of one transaction id: compare-and-set on Delta's log.
+
+The rules of DESIGN section 8 that trials forced stand here: the number comes from the very table object that commits,
+a commit is never retried by deltalake, and every commit is followed by a refresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction, Transaction
+
+from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.delta import durability
+from sparkassets.delta.log import parse_transactions
+from sparkassets.delta.log_faults import fault_of
+from sparkassets.errors import StateError
+from sparkassets.state import refusals
+from sparkassets.state.commit_marks import StateCommitMark
+from sparkassets.state.data_files import DataFile, FileAccess
+from sparkassets.state.table_columns import Columns, delta_schema
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+
+RELOAD_EVERY = 20
+"""Versions after which a table object is opened anew: refreshed only, it carries the whole log since it was opened, and
+a commit took 28 ms instead of 3 after 400 of them."""
+
+LOG_KEPT = 200
+"""Versions whose log entries are kept behind the newest: more than any reader or writer falls behind in one step."""
+
+_UNSETTLED = 4
+"""Versions before the first commit of a process that it settles too: their writers may be about to."""
+
+TRIES = 20
+"""How often a commit is tried again while something else than the journal's own commits changes the table."""
+
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+class NumberedTable:
+    """One open table; safe for the threads of a process.
+
+    Attributes:
+        uri: Of the table.
+        app_id: The transaction id whose version is the number.
+        lock: Held over what must see one version only; reentrant.
+        watched_from: The version since which this process has cared for the folder; the first that it opened.
+
+    Args:
+        columns: Those it must have.
+        options: deltalake's options for the object store.
+        repair: What to do when it is damaged; None asks for a backup.
+    """
+
+    def __init__(
+        self, uri: str, *, app_id: str, columns: Columns, options: Mapping[str, str], repair: str | None = None
+    ) -> None:
+        self.uri = uri
+        self.app_id = app_id
+        self.columns = columns
+        self.lock = RLock()
+        self._options = dict(options)
+        self._repair = repair
+        self._schema = delta_schema(columns)
+        self.watched_from: int | None = None
+        self._table: DeltaTable | None = None
+        self._loaded = 0
+        self._facts: dict[str, int] = {}
+        self._facts_of = -1
+        self._settled: int | None = None
+        self._folder = None if "://" in uri else Path(uri)
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a version is loaded."""
+        return self._table is not None
+
+    def open(self) -> bool:
+        """Loads the newest version; False when there is no such table.
+
+        Raises:
+            StateError: It is not ours, newer, damaged or out of reach.
+        """
+        with self.lock:
+            table, self._table = self._load(), None
+            if table is None:
+                return False
+            number = self._number_of(table)
+            self._check_entries(table, number)
+            self._table, self._loaded, self._facts_of = table, table.version(), -1
+            self._cache_fact("number", number)
+            self.watched_from = self._loaded if self.watched_from is None else self.watched_from
+            return True
+
+    def refresh(self) -> None:
+        """Moves on to the newest version.
+
+        Raises:
+            StateError: The table is gone, damaged or out of reach.
+        """
+        with self.lock:
+            if self._table is not None and self._table.version() - self._loaded < RELOAD_EVERY:
+                try:
+                    self._table.update_incremental()
+                except (DeltaError, OSError):
+                    self._table = None  # what can be read from scratch is not damaged
+                else:
+                    return
+            if not self.open():
+                raise refusals.absent_error(self.uri)
+
+    def check_there(self, state: str) -> None:
+        """Looks whether a local table that was opened is still there.
+
+        Raises:
+            StateError: It was removed; the message names the ``state``.
+        """
+        if self._folder is not None and not (self._folder / durability.LOG).is_dir():
+            raise refusals.removed_error(state)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's configuration."""
+        return self._loaded_table.metadata().configuration
+
+    @property
+    def table_id(self) -> str:
+        """The Delta table id."""
+        return str(self._loaded_table.metadata().id)
+
+    @property
+    def version(self) -> int:
+        """Delta's version of what was loaded last."""
+        return self._loaded_table.version()
+
+    @property
+    def number(self) -> int:
+        """The number of the last commit, 0 before the first."""
+        return self._cached_fact("number", self._number_of)
+
+    @property
+    def last_seq(self) -> int:
+        """The greatest ``seq`` in the table by its files' statistics, 0 without rows."""
+        return self._cached_fact(
+            "last_seq", lambda _: max((file.last_seq or 0 for file in self.live_files()), default=0)
+        )
+
+    @property
+    def oldest_seq(self) -> int:
+        """The smallest ``seq`` in the table, 1 without rows."""
+        return self._cached_fact("begins", lambda _: self._find_oldest_seq())
+
+    def live_files(self) -> list[DataFile]:
+        """The table's files, ascending by ``seq``; those without statistics first."""
+        actions = self._loaded_table.get_add_actions(flatten=True)
+        names = actions.column_names
+
+        def column(name: str) -> Iterable[Any]:
+            return actions.column(name).to_pylist() if name in names else [None] * actions.num_rows
+
+        files = [
+            DataFile(*values)
+            for values in zip(
+                column("path"),
+                column("size_bytes"),
+                column("modification_time"),
+                column("num_records"),
+                column("min.seq"),
+                column("max.seq"),
+                strict=True,
+            )
+        ]
+        return sorted(files, key=lambda file: (file.first_seq or 0, file.path))
+
+    def scan(self, predicate: str | None = None) -> Table:
+        """The rows of this version for which the SQL ``predicate`` holds, as an Arrow table in no order.
+
+        Raises:
+            StateError: A data file is missing or broken.
+        """
+        with self.lock:
+            try:
+                return self._loaded_table.scan(columns=list(self.columns), predicate=predicate).read_all()
+            except Exception as error:  # arro3 raises bare `Exception` for whatever goes wrong in a stream
+                raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
+
+    # ------------------------------------------------------------------ writing
+
+    @cached_property
+    def files(self) -> FileAccess:
+        """The table's files."""
+        return FileAccess(self.uri, self._options)
+
+    def set_aside_torn(self) -> None:
+        """Puts aside what a power failure left torn at the end of the log.
+
+        Raises:
+            StateError: The folder cannot be written.
+        """
+        if self._folder is not None:
+            with refusals.translate_write_errors(self.uri):
+                durability.put_aside_torn(self._folder)
+
+    @contextmanager
+    def mended(self) -> Iterator[NumberedTable | None]:
+        """The table as `mend` will leave it, for a look; None where nothing of its log is torn."""
+        if self._folder is None or not durability.find_torn_files(self._folder):
+            yield None
+            return
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory(prefix="sparkassets-") as folder:
+            durability.copy_whole(self._folder, Path(folder))
+            yield NumberedTable(
+                folder, app_id=self.app_id, columns=self.columns, options=self._options, repair=self._repair
+            )
+
+    def create(self, properties: Mapping[str, str]) -> None:
+        """Creates the table, empty, or opens the one that another process has just created.
+
+        Raises:
+            StateError: It cannot be created.
+        """
+        configuration = {
+            refusals.FORMAT_PROPERTY: str(FORMAT),
+            "delta.deletedFileRetentionDuration": "interval 1 hours",
+            "delta.dataSkippingStatsColumns": "seq",
+            **properties,
+        }
+        try:
+            DeltaTable.create(
+                self.uri,
+                self._schema,
+                configuration=configuration,
+                storage_options=self._options,
+                # a creation that lost the race would be retried as version 1, with another table id
+                commit_properties=CommitProperties(max_commit_retries=0),
+                raise_if_key_not_exists=False,
+            )
+        except (DeltaError, OSError) as error:
+            if not self.open():
+                raise refusals.unwritable_error(self.uri, error) from error
+        else:
+            self.open()
+            self._sync_log(0)
+
+    def commit(
+        self,
+        adds: Sequence[AddAction],
+        *,
+        number: int,
+        removes: Sequence[RemoveAction] = (),
+        overwrite: bool = False,
+    ) -> bool:
+        """Commits upon the loaded version under ``number`` and refreshes; False when others were first.
+
+        Raises:
+            StateError: The table cannot be written, and nothing was; or nobody can tell whether it was.
+        """
+        with self.lock:
+            table, before = self._loaded_table, self.version
+            failure: Exception | None = None
+            try:
+                table.create_write_transaction(
+                    [*adds, *removes],
+                    "overwrite" if overwrite else "append",
+                    self._schema,
+                    commit_properties=CommitProperties(
+                        custom_metadata={"userMetadata": str(StateCommitMark(self.app_id, number))},
+                        max_commit_retries=0,
+                        app_transactions=[Transaction(self.app_id, number)],
+                    ),
+                    post_commithook_properties=_NO_HOOKS,
+                )
+            except (DeltaError, OSError) as error:
+                failure = error
+            try:
+                self.refresh()
+            except StateError:
+                if failure is None:
+                    return True  # the commit stands; the next call meets whatever is wrong
+                raise
+            if failure is not None and self.version == before:
+                raise refusals.unwritable_error(self.uri, failure) from failure
+            # also when the refresh does not see it yet, or the folder was moved away since
+            stands = failure is None and self.version <= before + 1
+            paths = [*(add.path for add in adds), *(remove.path for remove in removes)]
+            if not (stands or self._is_committed(before + 1, paths, returned=failure is None)):
+                return False
+            if self.version == before + 1:
+                self._cache_fact("number", number)
+            self._sync_log(before + 1)
+            return True
+
+    def _sync_log(self, version: int) -> None:
+        """Returns when that version and those before it are on the disk: only then may somebody act upon it."""
+        if self._folder is None:
+            return
+        first = version - _UNSETTLED if self._settled is None else self._settled + 1
+        try:
+            durability.sync_files(self._folder, map(durability.entry_path, range(max(0, first), version + 1)))
+        except OSError as error:
+            raise refusals.unsettled_error(self.uri, error) from error
+        self._settled = version
+
+    def checkpoint(self) -> None:
+        """Writes a checkpoint of the loaded version and opens the table upon it.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        with self.lock, refusals.translate_write_errors(self.uri):
+            self._loaded_table.create_checkpoint()
+            if self._folder is not None:
+                durability.sync_files(self._folder, [f"{durability.LOG}/{self.version:020d}.checkpoint.parquet"])
+            self.open()
+
+    def note_format(self) -> None:
+        """Says in the table's properties that all in it is of today's format.
+
+        Raises:
+            StateError: It cannot be written.
+        """
+        with self.lock, refusals.translate_write_errors(self.uri):
+            self.refresh()
+            if self.properties.get(refusals.FORMAT_PROPERTY) != str(FORMAT):
+                said = {refusals.FORMAT_PROPERTY: str(FORMAT)}
+                self._loaded_table.alter.set_table_properties(said, raise_if_not_exists=False)  # Delta does not know it
+                self.open()
+
+    def list_unreferenced_files(self) -> list[str]:
+        """Paths of files that no version of the last hour refers to, for longer than that by their own time."""
+        return self._loaded_table.vacuum(dry_run=True, full=True)
+
+    # ------------------------------------------------------------------ inside
+
+    def _find_oldest_seq(self) -> int:
+        files = self.live_files()
+        if any(file.first_seq is None for file in files):  # another program wrote it, and kept no statistics
+            return min(self.scan().column("seq").to_pylist(), default=1)
+        return min((file.first_seq for file in files if file.first_seq is not None), default=1)
+
+    @property
+    def _loaded_table(self) -> DeltaTable:
+        if self._table is None:
+            self.open()
+        if self._table is None:
+            raise refusals.absent_error(self.uri)
+        return self._table
+
+    def _cached_fact(self, name: str, find: Callable[[DeltaTable], int]) -> int:
+        """Looks once a version: deltalake takes a third of a millisecond for each such question."""
+        with self.lock:
+            table = self._loaded_table
+            if self._facts_of != table.version() or name not in self._facts:
+                self._cache_fact(name, find(table))
+            return self._facts[name]
+
+    def _cache_fact(self, name: str, fact: int) -> None:
+        """Keeps what is known of the loaded version."""
+        if self._facts_of != self.version:
+            self._facts, self._facts_of = {}, self.version
+        self._facts[name] = fact
+
+    def _number_of(self, table: DeltaTable) -> int:
+        """By the newest entry, which tells it as a rule: deltalake reads all since the last checkpoint for it."""
+        told = parse_transactions(self._log_entry(table.version()) or b"")
+        if self.app_id in told:
+            return told[self.app_id]
+        try:
+            return table.transaction_version(self.app_id) or 0
+        except (DeltaError, OSError) as error:  # it reads the log once more
+            raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
+
+    def _load(self) -> DeltaTable | None:
+        try:
+            table = DeltaTable(self.uri, storage_options=self._options)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError, ValueError) as error:
+            if self._folder is not None and (broken := durability.find_torn_files(self._folder)):
+                raise refusals.torn_error(self.uri, broken[0].name) from error
+            if self._folder is not None and (why := fault_of(self._folder)) is not None:
+                raise refusals.damaged_error(self.uri, why, repair=self._repair) from error
+            raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
+        refusals.check_format(self.uri, table.metadata().configuration)
+        refusals.check_columns(self.uri, (field.name for field in table.schema().fields), self.columns)
+        return table
+
+    def _is_committed(self, version: int, paths: Sequence[str], *, returned: bool) -> bool:
+        """Whether the log entry ``version`` is this commit's, when others have committed since.
+
+        An object store may carry out a put whose answer is lost, and then a commit that raised is in.
+        """
+        entry = self._log_entry(version)
+        ours = entry is not None and all(path.encode() in entry for path in paths)
+        if self.version - version < LOG_KEPT or not (ours or returned):
+            return ours
+        raise StateError(
+            f"cannot tell whether commit {version} of {self.uri} is in: this driver slept while others committed "
+            f"{self.version - version} times",
+            hint="start again; what was recorded is found",
+        )
+
+    def _log_entry(self, version: int) -> bytes | None:
+        try:
+            return self.files.read_bytes(f"_delta_log/{version:020d}.json")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise refusals.unreadable_error(self.uri, error, repair=self._repair) from error
+
+    def _check_entries(self, table: DeltaTable, number: int) -> None:
+        """Refuses a log whose newest entries are empty files, which a lost power supply leaves; Delta reads past them.
+
+        Every commit of ours moves the version and the number by one, so only where they differ a look is needed.
+        """
+        behind = table.version() - number
+        for version in range(table.version(), max(-1, table.version() - min(behind, RELOAD_EVERY)), -1):
+            if self._log_entry(version) == b"":
+                raise refusals.torn_error(self.uri, f"{version:020d}.json")

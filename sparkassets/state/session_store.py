@@ -1,0 +1,320 @@
+"""The journal in Delta tables through a Spark session: in a catalog, or at a path that the session reaches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from math import isqrt
+from threading import RLock
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
+from sparkassets.core.table_names import format_table_name, quote_table_name
+from sparkassets.errors import StateError
+from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
+from sparkassets.state import refusals
+from sparkassets.state.location import BASE, JOURNAL, WATERMARKS
+from sparkassets.state.session_table import NumberedVersion, SessionTable
+from sparkassets.state.table_columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, Columns
+from sparkassets.state.write_checks import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TRIES: Final = 20
+"""How often a commit is tried again while something else than the journal's own commits changes the table."""
+_FEW: Final = 32
+"""Files that are left alone, however short the journal is."""
+_VACUUM_EVERY: Final = 1_000
+"""Commits between two looks for files that nothing refers to: a session takes its time over listing them."""
+_ONE_AT_A_TIME: Final = {
+    "file": "on a local disk Spark's commits are safe in one JVM only",
+    "s3a": "on S3 Spark's own commits are safe from one driver at a time",
+    "s3n": "on S3 Spark's own commits are safe from one driver at a time",
+}
+
+
+class SessionStore:
+    """`ports.JournalStore` in the tables ``journal``, ``watermarks`` and ``base`` of a schema, or in folders of a path.
+
+    Safe for threads and, where the log of the tables has put-if-absent, for any number of drivers.
+
+    Args:
+        session: Gives the session; not asked before something is needed of the state.
+        schema: Catalog and schema of the tables; instead of ``uri``.
+        uri: A folder or URI as Spark takes it.
+    """
+
+    def __init__(
+        self, session: Callable[[], SparkSession], *, schema: tuple[str, ...] = (), uri: str | None = None
+    ) -> None:
+        self._session = session
+        self._schema = schema
+        self._uri = (uri or "").rstrip("/")
+        self._shown = format_table_name(schema) if schema else self._uri
+        self._lock = RLock()
+        self._seen: tuple[NumberedVersion, int] | None = None
+        self._vacuumed_at = 0
+        self._journal = self._table(JOURNAL, "sparkassets.journal", JOURNAL_COLUMNS)
+        repair = f"remove {self._name(WATERMARKS)[1]}, which is made anew from the journal"
+        self._watermarks = self._table(WATERMARKS, "sparkassets.snapshot", SNAPSHOT_COLUMNS, repair)
+        self._base = self._table(BASE, "sparkassets.base", SNAPSHOT_COLUMNS)
+
+    # ------------------------------------------------------------------ being there
+
+    def exists(self) -> bool:
+        """A look at the table."""
+        return self._journal.is_open or self._journal.open()
+
+    def create(self, *, project: str) -> None:
+        """Creates the schema and both tables; of two processes that do so at once one creates them."""
+        if not self.exists():
+            self._make_schema()
+            self._journal.create({refusals.PROJECT_PROPERTY: project})
+            self._warn_of_unsafe_commits()
+        self.check(project=project)
+        self._ensure_created(self._watermarks)
+
+    # ------------------------------------------------------------------ reading
+
+    def check(self, *, project: str) -> None:
+        """A look at the table's properties."""
+        refusals.check_project(self._shown, self._open_journal().properties, project=project)
+
+    def read_image(self, *, project: str) -> JournalImage:
+        """The snapshot first, then the journal, which can only be ahead of it; the base where entries between went."""
+        self.check(project=project)
+        snapshot, snapshot_seq = self._read_snapshot_table(self._watermarks)
+        with self._lock:
+            moment = self._journal.current_moment()
+            tail = self._read_tail(moment, snapshot_seq)
+            while tail and tail[0].seq > snapshot_seq + 1:
+                snapshot, snapshot_seq = self._read_snapshot_table(self._base)
+                moment = self._journal.current_moment()
+                tail = self._read_tail(moment, snapshot_seq)
+            last = tail[-1].seq if tail else self._last_seq(moment)
+            if last < snapshot_seq:
+                why = f"it ends at entry {last}, but the snapshot stands for entry {snapshot_seq}"
+                raise refusals.damaged_error(self._journal.shown, why)
+            self._seen, self._vacuumed_at = (moment, last), self._vacuumed_at or moment.number
+            return JournalImage(self._journal.table_id, moment.number, snapshot, snapshot_seq, tail)
+
+    def read_after(self, seq: int) -> tuple[int, Sequence[JournalRow]]:
+        """One look at the history when nothing is new."""
+        self._open_journal()
+        with self._lock:
+            moment = self._journal.current_moment()
+            if self._seen is not None and self._seen[0] == moment and self._seen[1] <= seq:
+                return moment.number, ()
+            tail = self._read_tail(moment, seq)
+            self._seen = (moment, tail[-1].seq if tail else self._last_seq(moment))
+            return moment.number, tail
+
+    def read_history(
+        self,
+        *,
+        kinds: Sequence[str] | None = None,
+        asset: str | None = None,
+        uri: str | None = None,
+        run: str | None = None,
+        ids: Collection[str] | None = None,
+        after_seq: int = 0,
+        up_to_seq: int | None = None,
+        last: int | None = None,
+    ) -> Sequence[JournalRow]:
+        """One query of the session's."""
+        journal = self._open_journal()
+        if last == 0:
+            return ()
+        asked = {"asset": asset, "uri": uri, "run": run}
+
+        def matching(frame: DataFrame) -> DataFrame:
+            from pyspark.sql import functions as sql
+
+            found = frame.filter(sql.col("seq") > after_seq)
+            found = found if up_to_seq is None else found.filter(sql.col("seq") <= up_to_seq)
+            for column, values in (("kind", kinds), ("id", ids)):
+                found = found if values is None else found.filter(sql.col(column).isin(list(values)))
+            for column, value in asked.items():
+                found = found if value is None else found.filter(sql.col(column) == value)
+            return found if last is None else found.orderBy(sql.desc("seq")).limit(last)
+
+        return journal.read_rows(JournalRow, choose=matching)
+
+    # ------------------------------------------------------------------ writing
+
+    def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
+        """One commit under the next number, which Spark skips where another has had it; a look tells which it was."""
+        journal = self._open_journal()
+        with self._lock:
+            for _ in range(_TRIES):
+                moment, last = self._seen_or_current(after)
+                if moment.number != after:
+                    raise conflict_error(found=moment.number, after=after)
+                check_append(rows, last_seq=last)
+                if journal.commit(rows, number=after + 1, upon=moment):
+                    self._seen = (replace(moment, number=after + 1), rows[-1].seq)
+                    return
+                self._seen = None
+            raise refusals.busy_error(journal.shown)
+
+    def save_snapshot(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        journal = self._open_journal()
+        with self._lock:
+            last = self._seen[1] if self._seen is not None else 0
+            check_snapshot(rows, seq=seq, last_seq=last if seq <= last else self._last_seq(journal.current_moment()))
+        self._save_rows(self._watermarks, rows, seq=seq)
+
+    def maintain(self, *, fully: bool = False) -> None:
+        """Merges the journal's files when they are many for its length, and removes those that nothing refers to.
+
+        Both logs are kept short by Spark itself.
+        """
+        journal = self._open_journal()
+        number = journal.current_moment().number
+        if fully or journal.count_files() >= max(_FEW, isqrt(number)):
+            journal.merge_files()
+        if fully or number // _VACUUM_EVERY > self._vacuumed_at // _VACUUM_EVERY:
+            journal.vacuum()
+            for table in (self._watermarks, self._base):
+                if self._ensure_open(table):
+                    table.vacuum()
+        self._vacuumed_at = number
+
+    def oldest_seq(self) -> int:
+        """Asks the journal, where some went."""
+        journal = self._open_journal()
+        return (journal.smallest_seq() or 1) if self._ensure_open(self._base) else 1
+
+    def read_base(self) -> tuple[Sequence[SnapshotRow], int]:
+        """In a table of its own, which is there once entries were let go of."""
+        self._open_journal()
+        return self._read_snapshot_table(self._base)
+
+    def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """The base first, which is read again before anything goes; killed in between, the journal holds too much.
+
+        A deletion takes no number of the journal's: where another driver commits meanwhile, it is tried again.
+        """
+        journal = self._open_journal()
+        check_base(rows, seq=seq, last_seq=self._last_seq(journal.current_moment()))
+        self._save_rows(self._base, rows, seq=seq)
+        known, up_to = self._read_snapshot_table(self._base)
+        if up_to < seq or (up_to == seq and sorted(known, key=str) != sorted(rows, key=str)):
+            raise self._base.damaged_error(f"it holds something else than was written for entry {seq}")
+        for _ in range(_TRIES):
+            if (journal.smallest_seq() or 0) > up_to:
+                return
+            journal.delete(f"seq <= {up_to}")
+
+    def find_damages(self) -> Sequence[StateDamage]:
+        """What reading them shows; files are the session's."""
+        found = list[StateDamage]()
+        asked: list[tuple[SessionTable, Callable[[], object]]] = [(self._journal, self._check_entries)]
+        asked += [(each, partial(self._read_snapshot_table, each)) for each in (self._watermarks, self._base)]
+        for table, read in asked:
+            try:
+                read()
+            except StateError as error:
+                found.append(StateDamage(str(error.args[0]), error.hint or f"restore {table.shown} from a backup"))
+        return found
+
+    def migrate(self, upgrade: FormatUpgrade) -> int:
+        """Nothing: no release has stored an older format here."""
+        del upgrade
+        self._open_journal()
+        return 0
+
+    # ------------------------------------------------------------------ inside
+
+    def _table(self, name: str, app_id: str, columns: Columns, repair: str | None = None) -> SessionTable:
+        sql, shown = self._name(name)
+        return SessionTable(self._session, sql, shown=shown, app_id=app_id, columns=columns, repair=repair)
+
+    def _name(self, table: str) -> tuple[str, str]:
+        """One of the state's tables as SQL takes it, and for people."""
+        if self._schema:
+            return quote_table_name((*self._schema, table)), format_table_name((*self._schema, table))
+        return f"delta.{quote_table_name((f'{self._uri}/{table}',))}", f"{self._uri}/{table}"
+
+    def _make_schema(self) -> None:
+        """Who may not create schemas may still use one that is there."""
+        if not self._schema:
+            return
+        name, session = quote_table_name(self._schema), self._session()
+        try:
+            session.sql(f"DESCRIBE SCHEMA {name}").collect()
+        except Exception:  # noqa: BLE001  it is missing, or nobody may look: creating tells
+            self._journal.execute(f"CREATE SCHEMA IF NOT EXISTS {name}")
+
+    def _warn_of_unsafe_commits(self) -> None:
+        scheme = self._journal.location.partition(":")[0].lower()
+        if scheme in _ONE_AT_A_TIME:
+            text = f"the state {self._shown} is in {self._journal.location}: {_ONE_AT_A_TIME[scheme]}; "
+            warnings.warn(f"{text}run one driver at a time, or give `state` a path", RuntimeWarning, stacklevel=2)
+
+    def _open_journal(self) -> SessionTable:
+        if not self.exists():
+            raise refusals.absent_error(self._shown)
+        return self._journal
+
+    def _ensure_open(self, table: SessionTable) -> bool:
+        """Whether the table of what is known is there; not when it was never made or was removed."""
+        if not table.is_open:
+            if not table.open():
+                return False
+            refusals.check_journal(table.shown, table.properties, journal_id=self._journal.table_id)
+        return True
+
+    def _ensure_created(self, table: SessionTable) -> None:
+        if not self._ensure_open(table):
+            table.create({refusals.JOURNAL_PROPERTY: self._journal.table_id})
+
+    def _read_snapshot_table(self, table: SessionTable) -> tuple[Sequence[SnapshotRow], int]:
+        """Its rows, and the entry's number that they stand for; nothing and 0 without it."""
+        if not self._ensure_open(table):
+            return (), 0
+        moment = table.current_moment()
+        if not moment.number:
+            return (), 0
+        found = table.read_rows(SnapshotRow, version=moment.version)
+        if any(row.seq != moment.number for row in found):
+            raise table.damaged_error(f"it stands for entry {moment.number} and holds rows of others")
+        return found, moment.number
+
+    def _save_rows(self, table: SessionTable, rows: Sequence[SnapshotRow], *, seq: int) -> None:
+        """Replaces all rows in one commit under the number ``seq``; a greater one that is there already stays."""
+        self._ensure_created(table)
+        for _ in range(_TRIES):
+            moment = table.current_moment()
+            if moment.number >= seq or table.commit(rows, number=seq, upon=moment, overwrite=True):
+                return
+        raise refusals.busy_error(table.shown)
+
+    def _check_entries(self) -> None:
+        """Reads all that is kept."""
+        self._read_tail(self._journal.current_moment(), 0)
+
+    def _seen_or_current(self, after: int) -> tuple[NumberedVersion, int]:
+        """The journal as it was seen last, where that is what the caller has seen; else as it is."""
+        if self._seen is None or self._seen[0].number != after:
+            moment = self._journal.current_moment()
+            self._seen = (moment, self._last_seq(moment))
+        return self._seen
+
+    def _read_tail(self, moment: NumberedVersion, seq: int) -> Sequence[JournalRow]:
+        """The rows after ``seq`` that are kept, each exactly once."""
+        found = self._journal.read_rows(
+            JournalRow, version=moment.version, choose=lambda frame: frame.filter(f"seq > {seq}")
+        )
+        if found and found[0].seq > seq + 1:
+            seq = max(seq, min(found[0].seq - 1, self._read_snapshot_table(self._base)[1]))
+        if wrong := find_sequence_fault(found, seq):
+            raise self._journal.damaged_error(wrong)
+        return found
+
+    def _last_seq(self, moment: NumberedVersion) -> int:
+        return self._journal.greatest_seq(moment.version)

@@ -1,0 +1,119 @@
+"""Given rows as Spark's: of the types that an asset declares, or as their first values tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkassets.core.cases import GivenRows
+from sparkassets.core.spec.model import CHANGE_COLUMNS, AssetSpec
+from sparkassets.errors import InputError, RunError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
+
+
+def frame_of(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataFrame:
+    """The rows that are given of an asset, of their types.
+
+    Raises:
+        InputError: The type of a column is not known, or there is no such file.
+        RunError: A value is not of its column's type.
+    """
+    if given.file:
+        return _of_file(session, asset, given)
+    return as_frame(session, given.rows, _infer_types(asset, given), owner=f"the rows of {asset.name!r}")
+
+
+def _infer_types(asset: AssetSpec, given: GivenRows) -> dict[str, str]:
+    """Type by column: as declared, else as the first value of each column tells."""
+    types = dict(given.columns)
+    time = asset.partitioning.time
+    for row in given.rows:
+        for name, value in row.items():
+            if name in types or value is None:
+                continue
+            if name in CHANGE_COLUMNS:
+                types[name] = CHANGE_COLUMNS[name]
+            elif time is not None and name == time.column and isinstance(value, str) and _is_date(value):
+                types[name] = "date"
+            elif type(value) in _TYPES:
+                types[name] = _TYPES[type(value)]
+            else:
+                message = f"{given.location}: the type of the column {name!r} is not known"
+                raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
+    for row in given.rows:
+        for name in row.keys() - types.keys():
+            types[name] = "string"
+    if not types:
+        message = f"{given.location}: the columns of {asset.name!r} are not known"
+        raise InputError(message, hint=f"declare the columns of {asset.name!r}, or give 'columns'")
+    return types
+
+
+def _is_date(text: str) -> bool:
+    from datetime import date
+
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_frame(
+    session: SparkSession,
+    rows: Sequence[Mapping[str, Any]],
+    types: Mapping[str, str],
+    *,
+    owner: str,
+    schema: Any = None,  # noqa: ANN401
+) -> DataFrame:
+    """The rows as Spark's.
+
+    Raises:
+        RunError: A value is not of its column's type.
+    """
+    from pyspark.sql import functions as sql
+
+    from sparkassets.spark.schemas import declared_schema
+
+    schema = declared_schema(session, types) if schema is None else schema
+    if not rows or not schema.names:
+        return session.createDataFrame([], schema)
+    texts = session.createDataFrame([(json.dumps(row, default=str),) for row in rows], "value string")
+    read = sql.from_json("value", schema, {"mode": "FAILFAST"})
+    frame = texts.select(read.alias("row")).select("row.*")
+    try:
+        found = frame.collect()
+    except Exception:
+        for row in rows:
+            try:
+                one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
+                one.select(read.alias("row")).collect()
+            except Exception:  # noqa: BLE001  of whatever kind Spark makes it
+                told = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+                raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {told}") from None
+        raise
+    return session.createDataFrame(found, frame.schema)
+
+
+def _of_file(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataFrame:
+    """The rows of a file."""
+    from sparkassets.spark.schemas import declared_schema
+
+    if not Path(given.file).is_file():
+        raise InputError(f"{given.location}: there is no file {given.file}")
+    kind = Path(given.file).suffix[1:]
+    columns = {**asset.columns, **given.columns}
+    reader = session.read.format(kind)
+    if kind == "csv":
+        reader = reader.option("header", value=True)
+        columns = {name: columns.get(name, "string") for name in reader.load(given.file).columns} if columns else {}
+    if columns and kind != "parquet":
+        reader = reader.schema(declared_schema(session, columns)).option("mode", "FAILFAST")
+    return reader.load(given.file)
