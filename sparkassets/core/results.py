@@ -1,4 +1,4 @@
-"""How the runs of one invocation ended, and what it left waiting."""
+"""The result of each run of an invocation, and the summary of the invocation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
 Status = Literal["success", "failed", "skipped", "withheld", "replanned", "cancelled", "superseded"]
-"""``replanned``: it failed, and all that it was to compute, if anything, was tried again in the same invocation.
+"""How a run ended.
 
-``withheld``: validations let nothing of it through; what is withheld in part is a success.
+``replanned``: the run failed, and all of its partitions were tried again in the same invocation.
+``withheld``: validations let none of its partitions through; a run that is withheld in part is a success.
 """
 
 GOOD: frozenset[Status] = frozenset({"success", "skipped", "withheld", "replanned", "superseded"})
-"""What is no failure of the invocation by itself; what is withheld is judged by its blocks."""
+"""Statuses that do not fail the invocation by themselves; withheld runs are judged by their partitions."""
 
 
 @frozen
@@ -30,17 +31,17 @@ class RunResult(RequestedRun):
     """How one run ended.
 
     Attributes:
-        rows: Written, where the target tells.
+        rows: Number of rows written, if the target reports it.
         error: First line of the cause, for people.
-        hint: What to do about it.
-        details: Name of the file that holds the whole of it.
-        unchanged: Those of its blocks that came out as they were, and are no news to anybody.
-        withheld: Those of its blocks that are not published, as their validations failed.
-        verdicts: What its validations did.
-        adopted: The run of a dead driver that was found in the target and recorded instead.
-        skipped: Why it wrote nothing, as its code said; empty where it was not skipped.
-        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
-        held: The same of those that are withheld.
+        hint: What to do about the error.
+        details: Name of the file with the full error.
+        unchanged: Recomputed partitions with the same rows as before; consumers do not become stale.
+        withheld: Partitions that are not published because validations failed.
+        verdicts: What each validation decided.
+        adopted: Run of a dead driver whose commit was found in the target and recorded instead.
+        skipped: Reason that the asset's code gave for writing nothing; empty where it was not skipped.
+        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        held: Keys ``A..B`` of the withheld partitions; filled only by a `Project`.
     """
 
     run: str
@@ -62,7 +63,7 @@ class RunResult(RequestedRun):
 
     @property
     def withheld_by(self) -> str:
-        """The rules for which some of its blocks are withheld, with what they counted; empty where none are."""
+        """The rules that withheld partitions, with their counts; empty where none are withheld."""
         return describe_verdicts([verdict for verdict in self.verdicts if verdict.outcome == "withheld"])
 
     def __repr__(self) -> str:
@@ -77,13 +78,13 @@ class Summary:
     """What one invocation did.
 
     Attributes:
-        runs: In the order in which they ended.
-        waiting: Of the last plan: why the rest did not run.
-        faults: Sources that could not be looked at.
+        runs: Results in the order in which the runs ended.
+        waiting: Why everything else did not run, from the last plan.
+        faults: Sources that could not be observed: pairs of asset and error.
         interrupted: Stopped by a person or a signal.
-        lost: Spark's JVM ended under it: this process can run nothing more.
-        notes: Of the last plan: what is to be known of the tables that it wrote to.
-        late: What people expect and was not there in the end.
+        lost: Spark's JVM died: this process can run nothing more.
+        notes: Remarks about the tables, from the last plan.
+        late: Expected data that was missing at the end.
     """
 
     runs: tuple[RunResult, ...]
@@ -96,32 +97,35 @@ class Summary:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed, or is withheld, that was not made good, and nothing waits for a person to act."""
+        """Whether each failed or withheld run was retried, every source was observed and nothing waits for a person."""
         good = all(run.status in GOOD for run in self.runs) and not self.withheld
         return good and not self.faults and not self.stuck
 
     @property
     def stuck(self) -> tuple[Waiting, ...]:
-        """What does not run again before a person acts."""
+        """Reasons of assets and partitions that do not run again before a person acts."""
         return tuple(wait for wait in self.waiting if wait.stuck)
 
     @property
     def withheld(self) -> tuple[RunResult, ...]:
-        """The runs that withheld something which no later one has tried again."""
-        tried: dict[tuple[object, ...], PartitionSet] = {}
-        found: list[RunResult] = []
+        """The runs that withheld partitions which no later run computed again."""
+        recomputed: dict[tuple[object, ...], PartitionSet] = {}
+        withheld: list[RunResult] = []
         for run in reversed(self.runs) if any(run.withheld for run in self.runs) else ():
             if run.status in ("success", "withheld"):
-                request, of = run.request, (run.asset,)
-                key = (*of, request.interval, request.events) if request.apart else of
-                later = tried.get(key, NOTHING)
-                found += [run] if run.withheld - later else []
-                tried[key] = later | run.blocks
-        return tuple(reversed(found))
+                request = run.request
+                # An instance is its own unit: the run of a later instance does not recompute an earlier one.
+                key: tuple[object, ...] = (run.asset,)
+                if request.apart:
+                    key = (run.asset, request.interval, request.events)
+                later = recomputed.get(key, NOTHING)
+                withheld += [run] if run.withheld - later else []
+                recomputed[key] = later | run.blocks
+        return tuple(reversed(withheld))
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What failed, a sentence each: runs first, what is withheld or waits for a person, then faults of sources."""
+        """One sentence for each problem: failed runs, withheld runs, waits for a person, then faults of sources."""
         failed = (run for run in self.runs if run.status == "failed")
         return (
             *(f"{join_nonempty(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
@@ -132,7 +136,7 @@ class Summary:
 
     @property
     def shared_faults(self) -> tuple[tuple[tuple[str, ...], str], ...]:
-        """The faults, each with all that it is the same for, such as the tables of one volume."""
+        """The faults, each with all sources that share it, such as the tables of one volume."""
         shared: dict[str, list[str]] = {}
         for asset, fault in self.faults:
             shared.setdefault(fault, []).append(asset)
@@ -148,7 +152,7 @@ class Summary:
         return f"summary: {counted}{'; interrupted' if self.interrupted else ''}"
 
     def _repr_html_(self) -> str:
-        """The summary in a notebook."""
+        """Renders the summary as HTML tables for a notebook."""
         from sparkassets.core.notebook import HtmlTable, render_tables
 
         runs = [

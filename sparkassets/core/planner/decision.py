@@ -1,7 +1,7 @@
-"""The decision for one asset, as a pipeline: each step takes out what cannot run now, and says why.
+"""Decides one asset in a pipeline: each step removes partitions that cannot run now and records the reason.
 
-The schedule says what is due; then what failed in this invocation, what waits for an upstream run, what the gates of
-inlets keep back and what aligned inlets do not have yet are taken out; of the rest runs are made. A new gate is a step.
+The schedule yields the due partitions. The steps then remove what failed in this invocation, what waits for an upstream
+run, what gates of inlets hold back and what aligned inlets lack. The last steps make runs. A new gate is a new step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: what is withheld is not due, and says so."""
+    """Step that reports withheld partitions, which are not due."""
     if not case.state.withheld or case.pending is None:
         return course
     return replace(
@@ -49,7 +49,7 @@ def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionP
 
 
 def _hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step after the runs: what is over the asset's budget waits."""
+    """Step that holds back runs over the asset's budget."""
     if case.asset.budget is None:
         return course
     from sparkassets.core.planner.batch.budget import hold_over_budget  # few have one
@@ -70,34 +70,33 @@ STEPS: tuple[DecisionStep, ...] = (
     hold_schema_conflicts,
     _hold_over_budget,
 )
-"""From what is due to its runs."""
+"""The steps from the due partitions to runs, in order."""
 
 
 def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """The decision for one asset, when everything before it is decided."""
+    """Returns the decision for one asset; its upstream assets must be decided before."""
     if asset.maker:
         return outlet_decisions.decide_outlet(context, asset)
     if asset.source is not None:
-        said = context.faults.get(asset.name) or context.notes.get(asset.name)
-        return AssetDecision((), (Waiting(asset.name, said),)) if said else AssetDecision()
+        problem = context.faults.get(asset.name) or context.notes.get(asset.name)
+        return AssetDecision((), (Waiting(asset.name, problem),)) if problem else AssetDecision()
     state = context.state_of(asset)
-    before = (
+    obstacle = (
         _decide_running(context, asset, state)
         or _decide_held_back(context, asset, state)
         or _decide_unsettled(context, asset, state)
     )
-    found = before or _run_steps(context, asset, state)
-    found = outdated_code.add_code_notes(
-        context, asset, state, table_losses.add_loss_notes(context, asset, state, found)
-    )
-    found = withheld_partitions.add_withheld_barriers(context, asset, state, found)
-    said = context.notes.get(asset.name)
-    return replace(found, notes=(*found.notes, AssetNote(asset.name, said))) if said else found
+    decision = obstacle or _run_steps(context, asset, state)
+    decision = table_losses.add_loss_notes(context, asset, state, decision)
+    decision = outdated_code.add_code_notes(context, asset, state, decision)
+    decision = withheld_partitions.add_withheld_barriers(context, asset, state, decision)
+    note = context.notes.get(asset.name)
+    return replace(decision, notes=(*decision.notes, AssetNote(asset.name, note))) if note else decision
 
 
 def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision:
-    found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
-    case = DecisionInput(context, asset, state, found)
+    pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
+    case = DecisionInput(context, asset, state, pending)
     course = start_from_schedule(case)
     for step in STEPS:
         course = step(case, course)
@@ -106,7 +105,7 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
 
 
 def start_from_schedule(case: DecisionInput) -> DecisionProgress:
-    """The first step: what is due. Blocks go by what is missing or stale, a whole asset by events and ticks."""
+    """First step: finds missing and stale partitions, or, for an asset without partitions, unused events and ticks."""
     return find_due_runs(case) if case.pending is None else find_due_partitions(case, case.pending)
 
 
@@ -120,7 +119,7 @@ def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """The decision for an asset whose runs were side by side, and some of them never ended."""
+    """Decision for an asset that had parallel runs of which some never ended; None without any."""
     slots = leftover_slots(context, asset, state)
     if not slots:
         return None
@@ -129,7 +128,7 @@ def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """The decision for an asset that does not run, whatever is due; None as a rule."""
+    """Decision for an asset that does not run whatever is due: lost, unfenced, paused or not selected; else None."""
     if (lost := table_losses.decide_held_back(context, asset, state)) is not None:
         return lost
     if (unfenced := _unfenced_reason(context, asset, state)) is not None:
@@ -143,7 +142,7 @@ def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> AssetDecision:
-    """The decision for an asset that is kept from running: consumers still see what fails or is withheld before it."""
+    """Decision for a paused or unselected asset; it passes on the barriers of its inlets to its consumers."""
     barriers: tuple[UpstreamBarrier, ...] = ()
     if any(context.decisions[name].barriers for name in asset.inlets if name in context.decisions):
         found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
@@ -152,7 +151,7 @@ def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def _unfenced_reason(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
-    """Why a failure of this invocation keeps the asset from running: nobody knows yet what may still land."""
+    """Why an unfenced failure of this invocation blocks the asset: its commit may still land; None without one."""
     if not state.chain or has_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
         return None
     last = state.failed[-1]

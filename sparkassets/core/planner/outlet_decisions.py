@@ -1,4 +1,4 @@
-"""What becomes of an outlet: what becomes of the multi-asset whose runs write it."""
+"""Decides an outlet of a multi-asset, which has no runs of its own: the runs of its maker write it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """The decision for an outlet, when its maker is decided: what comes of that one's runs, and no run of its own."""
+    """Returns the decision for an outlet: the partitions that its maker's runs will bring, and no run of its own.
+
+    The maker must be decided before.
+    """
     maker = context.decisions.get(asset.maker, AssetDecision())
-    found = replace(maker, waiting=(), notes=())
-    return replace(table_losses.add_loss_notes(context, asset, context.state_of(asset), found), runs=())
+    decision = replace(maker, waiting=(), notes=())
+    return replace(table_losses.add_loss_notes(context, asset, context.state_of(asset), decision), runs=())

@@ -1,4 +1,4 @@
-"""A plan is data: what `explain` prints is the very list that `run` executes."""
+"""The plan as data: `explain` prints the same list of runs that `run` executes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @frozen
 class CostEstimate:
-    """What a run is to cost.
+    """Estimated cost of one run.
 
     Attributes:
-        bytes, files: That it reads of its inlets, by the versions and partitions that it is planned with; None where
-            one of them cannot be told. All columns of the data files, compressed as they are.
-        seconds, rows: By earlier runs of the asset; None where none is known.
-        between: The seconds are between these, as `sparkassets.core.runs.costs.Forecast` has it.
-        earlier: On how many runs that rests.
-        unknown: Why not all can be told, one text an inlet.
-        assumed: The run is not planned yet, and would read other versions than those that are there now.
+        bytes, files: Size and number of the inlets' data files at the pinned versions and partitions: all columns,
+            compressed. None where the size of one inlet is unknown.
+        seconds, rows: Forecast from earlier runs of the asset; None without earlier runs.
+        between: Lower and upper bound of the seconds, see `sparkassets.core.runs.costs.Forecast`.
+        earlier: Number of runs that the forecast rests on.
+        unknown: Why an estimate is incomplete, one text for each inlet.
+        assumed: The run is not planned yet and would read later versions than today's.
     """
 
     bytes: int | None
@@ -47,11 +47,11 @@ class CostEstimate:
 
 @frozen
 class CostTotals:
-    """What several runs cost, as far as it is known.
+    """Known total cost of several runs.
 
     Attributes:
-        seconds: Of all runs, one after the other.
-        unknown: Which of these is not known of how many runs.
+        seconds: Duration of all runs, one after the other.
+        unknown: Number of runs for which a figure is unknown, by the name of the figure.
     """
 
     runs: int = 0
@@ -64,13 +64,13 @@ class CostTotals:
 
 @frozen
 class PlannedRun(RequestedRun):
-    """One run that is due: what a claim holds, and what people see of it besides.
+    """One run that is due: the request that a claim records, with details for people.
 
     Attributes:
-        events: What triggered it, ascending.
-        recovers: Runs of drivers that are gone, whose outcome has to be settled first.
-        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
-        estimate: What it is to cost, where somebody asked.
+        events: Events that triggered the run, ascending.
+        recovers: Unfinished runs of vanished drivers whose outcome is settled first.
+        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        estimate: Its estimated cost, if requested.
     """
 
     strategy: str
@@ -84,7 +84,7 @@ class PlannedRun(RequestedRun):
     def from_request(
         cls, request: RunRequest, *, asset: AssetSpec, state: AssetState, events: tuple[EventRef, ...] = ()
     ) -> PlannedRun:
-        """The run of ``asset``, whose claims that never ended it settles first."""
+        """Builds the planned run of ``asset``, which first settles the unfinished claims of its slot."""
         definition = asset.definition.id if asset.definition is not None else ""
         return cls(
             replace(request, events=tuple(ref.seq for ref in events) or request.events, definition=definition),
@@ -103,11 +103,11 @@ class Waiting:
     """Why an asset, or some of its partitions, does not run now.
 
     Attributes:
-        until: When that changes by itself, Unix seconds; None when only an event can change it.
-        blocks: The partitions it is about; everything for the whole asset.
+        until: When time alone ends the wait, Unix seconds; None when only an event can end it.
+        blocks: The waiting partitions; everything for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
         stuck: A person has to act before it runs again.
-        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
+        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
     """
 
     asset: str
@@ -125,11 +125,11 @@ class Waiting:
 
 @frozen
 class AssetNote:
-    """What people should know of an asset's table, whether it runs or not.
+    """A remark about an asset's table for people, whether the asset runs or not.
 
     Attributes:
-        blocks: The partitions it is about; everything for the whole asset.
-        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
+        blocks: The partitions that the remark is about; everything for the whole asset.
+        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
     """
 
     asset: str
@@ -143,13 +143,13 @@ class AssetNote:
 
 @frozen
 class Plan:
-    """What would run at ``at`` (Unix seconds), and why the rest would not; every asset is named.
+    """The runs that would start at ``at`` (Unix seconds) and, for all else, the reason why it would not run.
 
     Attributes:
-        unseen: What is shown as a run saw it last, since a Spark session alone can look: asset to why.
-        totals: What the runs are to cost in all, where somebody asked.
-        changes: What other code has made of assets, where a `Project` gave it.
-        late: What people expect and is not there, where a `Project` gave it.
+        unseen: Assets that only a Spark session can observe and that are shown as last observed: asset to reason.
+        totals: Total cost of the runs, if requested.
+        changes: Code changes of assets; filled only by a `Project`.
+        late: Expected data that is missing; filled only by a `Project`.
     """
 
     at: int
@@ -170,32 +170,32 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        """The plan in a notebook."""
+        """Renders the plan as HTML tables for a notebook."""
         from sparkassets.core.notebook import HtmlTable, render_tables
 
         runs = [(run.asset, few(run.partitions), run.reason, *_costs(run.estimate)) for run in self.runs]
-        wanting = [each for each in self.waiting if not each.quiet]
-        resting = [each for each in self.waiting if each.quiet]
+        wanted = [item for item in self.waiting if not item.quiet]
+        idle = [item for item in self.waiting if item.quiet]
         return render_tables(
             f"plan at {format_zoned(from_unix(self.at), 'UTC')}" + ("" if runs else ": nothing is due"),
             HtmlTable("runs", ("asset", "partitions", "reason", "reads", "takes"), runs),
-            waiting_table("waits", wanting),
-            waiting_table("nothing due", resting),
+            waiting_table("waits", wanted),
+            waiting_table("nothing due", idle),
             note_table(self.notes),
         )
 
 
 def waiting_table(heading: str, items: Sequence[Waiting]) -> HtmlTable:
-    """Why assets do not run, for a notebook."""
+    """Returns the notebook table of the reasons why assets do not run."""
     from sparkassets.core.notebook import HtmlTable
 
-    until = ("" if each.until is None else format_zoned(from_unix(each.until), "UTC") for each in items)
-    rows = [(each.asset, few(each.partitions), each.reason, when) for each, when in zip(items, until, strict=True)]
+    until = ("" if item.until is None else format_zoned(from_unix(item.until), "UTC") for item in items)
+    rows = [(item.asset, few(item.partitions), item.reason, when) for item, when in zip(items, until, strict=True)]
     return HtmlTable(heading, ("asset", "partitions", "reason", "until"), rows)
 
 
 def note_table(notes: Sequence[AssetNote]) -> HtmlTable:
-    """What is to be known of assets' tables, for a notebook."""
+    """Returns the notebook table of the remarks about assets' tables."""
     from sparkassets.core.notebook import HtmlTable
 
     rows = [(note.asset, few(note.partitions), note.text) for note in notes]
@@ -203,7 +203,7 @@ def note_table(notes: Sequence[AssetNote]) -> HtmlTable:
 
 
 def _costs(estimate: CostEstimate | None) -> tuple[str, str]:
-    """What a run reads and takes, where somebody asked."""
+    """Texts for the bytes that a run reads and the time that it takes; empty without an estimate."""
     if estimate is None:
         return "", ""
     reads = "unknown" if estimate.bytes is None else size_text(estimate.bytes)

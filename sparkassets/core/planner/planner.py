@@ -1,4 +1,7 @@
-"""(project, state, now) → `Plan`: a pure function, so it can be printed, compared in a test, simulated at any time."""
+"""Makes the `Plan` of a project from its state and an instant.
+
+Planning is a pure function, so a plan can be printed, compared in a test and simulated for any time.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
 def make_plan(context: PlanningContext) -> Plan:
-    """What is due, and why the rest is not; fills ``context.decided``.
+    """Returns the due runs and the reason why everything else does not run; fills ``context.decisions``.
 
-    Assets come upstream first, so that each knows what will come, or failed to come, before it.
+    Assets are decided upstream first: each decision reads which partitions its inlets will bring or fail to bring.
     """
     for asset in context.project.assets.values():
         context.decisions[asset.name] = decide_asset(context, asset)
@@ -20,18 +23,18 @@ def make_plan(context: PlanningContext) -> Plan:
 
 
 def decide_alone(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """The decision for one asset; nothing else is decided than what it goes by."""
-    before = find_ancestors(context.project.assets, asset.name)
-    for each in context.project.assets.values():
-        if each.name in before:
-            context.decisions[each.name] = decide_asset(context, each)
+    """Returns the decision for one asset; decides only its ancestors besides."""
+    ancestors = find_ancestors(context.project.assets, asset.name)
+    for upstream in context.project.assets.values():
+        if upstream.name in ancestors:
+            context.decisions[upstream.name] = decide_asset(context, upstream)
     return decide_asset(context, asset)
 
 
 def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
-    """The plan of the decisions, upstream first."""
-    decided = [context.decisions[name] for name in project.assets]
-    runs = tuple([run for each in decided for run in each.runs])
-    waiting = tuple([item for each in decided for item in each.waiting])
-    notes = tuple([note for each in decided for note in each.notes])
+    """Joins the decisions of all assets into one plan, upstream first."""
+    decisions = [context.decisions[name] for name in project.assets]
+    runs = tuple([run for decision in decisions for run in decision.runs])
+    waiting = tuple([item for decision in decisions for item in decision.waiting])
+    notes = tuple([note for decision in decisions for note in decision.notes])
     return Plan(context.now, runs, waiting, notes, context.unseen)

@@ -1,4 +1,4 @@
-"""What the planner knows while it goes through the assets, upstream first."""
+"""The planner's read-only view of one moment, and the decisions that it makes, upstream first."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import StoredColumns
 
 EstimateVolume = Callable[[AssetSpec, InletPin, AssetState], InletVolume]
-"""What reading a pin of an inlet takes, always the same; the inlet's own state tells which of its files were seen."""
+"""Returns the volume of a pinned inlet; the asset's state says which of the inlet's files were read before."""
 
 CheckAvailability = Callable[[AssetSpec, TablePosition, int], ChangeAvailability]
-"""What the log of an asset's table tells of its changes, from a position, exclusive, to a version, inclusive."""
+"""Says which changes the log of an asset's table still holds, from a position (exclusive) to a version (inclusive)."""
 
 
 @frozen
 class UpstreamBarrier:
-    """Blocks that cannot come, because they, or something before them, failed or are withheld.
+    """Partitions that cannot come because they, or some of their inlets, failed or are withheld.
 
     Attributes:
-        reason: What consumers wait for.
-        withheld: Whether validations hold the blocks back: whoever does not require each of them goes on without.
+        reason: What consumers wait for, to follow "waits for".
+        withheld: Whether validations hold the partitions back: a consumer that does not require all goes on without.
     """
 
     blocks: PartitionSet
@@ -46,13 +46,14 @@ class UpstreamBarrier:
 
 @frozen
 class AssetDecision:
-    """What was decided for one asset.
+    """The decision for one asset.
 
     Attributes:
-        runs: In order; only the first can be claimed now.
-        coming: What it will publish in this invocation if all goes well: consumers of that wait for it.
-        barriers: What cannot come.
-        notes: What is to be known of its table.
+        runs: Due runs in order; of one slot only the first can be claimed now.
+        waiting: Why the rest does not run.
+        coming: Partitions that it publishes in this invocation unless a run fails; their consumers wait.
+        barriers: Partitions that cannot come.
+        notes: Remarks about its table.
     """
 
     runs: tuple[PlannedRun, ...] = ()
@@ -63,8 +64,8 @@ class AssetDecision:
 
     @property
     def blocked_partitions(self) -> PartitionSet:
-        """All that cannot come."""
-        return PartitionSet.union(each.blocks for each in self.barriers)
+        """All partitions that cannot come."""
+        return PartitionSet.union(barrier.blocks for barrier in self.barriers)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -72,21 +73,21 @@ class PlanningContext:
     """The planner's view of one moment.
 
     Attributes:
-        project: With the segments that are known by now.
+        project: The project with the segments that are known by now.
         now: The planner's time, Unix seconds.
-        clock: The real time, by which ``settle`` goes; Unix seconds.
-        invocation: Whose failures are not tried again; None tries all of them.
-        gone: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
+        clock: The real time, which ``settle`` uses; Unix seconds.
+        invocation: The invocation whose failures are not retried; None retries all failures.
+        gone_claims: Fence tokens of claims whose driver is known to be gone, or whose lease is over.
         select: Assets that may run; None means all.
-        faults: Sources and targets that cannot be looked at, with what is wrong.
-        notes: Sources of which people should know something.
-        unseen: What a Spark session alone can look at, which is not there, with why.
-        reserved: Asset to the blocks that a backfill in this invocation computes, which the schedule leaves to it.
-        weigh: Tells how much a run reads; None where nobody asks what runs cost.
-        over_budget: Whether runs that are over their budget run.
-        told: Tells whether the changes that a run would read can be told; None where nobody asks their tables.
-        stored: Tells the columns of an asset's table as it is, as far as they are known; None where nobody asks.
-        decided: By asset, filled as the planner goes.
+        faults: Error by the name of a source or target that cannot be observed.
+        notes: Remark for people by the name of a source.
+        unseen: Reason by the name of an asset that only a Spark session, absent here, can observe.
+        reserved_partitions: Partitions by asset that a backfill of this invocation computes and the schedule leaves.
+        estimate_volume: Estimates how much a run reads; None where costs are not requested.
+        over_budget: Whether runs over their budget run all the same.
+        check_availability: Checks whether the changes that a run would read are still in the log; None skips it.
+        stored_columns: Returns the known columns of an asset's table; None where tables are not inspected.
+        decisions: Decision by asset, filled upstream first.
     """
 
     project: ProjectSpec
@@ -118,7 +119,7 @@ class PlanningContext:
         return self.select is None or asset.name in self.select
 
     def format_instant(self, unix: int) -> str:
-        """An instant of a sentence, on the project's clock."""
+        """Formats Unix seconds for a sentence, in the project's time zone."""
         return format_zoned(from_unix(unix), self.project.timezone)
 
     def asset(self, name: str) -> AssetSpec:
@@ -126,22 +127,22 @@ class PlanningContext:
         return self.project.assets[name]
 
     def finished_partitions(self, partitioning: Partitioning) -> PartitionSet:
-        """All partitions that are over now."""
+        """All partitions whose interval is over now."""
         found = self._over.get(partitioning)
         if found is None:
             found = self._over[partitioning] = partitioning.finished_partitions(self.now)
         return found
 
     def next_rollover(self, partitioning: Partitioning) -> int | None:
-        """When `over` changes next, Unix seconds; None for never."""
+        """When `finished_partitions` changes next, Unix seconds; None for never."""
         if partitioning not in self._rollovers:
             self._rollovers[partitioning] = partitioning.next_rollover(self.now)
         return self._rollovers[partitioning]
 
     def possible_partitions(self, asset: str) -> PartitionSet:
-        """The partitions that an asset can ever have, by all declared bounds; everything where nothing bounds it.
+        """Partitions that an asset can ever have by the declared bounds; everything where nothing bounds it.
 
-        What is skipped and is not there it cannot have either, nor what is made of nothing else.
+        It excludes absent partitions that are skipped, and partitions whose every input is skipped.
         """
         if self._possible is None:
             self._possible = possible_partitions(self.project, self.waived_partitions)
@@ -149,7 +150,7 @@ class PlanningContext:
 
     @property
     def waived_partitions(self) -> Mapping[str, PartitionSet]:
-        """By asset, what is skipped and is not there, so that nobody waits for it."""
+        """Partitions by asset that are skipped and absent, so that no consumer waits for them."""
         if self._waived is None:
             marked = (state for state in self.state.assets.values() if state.marks or state.withheld)
             found = {state.name: self._skipped(state) for state in marked if state.name in self.project.assets}
@@ -157,7 +158,7 @@ class PlanningContext:
         return self._waived
 
     def _skipped(self, state: AssetState) -> PartitionSet:
-        """What a person skipped of an asset, or one of its runs, until there is a new cause; without what is there."""
+        """Absent partitions that a person or a run skipped and that have no new cause since."""
         judge, skips = self.project.judge_of(self.project.assets[state.name]), NOTHING
         for record in state.withheld:
             if record.skipped:
@@ -165,7 +166,7 @@ class PlanningContext:
         return (state.skipped_partitions | skips) - self.state.dataset(state.spec.uri).coverage
 
     def inherited_skips(self, asset: AssetSpec) -> PartitionSet:
-        """What an asset cannot have, as all that it is made of is skipped before it, as far as it can be told."""
+        """Partitions that an asset cannot have because all of their inputs are skipped, as far as they can be listed."""
         if not self.waived_partitions:
             return NOTHING
         declared = possible_partitions(self.project).get(asset.name, EVERYTHING)
@@ -173,7 +174,7 @@ class PlanningContext:
         return found if asset.partitioning.can_list(found) else self._limit_to_known(asset, found)
 
     def _limit_to_known(self, asset: AssetSpec, parts: PartitionSet) -> PartitionSet:
-        """Of partitions that are open in time those about which something of the asset or its inlets is known."""
+        """Limits partitions that are open in time to the time range that the asset or its inlets ever covered."""
         uris = (asset.uri, *(inlet.uri for inlet in asset.inlets.values()))
         extents = [extent for uri in uris if (extent := self.state.dataset(uri).ever_present.extent) is not None]
         if not extents:
@@ -182,12 +183,12 @@ class PlanningContext:
         return asset.partitioning.inside(parts.clip(low, high))
 
     def allowed_partitions(self, asset: AssetSpec) -> PartitionSet:
-        """The partitions that the asset's own bounds allow and nobody skipped."""
+        """The partitions that the asset's own bounds allow and no person skipped."""
         skipped = self.state_of(asset).skipped_partitions
         return partitions_in_bounds(asset) - skipped if skipped else partitions_in_bounds(asset)
 
     def state_of(self, asset: AssetSpec) -> AssetState:
-        """What is known of the asset; of one that the journal does not know yet, nothing."""
+        """The asset's state; an empty one if the journal has no entry for it."""
         return self.state.assets.get(asset.name) or AssetState(asset.name, build_fold_spec(asset, self.project))
 
     def dataset(self, inlet: InletSpec) -> DatasetState:
@@ -246,7 +247,7 @@ class PlanningContext:
     def answered_events(
         self, asset: AssetSpec, state: AssetState, used: Mapping[str, PartitionSet]
     ) -> tuple[EventRef, ...]:
-        """The events that a run answers, ascending; ``used`` is dataset to the blocks for which it uses them."""
+        """Events that a run answers, ascending; ``used`` maps a dataset to the partitions that use its events."""
         found: dict[int, EventRef] = {}
         for uri, blocks in used.items():
             number, partly = state.consumed.get(uri, 0), dict(state.partly.get(uri, ()))
@@ -258,12 +259,12 @@ class PlanningContext:
         return tuple(found[seq] for seq in sorted(found))
 
     def _needed_partitions(self, asset: AssetSpec, uri: str, blocks: PartitionSet) -> PartitionSet:
-        """The partitions of a dataset that these blocks need; all of what no inlet reads."""
+        """The partitions of a dataset that ``blocks`` need; everything if no inlet reads the dataset."""
         reading = [self.dependency(asset, inlet) for inlet in asset.inlets.values() if inlet.uri == uri]
         return PartitionSet.union(each.required_partitions(blocks) for each in reading) if reading else EVERYTHING
 
     def unused_events(self, state: AssetState, uris: Iterable[str]) -> tuple[EventRef, ...]:
-        """The events of these datasets that the asset has not used, or not for everything, ascending."""
+        """Events of the datasets that the asset has not used yet for all of its partitions, ascending."""
         found: dict[int, EventRef] = {}
         for uri in uris:
             used, partly = state.consumed.get(uri, 0), {number for number, _ in state.partly.get(uri, ())}
@@ -272,14 +273,14 @@ class PlanningContext:
         return tuple(found[seq] for seq in sorted(found))
 
     def events_by_number(self, state: AssetState, numbers: Iterable[int]) -> tuple[EventRef, ...]:
-        """The events of these numbers among those that the asset's datasets keep, ascending."""
+        """The recent events with these sequence numbers in the datasets of the asset, ascending."""
         wanted = set(numbers)
         uris = {*state.spec.listens, *state.parted} if wanted else set[str]()
         found = (ref for uri in uris for ref in self.state.dataset(uri).recent.with_numbers(wanted))
         return tuple(sorted(found, key=lambda ref: ref.seq))
 
     def interval_of_events(self, events: tuple[EventRef, ...]) -> tuple[int, int] | None:
-        """The data interval of a run caused by events; None where they tell none."""
+        """The data interval that spans the intervals of the events; None where no event has one."""
         intervals = [ref.interval for ref in events if ref.interval is not None]
         if intervals:
             return min(start for start, _ in intervals), max(end for _, end in intervals)

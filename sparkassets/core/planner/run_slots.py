@@ -1,4 +1,4 @@
-"""Runs of one asset side by side: into which slot each goes, and what waits for a run that is not settled yet.
+"""Assigns parallel runs of one asset to run slots, and says what waits for a run that is not settled yet.
 
 The rules were model-checked (`tests/model`): a claim goes into a slot without unsettled claims, or into the one whose
 claims it overlaps, which it takes over; what overlaps a live run, or several slots, waits; a run of the whole table
@@ -29,7 +29,7 @@ def has_parallel_runs(asset: AssetSpec) -> bool:
 
 
 def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
-    """Why runs of an asset side by side are one at a time now; empty where they are not."""
+    """Why parallel runs of an asset go one at a time for now; empty where they need not."""
     if state.table_id is None:
         return "one at a time until its table is there"
     if asset.writes_itself:
@@ -44,12 +44,12 @@ def exclusive_reason(asset: AssetSpec, state: AssetState) -> str:
 
 
 def claims_whole_table(link: ClaimState, state: AssetState) -> bool:
-    """Whether a claim is of the whole table, or of what the asset was when it was elsewhere or otherwise."""
+    """Whether a claim covers the whole table: a rebuild, no partitions, or made for an earlier location or layout."""
     return link.entry.request.rebuilds or link.entry.blocks.is_everything or link.token < state.placed
 
 
 def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What live runs compute beside which others may go; nothing of an asset whose runs are one at a time."""
+    """Partitions that live parallel runs compute; none for an asset whose runs go one at a time."""
     if not has_parallel_runs(asset):
         return NOTHING
     live = {link.slot for link in context.live_claims(state)}
@@ -58,13 +58,13 @@ def busy_partitions(context: PlanningContext, asset: AssetSpec, state: AssetStat
 
 
 def can_run_beside(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
-    """Whether other runs of the asset may go beside those that live."""
+    """Whether more runs of the asset may start beside its live runs."""
     whole = any(claims_whole_table(link, state) for link in context.live_claims(state))
     return has_parallel_runs(asset) and not whole and not exclusive_reason(asset, state)
 
 
 def describe_live_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
-    """What is said of live runs, together those of one driver."""
+    """Waiting reasons for the live runs of an asset, one for each driver."""
     by_driver: dict[str, list[ClaimState]] = {}
     for link in context.live_claims(state):
         by_driver.setdefault(link.driver, []).append(link)
@@ -79,33 +79,33 @@ def _running(context: PlanningContext, asset: AssetSpec, driver: str, links: lis
 
 
 def find_held_slots(context: PlanningContext, state: AssetState) -> set[int]:
-    """The slots that no run may take over now: of live runs, and of what failed in this invocation without a fence."""
+    """Slots that no run may take over now: those of live runs and of runs that failed here without a fence."""
     failed = {item.token for item in state.failed if item.invocation == context.invocation}
     unfenced = {slot for slot, chain in state.chains.items() if chain[-1].token in failed}
     return unfenced | {link.slot for link in context.live_claims(state)}
 
 
 def abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What runs that never ended were to compute, of the partitions that the asset has now, and may compute again."""
+    """Current partitions that unfinished runs were to compute and that may be computed again."""
     slots = find_held_slots(context, state)
     newest = [chain[-1] for slot, chain in state.chains.items() if slot not in slots]
-    begun = (
+    unsettled = (
         link.entry.blocks - state.settled_partitions_since(link.token)
         for link in newest
         if not claims_whole_table(link, state)
     )
-    blocks = asset.partitioning.resolve_known_whole(PartitionSet.union(begun))
-    again = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
-    return (asset.partitioning.cover(blocks) & asset.partitioning.known_partitions) - again
+    blocks = asset.partitioning.resolve_known_whole(PartitionSet.union(unsettled))
+    final = NOTHING if asset.write is None or asset.write.recomputable else state.coverage
+    return (asset.partitioning.cover(blocks) & asset.partitioning.known_partitions) - final
 
 
 class RunSlots:
-    """Gives each run of a plan its slot.
+    """Assigns a slot to each run of a plan.
 
     Attributes:
-        partitioning: Of the asset as it is now.
-        held: Those that no run may take over.
-        taken: Those that a run of the plan has.
+        partitioning: The asset's current partitioning.
+        held: Slots that no run may take over.
+        taken: Slots that runs of this plan use already.
     """
 
     def __init__(self, partitioning: Partitioning, state: AssetState, held: set[int]) -> None:
@@ -114,7 +114,7 @@ class RunSlots:
         self._free = (slot for slot in count(1) if slot not in state.chains)
 
     def assign_slot(self, blocks: PartitionSet) -> int | None:
-        """The slot of a run of ``blocks``; None where it has to wait for what is not settled."""
+        """Returns the slot for a run of ``blocks``; None where the run waits for unsettled claims."""
         slots = [slot for slot, chain in self.state.chains.items() if self._overlaps(chain, blocks)]
         if len(slots) > 1 or (slots and slots[0] in self.held | self.taken):
             return None
@@ -123,7 +123,7 @@ class RunSlots:
         return slot
 
     def explain_wait(self, blocks: PartitionSet) -> str:
-        """Why a run of ``blocks`` has to wait, which has no slot."""
+        """Why a run of ``blocks`` got no slot."""
         chains = [chain for chain in self.state.chains.values() if self._overlaps(chain, blocks)]
         runs = listing([link.entry.run for chain in chains for link in chain])
         lives = any(chain[-1].slot in self.held and chain[-1].status == "open" for chain in chains)
@@ -132,7 +132,7 @@ class RunSlots:
         )
 
     def unused_open_slots(self) -> list[int]:
-        """The slots of runs that never ended, which no run of the plan takes over."""
+        """Slots of unfinished runs that no run of the plan takes over."""
         return [slot for slot in self.state.chains if slot not in self.held | self.taken]
 
     def _overlaps(self, chain: Iterable[ClaimState], blocks: PartitionSet) -> bool:
@@ -145,7 +145,7 @@ class RunSlots:
 def build_settling_runs(
     context: PlanningContext, asset: AssetSpec, state: AssetState, slots: Iterable[int]
 ) -> list[PlannedRun]:
-    """Runs that compute nothing: each settles what never ended in its slot."""
+    """Builds a run for each slot that computes nothing and only settles the slot's unfinished claims."""
     return [_settling(context, asset, state, slot) for slot in slots]
 
 
@@ -166,37 +166,37 @@ def _settling(context: PlanningContext, asset: AssetSpec, state: AssetState, slo
 def explain_obstacles(
     context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool = False
 ) -> Plan | None:
-    """What comes before a backfill of ``blocks``, or of the ``whole`` table: what lives, and what never ended.
+    """Plan of what must come before a backfill: waiting for live runs, or settling unfinished ones; None if nothing.
 
-    A table that was computed by other partitions is computed as a whole before anything else.
+    A table that holds other partitions than the asset has now is rebuilt as a whole first.
     """
-    if waiting := _before(context, asset, state, blocks, whole=whole):
+    if waiting := _explain_backfill_wait(context, asset, state, blocks, whole=whole):
         return Plan(context.now, (), waiting)
     slots = [slot for slot in state.chains if slot] if whole else leftover_slots(context, asset, state)
     return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots))) if slots else None
 
 
-def _before(
+def _explain_backfill_wait(
     context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet, *, whole: bool
 ) -> tuple[Waiting, ...]:
-    """What a backfill waits for: runs that live, or the rebuild of a table that other partitions were computed into."""
+    """Why a backfill waits: live runs, or a table that must be rebuilt because the partitioning changed."""
     live = describe_live_runs(context, asset, state)
     if live and (whole or not can_run_beside(context, asset, state)):
-        return tuple(replace(each, blocks=blocks) for each in live)
-    others = None if whole else table_losses.explain_partition_change(asset, state)
-    return (Waiting(asset.name, others, None, blocks, stuck=True),) if others is not None else ()
+        return tuple(replace(item, blocks=blocks) for item in live)
+    changed = None if whole else table_losses.explain_partition_change(asset, state)
+    return (Waiting(asset.name, changed, None, blocks, stuck=True),) if changed is not None else ()
 
 
 def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:
-    """Slots that an asset still has whose runs are one at a time by now; what never ended there is settled first."""
+    """Slots left from when the asset had parallel runs; their unfinished claims are settled first."""
     if not state.chain or has_parallel_runs(asset):
         return []
-    others = [slot for slot in state.chains if slot]
-    apart = find_held_slots(context, state) if others else set()
-    return [slot for slot in others if slot not in apart]
+    parallel = [slot for slot in state.chains if slot]
+    held = find_held_slots(context, state) if parallel else set()
+    return [slot for slot in parallel if slot not in held]
 
 
 def describe_takeover(chain: Iterable[ClaimState]) -> str:
-    """What is said of a run that settles older ones."""
+    """Reason of a run that takes over unfinished runs; empty without any."""
     runs = [link.entry.run for link in chain]
     return f"takes over {listing(runs)}, which never ended" if runs else ""

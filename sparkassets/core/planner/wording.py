@@ -81,7 +81,7 @@ def leaf_name(leaf: UpdateLeaf | TimeLeaf) -> str:
 def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> str:
     """What a condition waits for; empty where it waits for nothing.
 
-    >>> from sparkassets.core.conditions import join_all, join_any
+    >>> from sparkassets.core.conditions import UpdateLeaf, join_all, join_any
     >>> condition = join_any([UpdateLeaf("a"), join_all([UpdateLeaf("b"), UpdateLeaf("c")])])
     >>> describe_unmet(condition, lambda leaf: True), describe_unmet(condition, lambda leaf: leaf.text() != "b")
     ('a or (b and c)', 'a or c')

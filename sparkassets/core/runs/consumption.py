@@ -32,7 +32,8 @@ class RunConsumption:
     def consumes_key(self, key: str) -> bool:
         """Whether anything of the key is used at all.
 
-        >>> RunConsumption({"x-a": 3}).consumes_key("x-a"), RunConsumption({"x-a": 3}).consumes_key("x-b")
+        >>> usage = RunConsumption({"x-a": 3})
+        >>> usage.consumes_key("x-a"), usage.consumes_key("x-b")
         (True, False)
         """
         return key in self.consumes or key in self.ticks
@@ -55,7 +56,8 @@ class RunConsumption:
     def leaves_event_unused(self, uri: str, number: int) -> bool:
         """Whether an event of the dataset is unused still: it came after what is used, or is left to a run of its own.
 
-        >>> [RunConsumption({"x-a": 3}, skips=(2,)).leaves_event_unused("x-a", number) for number in (1, 2, 3, 4)]
+        >>> usage = RunConsumption({"x-a": 3}, skips=(2,))
+        >>> [usage.leaves_event_unused("x-a", number) for number in (1, 2, 3, 4)]
         [False, True, False, True]
         """
         return number > self.consumes.get(uri, 0) or number in self.skips

@@ -21,9 +21,8 @@ def allowed_division_runs(blocks: int, *, retries: int) -> int:
 
     None is tried again where nothing is to be (``retries: 0``).
 
-    >>> allowed_division_runs(365, retries=1), allowed_division_runs(2, retries=1), allowed_division_runs(1,
-    ...     retries=1), allowed_division_runs(365, retries=0)
-    (36, 4, 0, 0)
+    >>> [allowed_division_runs(blocks, retries=1) for blocks in (365, 2, 1)], allowed_division_runs(365, retries=0)
+    ([36, 4, 0], 0)
     """
     levels = (blocks - 1).bit_length()
     return 2 * levels * (1 + retries) if retries else 0
@@ -46,11 +45,10 @@ class RunDivision:
     def next_count(self, blocks: int) -> int:
         """How many of the part's blocks are tried next, the oldest; 0 where it stands as failed.
 
-        >>> RunDivision(1, 9).next_count(5), RunDivision(1, 9).next_count(1), RunDivision(1, 9,
-        ...     "bad").next_count(1), RunDivision(1, 0).next_count(5)
-        (3, 0, 1, 0)
-        >>> RunDivision(1, 9, "unknown").next_count(5)
-        5
+        >>> RunDivision(1, 9).next_count(5), RunDivision(1, 9).next_count(1), RunDivision(1, 0).next_count(5)
+        (3, 0, 0)
+        >>> RunDivision(1, 9, "bad").next_count(1), RunDivision(1, 9, "unknown").next_count(5)
+        (1, 5)
         """
         if not self.left or (self.known == "failed" and blocks == 1):
             return 0

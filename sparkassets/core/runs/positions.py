@@ -14,8 +14,10 @@ _TEXT: Final = r"version (\d+) of table (\S+)"
 class TablePosition:
     """A version of a Delta table, up to which everything was read; as text it is the inlet's watermark.
 
-    >>> str(TablePosition("8f3c", 7)), TablePosition.parse("version 7 of table 8f3c"), TablePosition.parse("2025-01-02")
-    ('version 7 of table 8f3c', TablePosition(table_id='8f3c', version=7), None)
+    >>> str(TablePosition("8f3c", 7))
+    'version 7 of table 8f3c'
+    >>> TablePosition.parse("version 7 of table 8f3c"), TablePosition.parse("2025-01-02")
+    (TablePosition(table_id='8f3c', version=7), None)
     """
 
     table_id: str

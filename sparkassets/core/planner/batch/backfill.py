@@ -12,11 +12,9 @@ from sparkassets.core.planner.due.due_ticks import MOST_RUNS
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
 from sparkassets.core.planner.due.pending_partitions import find_pending, resolve_partitions
 from sparkassets.core.planner.due.suspects import choose_next_partitions
-from sparkassets.core.planner.due.withheld_partitions import explain_withheld
-from sparkassets.core.planner.due.withheld_partitions import find_withheld as held_of
+from sparkassets.core.planner.due.withheld_partitions import explain_withheld, find_withheld
 from sparkassets.core.planner.gates.aligned_inlets import AlignedGroup, align_unpartitioned, group_by_upstream_runs
-from sparkassets.core.planner.gates.former_partitions import explain_partly_appended as waits_in_part
-from sparkassets.core.planner.gates.former_partitions import partly_appended_partitions
+from sparkassets.core.planner.gates.former_partitions import explain_partly_appended, partly_appended_partitions
 from sparkassets.core.planner.gates.incremental_reads import read_without_position
 from sparkassets.core.planner.gates.inlet_gates import check_gates
 from sparkassets.core.planner.partition_bounds import partitions_in_bounds, possible_partitions
@@ -138,7 +136,7 @@ def _due(
         waiting.append(Waiting(asset.name, "skipped (--force computes it)", None, skipped, quiet=True))
         due -= skipped
     waiting += explain_withheld(context, asset, state, among=due)
-    due -= held_of(context, asset, state).resting
+    due -= find_withheld(context, asset, state).resting
     stale = find_pending(context, asset, state).all_stale
     if other_code and _recomputable(asset):
         stale = PartitionSet.union([stale, *(made.blocks for made in outputs_of_other_code(asset, state))])
@@ -147,7 +145,7 @@ def _due(
         waiting.append(Waiting(asset.name, "up to date (--force computes it again)", None, current, quiet=True))
     due -= current
     if appended := partly_appended_partitions(asset, state, due - stale):
-        waiting.append(waits_in_part(asset, appended))
+        waiting.append(explain_partly_appended(asset, appended))
     return due - appended, waiting
 
 
@@ -191,7 +189,7 @@ def _build_batch_run(
         interval=asset.partitioning.interval(blocks),
         pins={**context.pins(asset, state, blocks), **aligned.pins},
         slot=slot,
-        accepted=held_of(context, asset, state).accepted & blocks,
+        accepted=find_withheld(context, asset, state).accepted & blocks,
     )
     return PlannedRun.from_request(request, asset=asset, state=state)
 
@@ -256,7 +254,7 @@ def _accepted_partitions(
     """What is published although its rules fail; an instance is judged anew, as it reads what is there now."""
     if found is not None or isinstance(asset.strategy, EveryInstance):
         return NOTHING
-    return held_of(context, asset, state).accepted
+    return find_withheld(context, asset, state).accepted
 
 
 def _request_reason(context: PlanningContext, interval: tuple[int, int] | None, *, rebuilds: bool) -> str:

@@ -11,7 +11,7 @@ from sparkassets.core.planner.due.condition_causes import ConditionUsage
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
-from sparkassets.core.planner.due.withheld_partitions import describe_retry as held_before
+from sparkassets.core.planner.due.withheld_partitions import describe_retry
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.run_slots import (
     RunSlots,
@@ -151,7 +151,7 @@ def _instance_reason(
     failed = "failed before" if case.state.failed_blocks.overlaps(block) else ""
     again = [text for text, _ in redo_reasons(case.asset, case.state, block)]
     asked = "backfill of 1 partition" if candidate.kind == "backfill" else ""
-    said = ", ".join(filter(None, [state, *again, asked, failed, *held_before(case.asset, found.held, block)]))
+    said = ", ".join(filter(None, [state, *again, asked, failed, *describe_retry(case.asset, found.held, block)]))
     if not said and block & candidate.triggered_partitions:
         said = trigger_reasons(case.asset)
     at = candidate.tick.run_after if candidate.tick is not None else None

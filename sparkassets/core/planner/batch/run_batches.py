@@ -13,7 +13,7 @@ from sparkassets.core.planner.due.decision_progress import DecisionInput, Decisi
 from sparkassets.core.planner.due.due_ticks import DueTick
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions
 from sparkassets.core.planner.due.suspects import choose_next_partitions
-from sparkassets.core.planner.due.withheld_partitions import describe_retry as held_before
+from sparkassets.core.planner.due.withheld_partitions import describe_retry
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.planner.run_slots import describe_takeover, has_parallel_runs
 from sparkassets.core.planner.wording import listing, plural
@@ -175,7 +175,7 @@ def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandida
         )
     if failed := count(case.state.failed_blocks & blocks):  # none of it where the partitions are others by now
         parts.append(f"{failed} failed before")
-    parts += held_before(case.asset, found.held, blocks)
+    parts += describe_retry(case.asset, found.held, blocks)
     tick = candidate.tick
     told = f"{case.asset.schedule.text} at {case.context.format_instant(tick.run_after)}: " if tick else ""
     return told + ", ".join(parts)

@@ -11,8 +11,7 @@ from sparkassets.core.planner.due.outdated_code import outdated_partitions
 from sparkassets.core.planner.due.suspects import SuspectPartitions
 from sparkassets.core.planner.due.triggers import is_due_by_trigger, is_instance_of_tick
 from sparkassets.core.planner.due.wanted_partitions import find_wanted
-from sparkassets.core.planner.due.withheld_partitions import NOTHING_WITHHELD as WITHHELD_NONE
-from sparkassets.core.planner.due.withheld_partitions import WithheldStatus, find_withheld
+from sparkassets.core.planner.due.withheld_partitions import NOTHING_WITHHELD, WithheldStatus, find_withheld
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
@@ -51,7 +50,7 @@ class PendingPartitions:
     suspects: tuple[SuspectPartitions, ...] = ()
     redefined: PartitionSet = NOTHING
     skipped: PartitionSet = NOTHING
-    held: WithheldStatus = WITHHELD_NONE
+    held: WithheldStatus = NOTHING_WITHHELD
     by_trigger: PartitionSet = NOTHING
 
     @property

@@ -47,7 +47,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.requirements import countable_partitions, lacking_partitions, required_partitions
 from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.core.validations import RuleVerdict as Judged
+from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
 RUNS_SHOWN = 10
@@ -323,7 +323,7 @@ def _withheld(asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet,
     return ExplanationNode(said, holds=False, children=rules)
 
 
-def _rule(asset: AssetSpec, verdict: Judged) -> ExplanationNode:
+def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
     """What a rule found, of each block where it tells that, and some rows."""
     apart = verdict.by_partition
     if len(apart) == 1:
