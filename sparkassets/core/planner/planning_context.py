@@ -166,7 +166,7 @@ class PlanningContext:
         return (state.skipped_partitions | skips) - self.state.dataset(state.spec.uri).coverage
 
     def inherited_skips(self, asset: AssetSpec) -> PartitionSet:
-        """Partitions that an asset cannot have because all of their inputs are skipped, as far as they can be listed."""
+        """Partitions that an asset cannot have because all of their inputs are skipped, as far as is known."""
         if not self.waived_partitions:
             return NOTHING
         declared = possible_partitions(self.project).get(asset.name, EVERYTHING)

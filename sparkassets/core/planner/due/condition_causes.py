@@ -1,7 +1,7 @@
-"""What a condition has to go by: updates and ticks that the asset has not used, and which of them made it true.
+"""Evaluates a condition from unused updates and ticks, and finds which of them made it true.
 
 Only the parts that hold are used up: under ``a | (b & c)`` a run for ``a`` keeps an update of ``b`` for when ``c``
-comes (DESIGN section 5, "An unsatisfied part does not forget").
+comes (docs/design/schedules.md).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ PassedTick = tuple[int, tuple[int, int]]
 
 @frozen
 class ConditionUsage:
-    """What a run of a condition uses up once it succeeds.
+    """The events and ticks that a run of a condition uses up once it succeeds.
 
     Attributes:
-        named: Dataset of the leaves that made it true, to how the condition names it.
-        consumption: Events also of datasets that the condition does not name, ticks also of time leaves that are left
-            alone; nothing remains yet.
-        blocks: Of a partitioned asset: dataset or time leaf that made it true, or can never have a say, to the time for
-            which it is used.
+        leaf_names: Name in the condition by dataset, for the leaves that made it true.
+        consumption: Also events of datasets that the condition does not name, and unchanged ticks of other time leaves;
+            its ``remaining`` is still empty.
+        blocks: For a partitioned asset, the partitions that use a dataset or time leaf which made the condition true
+            or can never decide it.
     """
 
     leaf_names: Mapping[str, str] = field(default_factory=dict)
@@ -45,12 +45,13 @@ class ConditionCauses:
     """A condition at one moment.
 
     Attributes:
+        verdict: Truth of the condition and of each part.
         events: Unused events of the leaves that made it true, ascending.
-        uses: What a run for it uses up.
+        uses: Events and ticks that a run for it uses up.
         since: When it became true, Unix seconds.
-        run_after: The newest tick that made it true.
-        interval: Data interval of those ticks.
-        until: When the next of the time leaves that do not hold will.
+        run_after: The newest tick that made it true, Unix seconds.
+        interval: Data interval that spans these ticks, Unix seconds.
+        until: When the first of the time leaves that do not hold ticks, Unix seconds.
     """
 
     verdict: ConditionResult[bool]
@@ -68,12 +69,12 @@ class ConditionCauses:
         return self.verdict.value
 
     def without_events(self, numbers: tuple[int, ...]) -> ConditionCauses:
-        """These causes for a run that leaves the events of these numbers."""
+        """The causes of a run that leaves these events, given by sequence number, unused."""
         consumption = replace(self.uses.consumption, skips=numbers)
         return replace(self, uses=replace(self.uses, consumption=consumption))
 
     def split_by_event(self) -> Iterator[ConditionCauses]:
-        """Each event alone, in order; all together where the condition asks for more than any of some datasets."""
+        """Yields the causes of each event alone, in order; unless the condition is any of some datasets, all together."""
         node = self.verdict.node
         choices = node.children if isinstance(node, AnyOf) else (node,)
         if not self.events or not all(isinstance(each, UpdateLeaf) for each in choices):
@@ -87,9 +88,9 @@ class ConditionCauses:
 
 
 def has_news(context: PlanningContext, leaf: UpdateLeaf, state: AssetState) -> bool:
-    """Whether the leaf's dataset was updated since the asset last used it: the partitions of it that the asset reads.
+    """Whether the partitions that the asset reads of the leaf's dataset were updated since it last used them.
 
-    Of an asset with partitions, whether it was updated at all.
+    For a partitioned asset any update counts.
     """
     uri = context.uri(state.name, leaf)
     if state.spec.partitioning.is_partitioned:
@@ -108,7 +109,7 @@ def _reads_all(state: AssetState, uri: str) -> bool:
 
 
 def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool:
-    """Whether an event tells of partitions that the asset reads, or read until the newest went."""
+    """Whether an event updated partitions that the asset reads, or read until the newest one was removed."""
     there = context.state.dataset(ref.uri).coverage
     for inlet in state.spec.inlets:
         if inlet.uri == ref.uri:
@@ -121,7 +122,7 @@ def _is_read(context: PlanningContext, state: AssetState, ref: EventRef) -> bool
 
 
 def leaf_timetable(context: PlanningContext, leaf: TimeLeaf, state: AssetState) -> Timetable | None:
-    """The timetable of a time leaf; that of a timer counts from the last update of its dataset, else from a `start`.
+    """The timetable of a time leaf; a timer counts from the last update of its dataset, else from its ``start``.
 
     None while neither is known, so that the timer does not run.
     """
@@ -148,14 +149,14 @@ def find_passed_tick(context: PlanningContext, leaf: TimeLeaf, state: AssetState
 def find_passed_ticks(
     context: PlanningContext, condition: Condition, state: AssetState
 ) -> dict[TimeLeaf, PassedTick | None]:
-    """What `passed` says of each time leaf."""
+    """The result of `find_passed_tick` by time leaf."""
     return {leaf: find_passed_tick(context, leaf, state) for leaf in condition.times()}
 
 
 def evaluate_now(
     context: PlanningContext, condition: Condition, state: AssetState, ticks: Mapping[TimeLeaf, PassedTick | None]
 ) -> ConditionResult[bool]:
-    """Which parts of the condition hold."""
+    """Evaluates the condition and each of its parts."""
     return evaluate_condition(
         condition,
         lambda leaf: ticks[leaf] is not None if isinstance(leaf, TimeLeaf) else has_news(context, leaf, state),
@@ -163,7 +164,7 @@ def evaluate_now(
 
 
 def consume_everything(context: PlanningContext, state: AssetState) -> RunConsumption:
-    """All events that are there: what a run uses that no condition asked for."""
+    """Uses up all present events: the consumption of a run that no condition asked for."""
     return RunConsumption({uri: context.state.dataset(uri).seq for uri in state.spec.listens})
 
 
@@ -174,7 +175,7 @@ def condition_usage(
     ticks: Mapping[TimeLeaf, PassedTick | None],
     verdict: ConditionResult[bool] | ConditionResult[PartitionSet],
 ) -> ConditionUsage:
-    """What a run for those parts of the condition that hold uses up."""
+    """The events and ticks that a run uses up for those parts of the condition that hold."""
     used = verdict.used_leaves()
     refs = {context.uri(state.name, leaf): leaf.ref for leaf in used if isinstance(leaf, UpdateLeaf)}
     kept = {context.uri(state.name, leaf) for leaf in condition.leaves()} - refs.keys()
@@ -200,7 +201,7 @@ def condition_usage(
 
 
 def find_causes(context: PlanningContext, condition: Condition, state: AssetState) -> ConditionCauses:
-    """How the condition stands, and what a run for it would use up."""
+    """Returns the truth of the condition with its causes, and what a run for it would use up."""
     times = find_passed_ticks(context, condition, state)
     verdict = evaluate_now(context, condition, state, times)
     uses = condition_usage(context, condition, state, times, verdict)

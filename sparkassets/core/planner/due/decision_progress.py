@@ -1,7 +1,7 @@
-"""What goes through the steps of a decision: the runs that may come of it, what was taken out, and why.
+"""The values that the steps of a decision pass on: candidate runs, removed partitions and the reasons.
 
-Each step is a function of the case and of what the one before left; it returns what it keeps and says why not the rest.
-An asset without partitions goes the same way as one with a single partition, which is everything.
+Each step is a function of the input and of the progress so far; it returns the progress without what cannot run now.
+An asset without partitions is handled like one with a single partition, which is everything.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sparkassets.frozen import frozen
 
 @frozen
 class DecisionInput:
-    """One asset at one moment: what all steps read, and none changes.
+    """The asset, its state and its pending partitions: read by all steps, changed by none.
 
     Attributes:
-        pending: What is known of its blocks; None for an asset without partitions, which goes by events.
+        pending: Its missing, stale and failed partitions; None for an asset without partitions, which runs by events.
     """
 
     context: PlanningContext
@@ -37,31 +37,32 @@ class DecisionInput:
 
 @frozen
 class RunCandidate:
-    """A run that may come.
+    """A run that may come of the decision.
 
     Attributes:
-        blocks: What it would compute.
-        asked: Those of them that the schedule asks for, or a driver that is gone left; others are owed by lookback.
-        triggered: Those of them that a tick, or an event, makes due by itself.
-        rounds: Of segments alone under ``every_instance``: each tick with the blocks that answer it.
-        reason: What the schedule says for it.
-        since: When the run was due, by which tolerances go, Unix seconds; None where each block is due at its own end.
-        schedule_date: The earliest time that it might start, Unix seconds.
+        blocks: The partitions that it would compute.
+        schedule_date: The earliest time at which it might start, Unix seconds.
+        uses: The events and ticks that it uses up.
+        asked_partitions: Partitions that the schedule asks for or a vanished driver left; lookback owes the others.
+        triggered_partitions: Partitions that a tick or an event makes due by itself.
+        rounds: Each tick with the partitions that answer it; only for segments without time under ``every_instance``.
+        reason: The schedule's reason.
+        due_since: When the run was due, from which tolerances count, Unix seconds; None where each partition is due at
+            its own end.
         tick: The tick of the timetable that it stands for.
         newest: The newest tick behind it that is a cause by itself, Unix seconds.
-        interval: Data interval, Unix seconds; None where it follows from blocks or events.
-        cursor: The timetable's newest interval that it stands for.
-        events: What it answers, of an asset without partitions.
-        uses: What it uses up.
-        rescues: It is due only because an older run never ended.
-        pins: What it reads of aligned inlets.
-        notes: What people should know of its inlets.
+        interval: Data interval, Unix seconds; None where it follows from partitions or events.
+        cursor: The newest interval of the timetable that it stands for.
+        events: The events that a run of an asset without partitions answers.
+        is_recovery: Whether it is due only because an older run never ended.
+        pins: What it reads of aligned inlets and of inlets that are read by their changes.
+        notes: Remarks about its inlets, for people.
         kind: Whether the schedule or a person asked for it.
-        anew: Whether it reads what is below a watermark, too.
-        rebuilds: Whether its rows take the place of all that is there.
-        accepted: Of an asset without partitions: everything where it is published although its validations fail.
-        again: The withheld run of an instance that it does again.
-        newest_first: Whether of more than one run computes the newest blocks come first.
+        newest_first: Whether the newest partitions run first where more than one run is needed.
+        accepted: Everything where a person accepted failing validations of an asset without partitions.
+        rereads_all: Whether it also reads rows below the watermark.
+        rebuilds: Whether its rows replace the whole table.
+        retried_record: The withheld run of an instance that it repeats.
     """
 
     blocks: PartitionSet
@@ -93,13 +94,13 @@ class DecisionProgress:
     """How far a decision has come.
 
     Attributes:
-        candidates: In order; of an asset with partitions at least one, be it without blocks.
-        due: All that the schedule asked for.
-        barred: What must not be computed by lookback either, as its input comes or failed.
-        waiting: Why not the rest.
+        candidates: Candidate runs in order; at least one for a partitioned asset, even without partitions to compute.
+        due: All partitions that the schedule asked for.
+        barred: Partitions that lookback must not compute either because their input is coming or failed.
+        waiting: Why the rest does not run.
         coming, barriers: As in `AssetDecision`.
-        runs: What came of the candidates.
-        later: What is to come upstream is for these, which are not over.
+        runs: The runs made of the candidates.
+        later: Partitions that are not over and whose inputs are still coming or blocked.
     """
 
     candidates: tuple[RunCandidate, ...] = ()
@@ -113,24 +114,26 @@ class DecisionProgress:
 
     @property
     def blocks(self) -> PartitionSet:
-        """What the candidates would compute."""
+        """All partitions that the candidates would compute."""
         return PartitionSet.union([each.blocks for each in self.candidates])
 
     def without_partitions(self, blocks: PartitionSet, *waiting: Waiting) -> DecisionProgress:
-        """The course without these blocks, and why they are not computed now."""
-        kept = self.candidates
+        """The progress without these partitions, with the reasons why they are not computed now."""
+        candidates = self.candidates
         if blocks:
-            kept = tuple(replace(each, blocks=each.blocks - blocks) for each in kept)
-        return replace(self, candidates=kept, waiting=(*self.waiting, *waiting))
+            candidates = tuple(replace(candidate, blocks=candidate.blocks - blocks) for candidate in candidates)
+        return replace(self, candidates=candidates, waiting=(*self.waiting, *waiting))
 
     def with_waiting(self, waiting: tuple[Waiting, ...]) -> DecisionProgress:
-        """The course with that instead of what was said."""
+        """The progress with these reasons in place of its own."""
         return DecisionProgress(self.candidates, self.due, self.barred, waiting, self.coming, self.barriers, self.runs)
 
     def with_notes(self, notes: tuple[str, ...]) -> DecisionProgress:
-        """The course with something to be known of every candidate."""
-        kept = tuple(replace(each, notes=(*each.notes, *notes)) for each in self.candidates) if notes else None
-        return self if kept is None else replace(self, candidates=kept)
+        """The progress with these notes added to every candidate."""
+        if not notes:
+            return self
+        noted = tuple(replace(candidate, notes=(*candidate.notes, *notes)) for candidate in self.candidates)
+        return replace(self, candidates=noted)
 
 
 DecisionStep = Callable[[DecisionInput, DecisionProgress], DecisionProgress]

@@ -1,4 +1,4 @@
-"""What the schedule asks for of an asset with partitions: missing and stale blocks, as far as it lets them through."""
+"""Finds the due partitions of a partitioned asset: missing and stale ones, as far as the schedule lets them through."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _FURTHER = "left for the next invocation: added by a run of what another run had
 
 @frozen
 class _ScheduledPartitions:
-    """What the schedule says.
+    """The partitions that the schedule selects.
 
     Attributes:
-        blocks: Those that it lets through.
-        waiting: What it holds back.
-        tick: The due tick if it is a timetable's.
-        uses: What a run of a condition uses up; of a tick, everything.
-        open: Whether what an earlier run owes may run.
-        triggered: Those of the blocks that are due by the tick or the event alone.
-        rounds: Of segments alone under ``every_instance``: each tick with the blocks that answer it.
+        blocks: Partitions that it lets through.
+        waiting: Why it holds back others.
+        tick: The due tick of a timetable.
+        uses: Events and ticks that a run uses up; for a tick, all events.
+        open: Whether lookback that an earlier run owes may run.
+        triggered: Partitions that are due by the tick or the event alone.
+        rounds: Each tick with the partitions that answer it; only for segments without time under ``every_instance``.
     """
 
     blocks: PartitionSet
@@ -63,60 +63,60 @@ class _ScheduledPartitions:
 
 
 def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> DecisionProgress:
-    """One candidate with all that is due: asked for by the schedule, left by a driver that is gone, or owed."""
+    """Returns one candidate with all due partitions: scheduled, left by a vanished driver, owed, redone or accepted."""
     context, asset, state = case.context, case.asset, case.state
-    asked = _select_scheduled(context, asset, state, found)
-    blocks = asked.blocks | _abandoned_partitions(context, asset, state)
-    back = owed_partitions(asset, state) - found.held.resting if asked.open else NOTHING
+    scheduled = _select_scheduled(context, asset, state, found)
+    blocks = scheduled.blocks | _abandoned_partitions(context, asset, state)
+    owed = owed_partitions(asset, state) - found.held.resting if scheduled.open else NOTHING
     added = _added_partitions(asset, state, found)
-    due = blocks | back | _redo_partitions(asset, state, found) | added | found.held.accepted
+    due = blocks | owed | _redo_partitions(asset, state, found) | added | found.held.accepted
     further = _further_additions(context, asset, state, found) & due
     due = due - busy_partitions(context, asset, state) - further
-    tick = asked.tick
+    tick = scheduled.tick
     candidate = RunCandidate(
         due,
         tick.run_after if tick else context.now,
-        asked.uses,
+        scheduled.uses,
         asked_partitions=blocks,
-        triggered_partitions=asked.triggered | (added & found.by_trigger - found.due_partitions),
-        rounds=asked.rounds,
+        triggered_partitions=scheduled.triggered | (added & found.by_trigger - found.due_partitions),
+        rounds=scheduled.rounds,
         due_since=tick.run_after if tick else None,
         tick=tick,
         interval=tick.interval if tick else None,
         cursor=tick.cursor if tick else None,
     )
     waits = (Waiting(asset.name, _FURTHER, None, further),) if further else ()
-    return DecisionProgress((candidate,), due, waiting=(*asked.waiting, *waits))
+    return DecisionProgress((candidate,), due, waiting=(*scheduled.waiting, *waits))
 
 
 def find_triggered_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
 ) -> PartitionSet:
-    """What is there and due all the same, by a tick or an event alone."""
+    """Present partitions that a tick or an event alone makes due."""
     return _select_scheduled(context, asset, state, found).triggered if found.by_trigger else NOTHING
 
 
 def _abandoned_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What a run that never ended was to compute, of the partitions that the asset has now."""
+    """Current partitions that an unfinished run was to compute."""
     if has_parallel_runs(asset):
         return abandoned_partitions(context, asset, state)
     if not state.chain or state.chain[-1].token < state.placed:
         return NOTHING
     if state.chain[-1].entry.request.rebuilds:
-        return NOTHING  # of a rebuild the table is as it was; who wants it rebuilt asks again
+        return NOTHING  # an unfinished rebuild left the old table whole; a person has to request it again
     begun = state.chain[-1].entry.blocks - state.settled_partitions_since(state.chain[-1].token)
     return asset.partitioning.cover(asset.partitioning.resolve_known_whole(begun)) & asset.partitioning.known_partitions
 
 
 def _redo_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
-    """What somebody wants computed again, which waits for no tick and no event."""
+    """Partitions that a person marked to be computed again; they wait for no tick and no event."""
     if not state.marks or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
     return asset.partitioning.cover(state.redo_partitions) & found.missing
 
 
 def _added_partitions(asset: AssetSpec, state: AssetState, found: PendingPartitions) -> PartitionSet:
-    """What a run has added and not computed, which waits for no tick and no event; a full refresh computes all then."""
+    """Partitions that a run added without computing them; they wait for no tick. A full refresh computes all then."""
     if not state.additions or (asset.schedule.timetable is None and asset.schedule.condition is None):
         return NOTHING
     added = asset.partitioning.inside(state.additions.due) & found.missing
@@ -126,7 +126,7 @@ def _added_partitions(asset: AssetSpec, state: AssetState, found: PendingPartiti
 def _further_additions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
 ) -> PartitionSet:
-    """What a run of added partitions has added in its turn, in this invocation, which computes no more of it."""
+    """Partitions that a run of added partitions added in turn; this invocation leaves them, so that it ends."""
     if not state.additions or state.additions.invocation != context.invocation:
         return NOTHING
     return asset.partitioning.inside(state.additions.further) & found.missing
@@ -135,7 +135,7 @@ def _further_additions(
 def _select_scheduled(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """What the schedule lets through of what is missing or stale."""
+    """Selects the missing and stale partitions that the schedule lets through."""
     schedule = asset.schedule
     if schedule.timetable is not None and is_instance_of_tick(asset):
         return _by_rounds(context, asset, schedule.timetable, state, found)
@@ -168,7 +168,7 @@ def _select_scheduled(
 def _by_timetable(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """All at a tick; before it what failed is tried once more by each invocation, whenever the next tick is."""
+    """Selects all due partitions at a tick; before the next tick each invocation retries only those that failed."""
     ticks = find_due_ticks(context, asset, timetable, state)
     by_trigger = is_due_by_trigger(context, asset)
     if not isinstance(ticks, Waiting):
@@ -188,14 +188,14 @@ def _by_timetable(
 
 
 def _tick_before(timetable: Timetable, state: AssetState, used: int | None) -> DueTick | None:
-    """The tick whose runs are followed by one of what they left or added."""
+    """The last tick, to which a run of partitions belongs that earlier runs of the tick left or added."""
     if used is not None:
         return tick_at(timetable, used, state)
     return DueTick(state.cursor[1], state.cursor, state.cursor) if state.cursor is not None else None
 
 
 def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, asked: PartitionSet) -> ConditionUsage:
-    """What a run for a timetable uses up: all events, and of a tick that is a cause by itself what it answers."""
+    """What a run for a timetable uses up: all events and, where the tick is a cause itself, the tick for ``asked``."""
     if tick is None:
         return ConditionUsage({}, consume_everything(context, state))
     return ConditionUsage({}, replace(consume_everything(context, state), ticks={TIMETABLE: tick}), {TIMETABLE: asked})
@@ -204,7 +204,7 @@ def _of_tick(context: PlanningContext, state: AssetState, tick: int | None, aske
 def _by_rounds(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """Each segment at each tick that it has not answered; what nobody has computed yet joins the last tick."""
+    """Selects each segment at each tick that it has not answered; segments never computed join the last tick."""
     answering = unanswered_rounds(context, asset, timetable, state, found.due_partitions | found.by_trigger)
     asked = PartitionSet.union([parts for _, parts in answering])
     late, newest = found.missing - asked, instance_tick(context, timetable)
@@ -224,7 +224,7 @@ def _by_rounds(
 def _by_interval(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """What is missing and ended within an interval whose tick has passed; what is stale is computed again at a tick."""
+    """Selects missing partitions that ended in an interval whose tick has passed; stale ones wait for a new tick."""
     tick = instance_tick(context, timetable)
     if tick is None:
         coming = find_due_ticks(context, asset, timetable, state)
@@ -246,7 +246,7 @@ def _by_interval(
 def _explain_not_scheduled(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, *, skipped: PartitionSet, later: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """Why a timetable asks for no run of blocks that are due."""
+    """Why a timetable asks for no run of due partitions: skipped by ``catchup``, or due at a later tick."""
     waiting = []
     if skipped:
         reason = "skipped: earlier than the newest interval (catchup: latest)"
@@ -262,7 +262,7 @@ def _explain_not_scheduled(
 def _by_default(
     context: PlanningContext, condition: Condition, state: AssetState, found: PendingPartitions
 ) -> _ScheduledPartitions:
-    """All that any update of an inlet made missing or stale."""
+    """Selects all missing and stale partitions: the default condition is any update of an inlet."""
     if not found.due_partitions and not state.chain:
         return _ScheduledPartitions(found.due_partitions)
     named = {context.uri(state.name, leaf): leaf.ref for leaf in condition.leaves()}
@@ -271,6 +271,6 @@ def _by_default(
 
 
 def _span_ticks(ticks: tuple[DueTick, ...]) -> DueTick:
-    """One tick for all that are due: blocks fuse, whatever was missed."""
+    """One tick that spans all due ones: the partitions of missed ticks run together."""
     newest = ticks[-1]
     return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))

@@ -1,4 +1,4 @@
-"""What the schedule asks for of an asset without partitions: a run for a tick, for a condition, or for each event."""
+"""Finds the due runs of an asset without partitions: one for a tick, for a condition, or for each event."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable
 
 
 def find_due_runs(case: DecisionInput) -> DecisionProgress:
-    """The runs that are due, in order, without events whose own run failed in this invocation; or why there is none.
+    """Returns the due runs in order, or the reason why there is none.
 
-    Where there is none, but an older run never ended, one that settles that.
+    Events whose own run failed in this invocation are left out. Without a due run, an unfinished run is settled.
     """
     course = _schedule_runs(case)
     return replace(course, waiting=(*course.waiting, *explain_marked_instances(case.context, case.state)))
@@ -57,7 +57,7 @@ def _schedule_runs(case: DecisionInput) -> DecisionProgress:
 def _unscheduled_runs(
     case: DecisionInput, found: Waiting, again: tuple[str, ...], withheld: WithheldStatus
 ) -> DecisionProgress:
-    """The runs of what the schedule does not ask for: other code, what somebody wants, what never ended or rests."""
+    """Runs without a due schedule: for changed code, a person's mark, an unfinished run or withheld rows."""
     if (
         case.asset.schedule.condition is not None
         and outdated_partitions(case.asset, case.state)
@@ -76,9 +76,9 @@ def _unscheduled_runs(
 
 
 def _withheld_first(case: DecisionInput, withheld: WithheldStatus) -> DecisionProgress | None:
-    """What of the withheld comes before all that is due, where runs go on from each other; None where nothing does.
+    """Retries of withheld runs that come before all due runs where each run builds on the one before; else None.
 
-    What is accepted is published as it was looked at, unless that has failed; what came since follows.
+    An accepted run is published with the inputs that were judged, unless that failed; newer inputs follow.
     """
     asset, state = case.asset, case.state
     if reason := explain_held_instances(asset, state):
@@ -90,7 +90,7 @@ def _withheld_first(case: DecisionInput, withheld: WithheldStatus) -> DecisionPr
 
 
 def _with_instances(case: DecisionInput, course: DecisionProgress, withheld: WithheldStatus) -> DecisionProgress:
-    """What is due, and after it the instances that are tried again; with what is said of those that rest."""
+    """Adds the retries of withheld instances after the due runs, and the reasons of those that rest."""
     if not any(each.apart for each in case.state.withheld):
         return course
     said = explain_withheld(case.context, case.asset, case.state)
@@ -98,13 +98,13 @@ def _with_instances(case: DecisionInput, course: DecisionProgress, withheld: Wit
 
 
 def _settles(case: DecisionInput, withheld: WithheldStatus) -> bool:
-    """Whether a run of an instance that is tried again settles what never ended: no backfill, which has to go on."""
+    """Whether a retried instance settles the unfinished run; an unfinished backfill has to be completed instead."""
     apart = any(each.apart for each, _ in withheld.tried)
     return apart and case.state.chain[-1].entry.kind == "scheduled"
 
 
 def _without_due_runs(case: DecisionInput, found: Waiting, withheld: WithheldStatus) -> DecisionProgress:
-    """Nothing is due, but for what was withheld and is tried again."""
+    """Progress where the schedule asks for nothing: retries of withheld runs, or the reason of the idle schedule."""
     said = explain_withheld(case.context, case.asset, case.state)
     if withheld.tried:
         return DecisionProgress(_retried_runs(case, withheld), EVERYTHING, waiting=said)
@@ -114,7 +114,7 @@ def _without_due_runs(case: DecisionInput, found: Waiting, withheld: WithheldSta
 
 
 def _retried_runs(case: DecisionInput, found: WithheldStatus) -> tuple[RunCandidate, ...]:
-    """Runs of what was withheld and is tried again, but for instances whose own run failed in this invocation."""
+    """Retries of withheld runs, without the instances whose own run failed in this invocation."""
     failed = [item for item in case.state.failed if item.invocation == case.context.invocation]
     tried = [set(item.events) for item in failed if item.events]
     return tuple(
@@ -125,9 +125,9 @@ def _retried_runs(case: DecisionInput, found: WithheldStatus) -> tuple[RunCandid
 
 
 def _retried_run(case: DecisionInput, record: WithheldPartitions, standing: WithheldStanding) -> RunCandidate:
-    """A run of what was withheld, as somebody accepted it, or its rules or its code changed; it uses up nothing.
+    """Retry of a withheld run that a person accepted, or whose inputs, rules or code changed; it uses up nothing.
 
-    What is accepted is read as it was looked at.
+    An accepted run reads the same pins as when it was judged.
     """
     accepted, now = standing == "accepted", case.context.now
     said = [record.said, *(mark.text for mark in case.state.marks if mark.kind == "accept")]
@@ -148,7 +148,7 @@ def _retried_run(case: DecisionInput, record: WithheldPartitions, standing: With
 
 
 def _with_earlier_withheld(case: DecisionInput, candidate: RunCandidate) -> RunCandidate:
-    """The run, with what was withheld before it where runs go on from each other."""
+    """The run, extended by the interval and events of the withheld run before it under ``latest_only``."""
     records = [each for each in case.state.withheld if not each.apart]
     if not records or not isinstance(case.asset.strategy, LatestOnly):
         return candidate
@@ -166,7 +166,7 @@ def _with_earlier_withheld(case: DecisionInput, candidate: RunCandidate) -> RunC
 
 
 def _as_marked(case: DecisionInput, found: Waiting) -> Waiting:
-    """The same with what a run that was skipped, or somebody, said of the asset since it ran."""
+    """Adds to the reason what a skipped run or a person's mark said about the asset since it ran."""
     skip = case.state.skip
     said = [f"{skip.run} was skipped: {skip.reason}"] if skip is not None else []
     said += [mark.text for mark in case.state.marks if mark.kind in ("done", "skip")]
@@ -194,7 +194,7 @@ def _due(case: DecisionInput) -> tuple[RunCandidate, ...] | Waiting:
 
 
 def _redo_candidates(case: DecisionInput) -> tuple[str, ...]:
-    """What somebody said of it, who wants it computed again; it waits for no tick and no event."""
+    """Texts of the marks that ask to compute the asset again; they wait for no tick and no event."""
     schedule = case.asset.schedule
     if schedule.timetable is None and schedule.condition is None:
         return ()
@@ -202,13 +202,12 @@ def _redo_candidates(case: DecisionInput) -> tuple[str, ...]:
 
 
 def _of_tick(case: DecisionInput, tick: DueTick) -> RunCandidate:
-    """The run of a tick; it uses what was updated meanwhile, but that did not trigger it."""
+    """The run of a tick; it uses up the updates since the last run, although they did not trigger it."""
     context, schedule = case.context, case.asset.schedule
     reason = f"{schedule.text} at {context.format_instant(tick.run_after)}" + (f"; {tick.note}" if tick.note else "")
     at = tick.run_after
-    moves = isinstance(
-        schedule.timetable, ContinuousTimetable | OnceTimetable
-    )  # with now: no new cause after a failure
+    # These timetables tick "now" whenever they are asked, so their tick is no new cause after a failure.
+    moves = isinstance(schedule.timetable, ContinuousTimetable | OnceTimetable)
     return RunCandidate(
         EVERYTHING,
         at,
@@ -222,7 +221,7 @@ def _of_tick(case: DecisionInput, tick: DueTick) -> RunCandidate:
 
 
 def _instances(case: DecisionInput, found: ConditionCauses) -> tuple[RunCandidate, ...]:
-    """A run for each event; those whose own run failed are left for another invocation."""
+    """Returns a run for each event; events whose own run failed are left for another invocation."""
     tried = [set(item.events) for item in case.state.failed if item.invocation == case.context.invocation]
     own = ((part, {ref.seq for ref in part.events}) for part in found.split_by_event())
     parts = ((part, events) for part, events in own if not any(events <= failing for failing in tried))
@@ -266,25 +265,24 @@ def _idle(
 
 
 def _up_to_date(state: AssetState, wanted: str) -> str:
-    """Why nothing is due of an asset that ran, or that somebody marked."""
+    """Why nothing is due for an asset that ran or that a person marked."""
     if state.skip_marks:
         return f"waits for {wanted} to come again"
     return f"up to date since {state.last.run}" if state.last is not None else "up to date"
 
 
 def _code_change_candidate(case: DecisionInput) -> RunCandidate:
-    """A run because the code changed; it uses up nothing that the condition waits for."""
+    """A run because the code changed; it uses up no events or ticks of the condition."""
     now = case.context.now
     return RunCandidate(EVERYTHING, now, ConditionUsage(), reason="its code changed", due_since=now, rereads_all=True)
 
 
 def _recovery_candidate(case: DecisionInput) -> RunCandidate:
-    """A run that is due only because an older one never ended: it may have to compute what that one should have."""
+    """A run that is due only because an older one never ended; it may have to compute the same again."""
     request, state = case.state.chain[-1].entry.request, case.state
     tried = set(request.events)
-    unused = case.context.unused_events(
-        state, {*state.spec.listens, *state.parted}
-    )  # the condition may not name them by now
+    # Of all datasets: the condition may have changed and no longer name those that triggered the unfinished run.
+    unused = case.context.unused_events(state, {*state.spec.listens, *state.parted})
     return RunCandidate(
         EVERYTHING,
         request.schedule_date,

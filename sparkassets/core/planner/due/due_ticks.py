@@ -1,4 +1,4 @@
-"""What an asset's timetable says at a moment: which ticks are due, or until when none is."""
+"""Finds the due ticks of an asset's timetable, or until when there is none."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sparkassets.core.timetables import Catchup, ContinuousTimetable, OnceTimeta
 from sparkassets.frozen import frozen
 
 InstanceInterval = tuple[tuple[int, int], tuple[int, int]]
-"""The data interval of an instance and that of the slot that it stands for, Unix seconds; mostly the same."""
+"""Data interval of an instance and of the slot that it stands for, Unix seconds; mostly the same."""
 
 MOST_RUNS = 100
-"""Runs of one asset that a plan names, under ``catchup: all`` and ``every_instance``; others follow when these ran."""
+"""Most runs of one asset in a plan, under ``catchup: all`` and ``every_instance``; others follow after these."""
 
 
 @frozen
@@ -27,8 +27,8 @@ class DueTick:
     """A due tick of a timetable; Unix seconds.
 
     Attributes:
-        cursor: The newest slot that it stands for: the asset's cursor when the run succeeds.
-        note: What people should know of its interval.
+        cursor: The newest slot that it stands for: the asset's cursor once the run succeeds.
+        note: Remark about its interval, for people.
     """
 
     run_after: int
@@ -40,10 +40,10 @@ class DueTick:
 def find_due_ticks(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
 ) -> tuple[DueTick, ...] | Waiting:
-    """The ticks that no run stands for yet, oldest first, by ``catchup``; or until when there is none.
+    """Returns the ticks without a run, oldest first, or until when there is none.
 
-    Under ``latest`` only the newest, under ``rollup`` one that spans all of them. The first begins where the last
-    interval that ran ended, also where the schedule was changed in between.
+    Under ``catchup: latest`` only the newest, under ``rollup`` one that spans all of them. The first begins where the
+    last interval that ran ended, even if the schedule changed in between.
     """
     match timetable:
         case ContinuousTimetable():
@@ -82,12 +82,12 @@ def find_due_ticks(
 
 
 def catchup_of(asset: AssetSpec, timetable: Timetable) -> Catchup:
-    """What becomes of missed intervals."""
+    """The catchup mode for missed intervals: the timetable's own, or the default of the asset's strategy."""
     return timetable.catchup or _catchup(asset.strategy)
 
 
 def _catchup(strategy: Strategy | None) -> Catchup:
-    """What becomes of missed intervals where nobody says it; by `LatestOnly` a run goes from the watermark to now."""
+    """The default catchup mode of a strategy; under `LatestOnly` a run goes from the watermark to now."""
     match strategy:
         case EveryInstance():
             return "all"
@@ -97,9 +97,9 @@ def _catchup(strategy: Strategy | None) -> Catchup:
 
 
 def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | None:
-    """The newest tick, of which every partition that is over by the end of its interval is an instance; None before it.
+    """The newest tick; every partition that is over by the end of its interval is an instance. None before the first.
 
-    Of one that ticks once, or whenever somebody looks, it is now.
+    A timetable that ticks once, or continuously, ticks now.
     """
     match timetable:
         case ContinuousTimetable() | OnceTimetable():
@@ -113,7 +113,7 @@ def instance_tick(context: PlanningContext, timetable: Timetable) -> DueTick | N
 
 
 def next_tick_of(context: PlanningContext, asset: AssetSpec) -> int | None:
-    """When the asset's timetable ticks next, Unix seconds; None where it does not, or goes by no instants."""
+    """When the asset's timetable ticks next, Unix seconds; None where it never does, or has no fixed instants."""
     timetable = asset.schedule.timetable
     if timetable is None or isinstance(timetable, ContinuousTimetable | OnceTimetable):
         return None
@@ -138,7 +138,7 @@ def before_tick(timetable: Timetable, tick: DueTick) -> int:
 def find_due_intervals(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState
 ) -> Iterator[InstanceInterval]:
-    """The data interval of each instance that is due and the slot's that it stands for, oldest first; not only some."""
+    """Yields the interval of every due instance, oldest first, without the limit of `find_due_ticks`."""
     newest = timetable.last_at(from_unix(context.now))
     if newest is None or catchup_of(asset, timetable) != "all":
         ticks = find_due_ticks(context, asset, timetable, state)
@@ -149,24 +149,24 @@ def find_due_intervals(
 
 
 def slots_after(timetable: Timetable, at: int) -> Iterator[Slot]:
-    """The slots whose ``run_after`` is later than that, Unix seconds; oldest first."""
+    """Yields the slots whose ``run_after`` is later than ``at`` (Unix seconds), oldest first."""
     coming = timetable.first_after(from_unix(at))
     return iter(()) if coming is None else _following(timetable, coming)
 
 
 def _marked_intervals(state: AssetState) -> frozenset[tuple[int, int]]:
-    """The intervals that need no run, as somebody said."""
+    """The intervals that need no run because a person marked them."""
     return frozenset(mark.interval for mark in state.marked_ticks)
 
 
 def _missed_slots(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
-    """The slots since the last one that ran, oldest first; since the timetable's start where none ran.
+    """Yields the unmarked slots since the last one that ran, oldest first; from the timetable's start if none ran.
 
-    Slots may share an end: those that follow the one that ran are missed too. Where the schedule was changed, the one
-    that ran is none of its slots, and nothing up to its end is missed. Those of which somebody told are not.
+    Slots may share an end: those that follow the one that ran are missed too. After a change of the schedule the one
+    that ran is none of its slots, and nothing up to its end is missed.
     """
-    found, told = _since_the_last(timetable, newest, state, now), _marked_intervals(state)
-    return (slot for slot in found if _interval(slot) not in told) if told else found
+    slots, marked = _since_the_last(timetable, newest, state, now), _marked_intervals(state)
+    return (slot for slot in slots if _interval(slot) not in marked) if marked else slots
 
 
 def _since_the_last(timetable: Timetable, newest: Slot, state: AssetState, now: int) -> Iterator[Slot]:
@@ -206,13 +206,13 @@ def _add_note(tick: DueTick, note: str) -> DueTick:
 
 
 def _not_yet(context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState) -> Waiting:
-    """Until when there is no run; of those that are still to come, some may have run already, at a later time."""
-    coming, done, told = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
+    """Until when there is no run; slots still to come may have run already in a plan for a later time."""
+    coming, done, marked = timetable.first_after(from_unix(context.now)), "", _marked_intervals(state)
     if coming is not None and state.cursor is not None and to_unix(coming.end) <= state.cursor[1]:
         done = f" ran already up to {context.format_instant(state.cursor[1])}, in a later plan;"
         coming = next(_after(state.cursor, _following(timetable, coming)), None)
-    if coming is not None and told:
-        coming = next((slot for slot in _following(timetable, coming) if _interval(slot) not in told), None)
+    if coming is not None and marked:
+        coming = next((slot for slot in _following(timetable, coming) if _interval(slot) not in marked), None)
     if coming is None:
         why = "its end has passed" if timetable.end is not None else "it has no more runs"
         return Waiting(asset.name, f"{asset.schedule.text}:{done} {why}", quiet=True)
@@ -233,8 +233,8 @@ def _following(timetable: Timetable, slot: Slot) -> Iterator[Slot]:
 def _once_ticks(
     context: PlanningContext, asset: AssetSpec, timetable: OnceTimetable, state: AssetState
 ) -> tuple[DueTick, ...] | Waiting:
-    if was := _explain_ended(state):
-        return Waiting(asset.name, f"{asset.schedule.text}: {was}", quiet=True)
+    if ended := _explain_ended(state):
+        return Waiting(asset.name, f"{asset.schedule.text}: {ended}", quiet=True)
     over = timetable.start is None and timetable.end is not None and timetable.end <= context.now
     if over or (timetable.start is not None and timetable.start > context.now):
         return _not_yet(context, asset, timetable, state)
@@ -243,7 +243,7 @@ def _once_ticks(
 
 
 def _explain_ended(state: AssetState) -> str:
-    """Why what runs once runs no more; empty before that."""
+    """Why an asset with ``once`` does not run again; empty before its run."""
     ended = state.last or (state.withheld[-1] if state.withheld else None) or state.skip
     if ended is not None:
         return f"{ended.run} was it"

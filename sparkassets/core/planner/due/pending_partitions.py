@@ -1,8 +1,8 @@
-"""What is known of an asset's blocks: wanted, missing, stale, failed, withheld."""
+"""Finds which partitions of an asset are wanted, missing, stale, failed or withheld."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal.state import AssetState, FailedBlocks
@@ -19,23 +19,24 @@ from sparkassets.frozen import frozen
 
 @frozen
 class PendingPartitions:
-    """What is known of an asset's blocks.
+    """The partitions of an asset by what they need.
 
     Attributes:
-        wanted: All that should be there and is over.
+        wanted: Partitions that should exist and whose interval is over.
         later: Wanted, but not over yet.
-        missing: Wanted and never published.
-        holes: Missing, and all that it needs never was there.
-        ahead: Not wanted before more comes than is there.
-        stale: Per inlet, computed from something that changed since.
+        missing: Wanted and never published, or lost.
+        holes: Missing, and none of their inputs ever existed.
+        beyond_newest: Not wanted before newer inputs exist than there are now.
+        stale: By inlet, the partitions whose inputs in it changed since.
+        all_stale: Stale for any reason: an inlet, the code, or a withheld recomputation that is tried again.
+        failed: Failed in this invocation, without a new cause since, and not retried in parts.
+        error: Error of the first of the failed partitions.
+        suspects: Failed because of their data, without a new cause since, and retried apart from the rest.
         redefined: Computed by older code, which `on_code_change` makes stale.
-        all_stale: Stale for any reason, which is one of these two or that what took its place is withheld and tried
-            again.
-        skipped: Not wanted, as somebody said so, of it or of all that it is made of.
-        failed: Failed in this invocation, without a new cause since, and is not tried in parts.
-        suspects: Failed of its data, without a new cause since, and is tried again.
-        held: What was computed and is withheld; what of it rests is neither missing nor stale.
-        by_trigger: There, or withheld, and no inlet tells when it is out of date: each tick, or event, makes it due.
+        skipped: Not wanted because a person skipped them, or all of their inputs.
+        held: Withheld partitions; those that rest are neither missing nor stale.
+        by_trigger: Published or withheld partitions for which no inlet shows that they are out of date: each tick or
+            event makes them due.
     """
 
     wanted: PartitionSet
@@ -55,17 +56,17 @@ class PendingPartitions:
 
     @property
     def changed_partitions(self) -> PartitionSet:
-        """Stale as an inlet or the code changed, and not only as it was withheld since."""
+        """Stale because an inlet or the code changed, and not only because of a withheld recomputation."""
         return PartitionSet.union([*self.stale.values(), self.redefined])
 
     @property
     def due_partitions(self) -> PartitionSet:
-        """What is missing or stale."""
+        """The missing and the stale partitions."""
         return self.missing | self.all_stale
 
 
 def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PendingPartitions:
-    """What is wanted of the asset now, and what of it is missing or stale."""
+    """Returns which partitions of the asset are wanted now, and which of them are missing or stale."""
     partitioning = asset.partitioning
     bounds, over = context.allowed_partitions(asset), context.finished_partitions(partitioning)
     all_wanted = find_wanted(context, asset, state, bounds)
@@ -100,7 +101,7 @@ def find_pending(context: PlanningContext, asset: AssetSpec, state: AssetState) 
 
 
 def _trigger_due_partitions(context: PlanningContext, asset: AssetSpec, there: PartitionSet) -> PartitionSet:
-    """What of it is there, or withheld, and no inlet tells when it is out of date."""
+    """Finished partitions of ``there`` if only a tick or an event makes the asset due; else nothing."""
     return (
         there & context.finished_partitions(asset.partitioning)
         if there and is_due_by_trigger(context, asset)
@@ -109,13 +110,13 @@ def _trigger_due_partitions(context: PlanningContext, asset: AssetSpec, there: P
 
 
 def _skipped_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What of it is skipped, by itself or with all that it is made of."""
+    """Partitions that are skipped themselves or whose inputs are all skipped."""
     own, partitioning, cut = state.skipped_partitions, asset.partitioning, cut_off_partitions(context, asset, state)
     return (partitioning.inside(own) & partitioning.known_partitions) | cut if own else cut
 
 
 def cut_off_partitions(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What the asset does not have and cannot have, as all that it would be made of is skipped."""
+    """Absent partitions of the asset that cannot come because all of their inputs are skipped."""
     inherited = context.inherited_skips(asset) if context.waived_partitions else NOTHING
     return (inherited & context.allowed_partitions(asset)) - state.coverage if inherited else inherited
 
@@ -123,9 +124,9 @@ def cut_off_partitions(context: PlanningContext, asset: AssetSpec, state: AssetS
 def resolve_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
 ) -> PartitionSet:
-    """The blocks that keys mean: ``blocks``, of which ``*`` in place of time are those that are wanted or there.
+    """Resolves partitions named by keys: ``*`` in place of the time means those that are wanted or present.
 
-    Everything, which no key means, stays, and so does what is of a source.
+    Returns ``blocks`` unchanged where they are everything, and for sources.
     """
     return (
         blocks
@@ -137,7 +138,7 @@ def resolve_partitions(
 def limit_open_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
 ) -> PartitionSet:
-    """The blocks; of what is open in time those that are wanted or there."""
+    """Returns ``blocks``; where they are open in time, only those that are wanted or present."""
     if asset.partitioning.can_list(blocks):
         return blocks
     found = find_pending(context, asset, state)
@@ -145,9 +146,9 @@ def limit_open_partitions(
 
 
 def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str, PartitionSet]:
-    """Per inlet, those of the blocks that are there which were computed from something that changed since.
+    """By inlet, the present partitions ``have`` whose inputs changed since they were computed.
 
-    What was appended is never computed again; an instance of segments alone that an update asks for adds to it.
+    Appended rows are never computed again; but an instance of segments without time adds rows at each update.
     """
     if not state.stale or not is_computed_again(asset):
         return {}
@@ -157,31 +158,31 @@ def _stale(asset: AssetSpec, state: AssetState, have: PartitionSet) -> dict[str,
 
 
 def is_computed_again(asset: AssetSpec) -> bool:
-    """Whether what is there is computed again once it is out of date; rows that were appended stay as they are."""
+    """Whether present partitions are computed again once they are stale; appended rows stay as they are."""
     return asset.write is None or asset.write.recomputable or is_instance_of_tick(asset)
 
 
 def _suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[SuspectPartitions, ...]:
-    """The same at once, of few assets any."""
-    return tuple(_failed_suspects(context, asset, state)) if state.failed else ()
-
-
-def _failed_suspects(context: PlanningContext, asset: AssetSpec, state: AssetState) -> Iterator[SuspectPartitions]:
-    """What failed and has no new cause since."""
-    for item in state.failed:
-        if not item.blocks.is_everything and not _is_updated_since(context, asset, state, item):
-            again = item.invocation != context.invocation or _has_ticked_since(asset, item, context.now)
-            yield SuspectPartitions(item, _without_cause(asset, state, item), again)
+    """Failed partitions without a new cause since."""
+    return tuple(
+        SuspectPartitions(
+            failed,
+            _without_cause(asset, state, failed),
+            failed.invocation != context.invocation or _has_ticked_since(asset, failed, context.now),
+        )
+        for failed in state.failed
+        if not failed.blocks.is_everything and not _is_updated_since(context, asset, state, failed)
+    )
 
 
 def _without_cause(asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> PartitionSet:
-    """Those of what failed that nothing was updated for since."""
+    """The failed partitions whose inputs were not updated since."""
     fresh = PartitionSet.union(marks.stamped_after(failed.token).stamped_partitions() for marks in state.stale.values())
     return asset.partitioning.cover(failed.blocks - fresh) & asset.partitioning.known_partitions
 
 
 def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetState, failed: FailedBlocks) -> bool:
-    """Whether all that failed has data that the failed run did not have: after an update of everything."""
+    """Whether a whole inlet was updated since the failure, which is a new cause for all failed partitions."""
     mapped = {inlet.uri for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped}
     for uri in state.spec.named:
         newest = context.state.dataset(uri).recent.newest
@@ -191,6 +192,6 @@ def _is_updated_since(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _has_ticked_since(asset: AssetSpec, failed: FailedBlocks, now: int) -> bool:
-    """Whether the schedule asked again since."""
+    """Whether a timetable of the schedule ticked since the failed run was planned."""
     ticks = (each.last_at(from_unix(now)) for each in asset.schedule.timetables())
     return any(tick is not None and to_unix(tick.run_after) > failed.planned for tick in ticks)

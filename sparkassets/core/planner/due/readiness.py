@@ -1,8 +1,8 @@
-"""A condition over partitions: for which blocks each leaf holds, and what the others still wait for.
+"""Evaluates a condition for each partition: for which ones each leaf holds, and what the others wait for.
 
-A leaf holds for a block when its dataset was updated for that block: an inlet partition that the block needs is there
-and the block is missing, or changed since it was computed. Where the dataset can never have anything for a block, by
-the declared bounds, the leaf counts neither way.
+A leaf holds for a partition when its dataset was updated for it: a needed inlet partition is present and the partition
+is missing, or the inlet partition changed since. Where the declared bounds leave the dataset nothing for a partition,
+the leaf counts neither way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def evaluate_readiness(
     found: PendingPartitions,
     ticks: Mapping[TimeLeaf, PassedTick | None],
 ) -> ConditionResult[PartitionSet]:
-    """The blocks that an update of each leaf, or a tick of it, makes ready."""
+    """Returns the partitions that the condition, and each leaf of it, makes ready."""
     due = found.due_partitions | found.by_trigger
 
     def ready(leaf: UpdateLeaf | TimeLeaf) -> PartitionSet:
@@ -48,7 +48,7 @@ def explain_unready(
     blocks: PartitionSet,
     found: PendingPartitions,
 ) -> tuple[Waiting, ...]:
-    """What ``blocks``, for which the condition does not hold, wait for; quietly where that never was there."""
+    """Why ``blocks``, for which the condition does not hold, wait; quietly where their input never existed."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values():
         refused = NOTHING
@@ -63,7 +63,7 @@ def explain_unready(
 def _group_by_lacking(
     context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], blocks: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """What the condition wants for ``blocks``, together those that lack the same."""
+    """Groups ``blocks`` by the leaves that they lack; one waiting reason for each group."""
     parts: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(blocks, ())]
     for leaf, ready in _leaves(verdict):
         split = [(part & ready, wanted) for part, wanted in parts]
@@ -78,7 +78,7 @@ def _group_by_lacking(
 
 
 def _leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf | TimeLeaf, PartitionSet]]:
-    """The leaves with the blocks that need not wait for them."""
+    """Yields each leaf with the partitions that need not wait for it."""
     if isinstance(verdict.node, UpdateLeaf | TimeLeaf):
         yield verdict.node, verdict.value | (verdict.never_decidable or NOTHING)
     for child in verdict.children:
@@ -86,7 +86,7 @@ def _leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf
 
 
 def _mapped_inlets(context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf) -> list[InletSpec]:
-    """The inlets of the leaf's dataset that tell for which blocks it is updated; of time only those that have time."""
+    """The inlets of the leaf's dataset that map an update to partitions, by their time at least."""
     uri = context.uri(asset.name, leaf)
     own = (inlet for inlet in asset.inlets.values() if inlet.uri == uri)
     needs = ((inlet, context.dependency(asset, inlet)) for inlet in own)
@@ -114,7 +114,7 @@ def _ready(
 def _never_fed_partitions(
     context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf | TimeLeaf, due: PartitionSet
 ) -> PartitionSet:
-    """Those of the blocks ``due`` for which a leaf's dataset can never have anything."""
+    """The ``due`` partitions for which a leaf's dataset can never have any data."""
     mapped = _mapped_inlets(context, asset, leaf) if isinstance(leaf, UpdateLeaf) else []
     never = due if mapped else NOTHING
     for inlet in mapped:
@@ -123,5 +123,5 @@ def _never_fed_partitions(
 
 
 def _unanswered_partitions(asset: AssetSpec, state: AssetState, key: str, due: PartitionSet) -> PartitionSet:
-    """Those of the blocks ``due`` that have still to answer an event or a tick."""
+    """The ``due`` partitions that have still to answer an event or a tick."""
     return asset.partitioning.cover(due & state.unanswered_partitions(key)) & due

@@ -1,7 +1,7 @@
-"""Whose turn it is: what failed of its data is computed apart from the rest, so that it holds back nothing else.
+"""Chooses the partitions of the next run: those that failed because of their data run apart from the rest.
 
-A run takes what has not failed, all together; then, a run each, what failed in an earlier invocation as it failed then,
-and what failed in this one in the parts of its division (`sparkassets.core.runs.division`).
+One run takes all partitions that did not fail. Failures of an earlier invocation then run as they failed, and failures
+of this invocation in the parts of their division (`sparkassets.core.runs.division`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from sparkassets.frozen import frozen
 
 @frozen
 class SuspectPartitions:
-    """Blocks that failed.
+    """Partitions that failed together and may fail again.
 
     Attributes:
-        blocks: Those that have no new cause.
-        again: The schedule or another invocation asks for all of them once more.
+        failure: The recorded failure.
+        blocks: Its partitions that have no new cause since.
+        is_retried_whole: Whether the schedule or another invocation asks for all of them once more.
     """
 
     failure: FailedBlocks
@@ -28,25 +29,25 @@ class SuspectPartitions:
     is_retried_whole: bool
 
     def is_tried(self, partitioning: Partitioning) -> bool:
-        """Whether a run of their own is due: they failed of their data, and do not stand as failed."""
+        """Whether a run of their own is due: they failed because of their data and have tries left."""
         if self.failure.division is None or not self.blocks:
             return False
         return self.is_retried_whole or self.failure.division.next_count(partitioning.count(self.blocks)) > 0
 
     def next_partitions(self, partitioning: Partitioning, ready: PartitionSet) -> PartitionSet:
-        """Those that its next run computes, of what is ready."""
-        mine = self.blocks & ready
-        if self.is_retried_whole or self.failure.division is None or not mine:
-            return mine
-        return partitioning.oldest(mine, self.failure.division.next_count(partitioning.count(self.blocks)))
+        """The ``ready`` partitions that its next run computes."""
+        own = self.blocks & ready
+        if self.is_retried_whole or self.failure.division is None or not own:
+            return own
+        return partitioning.oldest(own, self.failure.division.next_count(partitioning.count(self.blocks)))
 
 
 @frozen
 class NextPartitions:
-    """What the next run computes.
+    """The partitions of the next run.
 
     Attributes:
-        note: What is said of it.
+        note: Remark for the run's reason.
     """
 
     blocks: PartitionSet
@@ -56,7 +57,7 @@ class NextPartitions:
 def choose_next_partitions(
     partitioning: Partitioning, ready: PartitionSet, suspects: Sequence[SuspectPartitions]
 ) -> NextPartitions:
-    """Those of the ``ready`` blocks whose turn it is: what is not suspected, else of one suspect."""
+    """Chooses from the ``ready`` partitions: all that are not suspects, else partitions of one suspect."""
     sound = ready - PartitionSet.union(each.blocks for each in suspects)
     if sound or not suspects:
         return NextPartitions(sound)
@@ -67,7 +68,7 @@ def choose_next_partitions(
 
 
 def _first_known(suspect: SuspectPartitions) -> bool:
-    """Parts of which nothing is known come first: they are probably good."""
+    """Sort key that puts parts first of which nothing is known: they are probably good."""
     return suspect.failure.division is None or suspect.failure.division.known != "unknown"
 
 

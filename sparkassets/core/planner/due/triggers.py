@@ -1,8 +1,8 @@
-"""What a trigger makes due by itself: a tick, or an event, after which no inlet tells what is out of date.
+"""Finds what a trigger makes due by itself: a tick, or an event that no inlet maps to partitions.
 
-A schedule says when an asset is written. An asset by time knows what is missing when a slot is over, and one whose
-inlets have the same segments knows which of them changed. Everything else has no other way to know that it is out of
-date than the tick or the event of its schedule, which therefore makes all of it due.
+A schedule says when an asset is written. An asset by time knows which partition is missing once a slot is over; an
+asset with the segments of its inlets knows which of them changed. For any other asset only the tick or the event of its
+schedule shows that it is out of date, so the trigger makes all of it due.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sparkassets.core.strategies import EveryInstance, FullRefresh, SegmentBatch
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable
 
 TickRound = tuple[DueTick, PartitionSet]
-"""A tick with the partitions that have still to answer it, each its oldest one."""
+"""A tick with the partitions for which it is the oldest unanswered tick."""
 
 
 def is_due_by_trigger(context: PlanningContext, asset: AssetSpec) -> bool:
@@ -47,13 +47,13 @@ def is_instance_of_tick(asset: AssetSpec) -> bool:
 
 
 def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, blocks: PartitionSet) -> PartitionSet:
-    """Those of ``blocks`` that have still to answer a tick of the asset's timetable: all, where no run has yet."""
+    """Partitions of ``blocks`` that have still to answer a tick of the timetable: all where no run has yet."""
     used = state.ticks.get(TIMETABLE)
     return blocks if used is None or used < tick.run_after else partly_answered_partitions(asset, state, blocks)
 
 
 def partly_answered_partitions(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:
-    """Those of ``blocks`` that have still to answer a tick which others have answered."""
+    """Partitions of ``blocks`` that have still to answer a tick that others have answered."""
     left = state.unanswered_partitions(TIMETABLE)
     return asset.partitioning.cover(blocks & left) & blocks if left else NOTHING
 
@@ -61,9 +61,9 @@ def partly_answered_partitions(asset: AssetSpec, state: AssetState, blocks: Part
 def unanswered_rounds(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, blocks: PartitionSet
 ) -> list[TickRound]:
-    """The ticks that some of ``blocks`` have still to answer, oldest first: each under ``catchup: all``, else the last.
+    """Ticks that some of ``blocks`` have still to answer, oldest first: all under ``catchup: all``, else the last.
 
-    A partition answers its ticks in order, so that it is in the first of these alone that it has not answered.
+    A partition answers its ticks in order, so it is listed only with the first that it has not answered.
     """
     newest = instance_tick(context, timetable)
     if newest is None:
@@ -83,7 +83,7 @@ def unanswered_rounds(
 def _of_newest(
     asset: AssetSpec, timetable: Timetable, state: AssetState, newest: DueTick, blocks: PartitionSet
 ) -> PartitionSet:
-    """Those of the blocks that have still to answer the newest tick; what ticks once is answered once."""
+    """Partitions that have still to answer the newest tick; a timetable that ticks once is answered once."""
     if isinstance(timetable, OnceTimetable) and TIMETABLE in state.ticks:
         return partly_answered_partitions(asset, state, blocks)
     return unanswered_partitions(asset, state, newest, blocks)

@@ -1,4 +1,4 @@
-"""What is withheld of an asset, as its validations failed: what of it rests, what is tried again, and who waits."""
+"""Withheld partitions and runs of an asset: which rest, which are retried, and which consumers wait."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from sparkassets.core.writes import UpsertWrite
 from sparkassets.frozen import frozen
 
 WithheldStanding = Literal["resting", "accepted", "caused", "rejudged"]
-"""What becomes of a record of an asset without partitions, by the attributes of `Held`."""
+"""Status of a withheld record of an asset without partitions, named as the attributes of `WithheldStatus`."""
 
 
 @frozen
 class WithheldStatus:
-    """What was computed and is not published; everything stands for an asset without partitions.
+    """Partitions that were computed and not published; everything stands for an asset without partitions.
 
     Attributes:
-        resting: Those of which nothing is new, so that they are not due.
-        accepted: Those that are published the next time, as somebody said so.
-        caused: Those for which something came since.
-        rejudged: Those that other rules or other code judged.
-        records: What rests of each record, the oldest first; with the rules that these blocks fail.
-        skips: The same of runs that were skipped, of which nothing was computed.
-        unskipped: Those of `again` that were skipped before.
-        tried: Of an asset without partitions: the records of runs that are done again, the oldest first, and why.
+        resting: Withheld without a new cause, so that they are not due.
+        accepted: Published by the next run because a person accepted them.
+        caused: Withheld, and an input changed since.
+        rejudged: Withheld by other rules or other code than the present ones.
+        records: Resting partitions of each record, oldest first, with the rules that they fail.
+        skips: Resting partitions of each skipped run, which computed nothing.
+        unskipped: Partitions of `retried_partitions` that were skipped before.
+        tried: Records of retried runs of an asset without partitions, oldest first, with the cause of the retry.
     """
 
     resting: PartitionSet = NOTHING
@@ -49,21 +49,21 @@ class WithheldStatus:
 
     @property
     def skipped_partitions(self) -> PartitionSet:
-        """Those that rest as their run was skipped."""
+        """Resting partitions whose run was skipped."""
         return PartitionSet.union(parts for _, parts in self.skips)
 
     @property
     def withheld_partitions(self) -> PartitionSet:
-        """Those that rest as their validations failed."""
+        """Resting partitions whose validations failed."""
         return self.resting - self.skipped_partitions if self.skips else self.resting
 
     @property
     def retried_partitions(self) -> PartitionSet:
-        """What is to be computed again."""
+        """Partitions to be computed again."""
         return self.accepted | self.caused | self.rejudged
 
     def partitions_to_name(self, parts: PartitionSet) -> PartitionSet:
-        """Those of ``parts`` that rest, for a command that has to name them; nothing where no others rest."""
+        """Resting partitions of ``parts`` that a command has to name; nothing where no others rest."""
         resting = self.withheld_partitions & parts
         return NOTHING if resting == self.withheld_partitions else resting
 
@@ -71,14 +71,14 @@ class WithheldStatus:
 NOTHING_WITHHELD = WithheldStatus()
 
 MOST_APART = 100
-"""Instances of one asset that may be withheld; later ones wait then."""
+"""Withheld instances of one asset from which on later instances wait."""
 
 MOST_SPLIT = 8
-"""Rules by which blocks of one record are told apart."""
+"""Most failed rules of one record by which its partitions are still split: they make up to 2 ** 8 groups."""
 
 
 def find_withheld(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
-    """What is withheld of the asset, of the partitions that it has now and that are wanted."""
+    """Returns the withheld status of the asset's current and wanted partitions."""
     if not state.withheld:
         return NOTHING_WITHHELD
     of = _withheld_of_partitions if asset.partitioning.is_partitioned else _withheld_of_runs
@@ -111,7 +111,7 @@ def _withheld_of_partitions(context: PlanningContext, asset: AssetSpec, state: A
 
 
 def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetState) -> WithheldStatus:
-    """Of an asset without partitions, where each record is of the run of everything, or of an instance."""
+    """Status of an asset without partitions, where a record belongs to a run of everything or to one instance."""
     definition = context.project.judge_of(asset)
     found = [(each, _find_standing(each, definition, state)) for each in _counting_records(asset, state)]
     there = {standing: EVERYTHING for _, standing in found}
@@ -126,7 +126,7 @@ def _withheld_of_runs(context: PlanningContext, asset: AssetSpec, state: AssetSt
 
 
 def _counting_records(asset: AssetSpec, state: AssetState) -> Sequence[WithheldPartitions]:
-    """The records of an asset without partitions; instances are nothing to one whose runs take the place of all now."""
+    """The records that count; without those of instances where each run replaces the whole table by now."""
     if not isinstance(asset.strategy, FullRefresh):
         return state.withheld
     return [each for each in state.withheld if not each.apart]
@@ -141,10 +141,10 @@ def _find_standing(record: WithheldPartitions, definition: str, state: AssetStat
 
 
 def runs_in_order(asset: AssetSpec) -> bool:
-    """Whether an instance goes by what the ones before it left, so that it has to wait for one that is withheld.
+    """Whether an instance builds on the instances before it, so that it waits for a withheld one.
 
-    Rows of an ``append`` and iterations of ``publish`` stand beside each other. Of an ``upsert`` the row that was
-    written last counts, unless ``newest_by`` tells.
+    Rows of an ``append`` and iterations of ``publish`` are independent. In an ``upsert`` the row that was written last
+    counts, unless ``newest_by`` decides.
     """
     return (
         isinstance(asset.strategy, EveryInstance) and isinstance(asset.write, UpsertWrite) and not asset.write.newest_by
@@ -152,7 +152,7 @@ def runs_in_order(asset: AssetSpec) -> bool:
 
 
 def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
-    """Why instances wait for those that are withheld; empty where they do not."""
+    """Why instances wait for withheld ones; empty where they do not."""
     apart = [each for each in state.withheld if each.apart]
     if not apart:
         return ""
@@ -162,10 +162,7 @@ def explain_held_instances(asset: AssetSpec, state: AssetState) -> str:
 
 
 def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[WithheldPartitions, PartitionSet]]:
-    """The blocks of a record, together those that fail the same rules; what fails with others has those of all.
-
-    The rules tell of these blocks alone.
-    """
+    """Splits a record into groups of partitions that fail the same rules, each with the verdicts of its partitions."""
     found: list[tuple[tuple[RuleVerdict, ...], PartitionSet]] = [((), parts)] if parts else []
     for verdict in record.verdicts if len(record.verdicts) <= MOST_SPLIT else ():
         split = [((*failed, verdict), some & verdict.blocks) for failed, some in found]
@@ -183,13 +180,13 @@ def _by_rules(record: WithheldPartitions, parts: PartitionSet) -> list[tuple[Wit
 
 
 def _current_partitions(context: PlanningContext, asset: AssetSpec) -> Callable[[PartitionSet], PartitionSet]:
-    """The partitions of some that the asset has now."""
+    """Returns a function that limits partitions to those that the asset has now and may have."""
     allowed = context.allowed_partitions(asset)
     return lambda parts: asset.partitioning.inside(parts) & asset.partitioning.known_partitions & allowed
 
 
 def quarantine_path(asset: AssetSpec) -> str:
-    """Where the rows are that rules put into quarantine; empty where it is no one place."""
+    """The location of quarantined rows; empty for several outlets, which have no single one."""
     return (
         asset.storage.with_suffix("_quarantine").display_text if asset.storage is not None and not asset.outlets else ""
     )
@@ -198,7 +195,7 @@ def quarantine_path(asset: AssetSpec) -> str:
 def explain_withheld(
     context: PlanningContext, asset: AssetSpec, state: AssetState, *, among: PartitionSet = EVERYTHING
 ) -> tuple[Waiting, ...]:
-    """What rests of some blocks, and why."""
+    """The waiting reasons of the resting partitions in ``among``."""
     found = find_withheld(context, asset, state)
     records = [(restrict_record(each, among), parts & among) for each, parts in found.records]
     skips = ((each, parts & among) for each, parts in found.skips)
@@ -219,7 +216,7 @@ def explain_withheld(
 
 
 def restrict_record(record: WithheldPartitions, parts: PartitionSet) -> WithheldPartitions:
-    """The record, whose rules tell of these blocks alone."""
+    """The record limited to ``parts``, with the verdicts on these alone."""
     if parts.is_everything:
         return record
     own = tuple(each.restrict_to(parts) for each in record.verdicts if each.blocks.overlaps(parts))
@@ -229,14 +226,14 @@ def restrict_record(record: WithheldPartitions, parts: PartitionSet) -> Withheld
 def withheld_reason(
     context: PlanningContext, state: AssetState, record: WithheldPartitions, *, named: PartitionSet
 ) -> str:
-    """Why blocks of a record are not published, and what publishes them: as of `accepting`."""
+    """Why partitions of a record are not published, with the command that publishes them (`accept_command`)."""
     which = f" ({span})" if (span := instance_span(context, record)) else ""
     command = accept_command(context, state, record, named=named)
     return f"withheld by {record.run}{which}: {record.text}; `{command}` publishes it"
 
 
 def instance_span(context: PlanningContext, record: WithheldPartitions) -> str:
-    """The data interval of an instance, for people and for a command; empty where it is none, or has none."""
+    """The data interval of an instance, for people and for a command; empty without one."""
     if not record.apart or record.interval is None:
         return ""
     return "..".join(map(context.format_instant, record.interval))
@@ -245,9 +242,9 @@ def instance_span(context: PlanningContext, record: WithheldPartitions) -> str:
 def accept_command(
     context: PlanningContext, state: AssetState, record: WithheldPartitions, *, named: PartitionSet = NOTHING
 ) -> str:
-    """The command that accepts what the record tells; why is to be said by who gives it.
+    """The command that accepts the record; its ``--reason`` is left for the person to write.
 
-    It names the blocks of ``named``, which is nothing where no others are withheld.
+    It names the partitions of ``named``, which is empty where no others are withheld.
     """
     which = ""
     if record.apart:
@@ -262,7 +259,7 @@ def accept_command(
 def add_withheld_barriers(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """The decision, with what its consumers wait for as it is withheld; not of what is computed again just now."""
+    """Adds barriers for resting partitions to the decision; partitions that are computed again now get none."""
     if not state.withheld:
         return decision
     found = []
@@ -284,10 +281,10 @@ def _sentence(context: PlanningContext, asset: AssetSpec, record: WithheldPartit
 
 
 def describe_retry(asset: AssetSpec, found: WithheldStatus, blocks: PartitionSet) -> list[str]:
-    """What is said of a run that computes withheld blocks again; those that are accepted tell it themselves."""
-    told = {
+    """Reasons of a run that computes withheld partitions again; accepted ones carry a reason of their own."""
+    reasons = {
         "skipped before": found.unskipped & blocks,
         "withheld before": (found.caused & blocks) - found.unskipped,
         "withheld by other rules or code": (found.rejudged & blocks) - found.unskipped,
     }
-    return [f"{asset.partitioning.count(parts):,} {what}" for what, parts in told.items() if parts]
+    return [f"{asset.partitioning.count(parts):,} {reason}" for reason, parts in reasons.items() if parts]
