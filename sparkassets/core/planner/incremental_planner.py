@@ -1,8 +1,9 @@
-"""Planning again after little has changed: only the assets that the change, or the time, can reach are decided anew.
+"""Plans again after a small change: only the assets that the change, or the time, can reach are decided anew.
 
-A decision follows from the asset's state, its inlets' datasets and states, what was decided for its inlets, and the
-time. The state is immutable, so what the journal did not touch is the same object as before; and every decision tells
-when the time alone could change it. `plan` of `sparkassets.core.planner.planner` gives the same plan for all of them.
+A decision follows from the asset's state, the states, datasets and decisions of its inlets, and the time. The state is
+immutable, so what the journal did not touch is the same object as before; and every decision says when time alone could
+change it. `sparkassets.core.planner.planner.make_plan` makes the same plan from nothing
+(docs/design/planning.md#incremental-planning).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class IncrementalPlanner:
         self._wakes: dict[str, int] = {}
 
     def plan(self, context: PlanningContext) -> Plan:
-        """What is due, and why the rest is not; fills ``context.decided``."""
+        """Returns the plan for the context; fills ``context.decisions``."""
         last = self._last
         if last is None or not _differ_in_state_only(last, context):
             dirty: Iterable[str] = self._names
@@ -55,7 +56,7 @@ class IncrementalPlanner:
         return replace(self._plan, at=context.now)
 
     def _find_dirty_assets(self, last: PlanningContext, context: PlanningContext) -> set[str]:
-        """The assets whose own state, datasets or alarms changed, and those that a run was planned for."""
+        """The assets whose state, datasets, segments or alarms changed, and those of the last plan's runs."""
         before, after = last.state, context.state
         found = {run.asset for run in self._plan.runs}
         for name in _of_other_partitions(last.project, context.project):
@@ -80,7 +81,7 @@ class IncrementalPlanner:
         return found
 
     def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> bool:
-        """Decides the assets anew, upstream first, and what their decisions change; returns whether there were any."""
+        """Decides the assets anew, upstream first, with consumers that this affects; returns whether there were any."""
         queue = [self._place[name] for name in dirty]
         heapify(queue)
         done = -1
@@ -111,7 +112,7 @@ class IncrementalPlanner:
 
 
 def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bool:
-    """Whether only the state and the time moved on between the two."""
+    """Whether only the state and the time moved on between two contexts."""
     return (
         _same_but_for_keys(last.project, context.project)
         and last.now <= context.now
@@ -126,7 +127,7 @@ def _differ_in_state_only(last: PlanningContext, context: PlanningContext) -> bo
 
 
 def _same_but_for_keys(one: ProjectSpec, other: ProjectSpec) -> bool:
-    """Whether both are the same project, whatever segments came to be known in between."""
+    """Whether both are the same project, apart from segments discovered in between."""
     if one is other:
         return True
     return one.assets.keys() == other.assets.keys() and all(
@@ -136,28 +137,28 @@ def _same_but_for_keys(one: ProjectSpec, other: ProjectSpec) -> bool:
 
 
 def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
-    """The assets of which other segments are known now."""
+    """The assets whose known segments changed."""
     if one is other:
         return []
     return [name for name, asset in other.assets.items() if one.assets[name] is not asset]
 
 
 def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:
-    """The datasets that a decision for the asset looks at."""
+    """The datasets that a decision for the asset reads."""
     condition = asset.schedule.condition
     named = {project.listened_uri(asset.name, leaf) for leaf in (datasets(condition) if condition is not None else ())}
     return named | {inlet.uri for inlet in asset.inlets.values()}
 
 
 def _affects_downstream(asset: AssetSpec, before: AssetDecision, decision: AssetDecision) -> bool:
-    """Whether what comes after the asset may be decided otherwise now; an outlet tells what its maker's runs repair."""
+    """Whether decisions for consumers may change; an outlet's notes also depend on the runs of its maker."""
     return _visible_to_consumers(before) != _visible_to_consumers(decision) or bool(
         asset.outlets and before != decision
     )
 
 
 def _visible_to_consumers(decision: AssetDecision) -> tuple[object, ...]:
-    """What the decisions for its consumers go by."""
+    """The parts of a decision that the decisions for its consumers read."""
     return decision.coming, decision.barriers
 
 
@@ -180,7 +181,7 @@ def _decision_change_times(context: PlanningContext, asset: AssetSpec, decision:
 
 
 def _gate_change_times(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> Iterable[int]:
-    """The instants at which time alone may change what an inlet's gates say."""
+    """The instants at which time alone may open or close an inlet's gates."""
     dataset, clock = context.dataset(inlet), context.project.assets[inlet.name].schedule.timetable
     if inlet.fresh_within is not None:
         yield inlet.fresh_within.add_to(dataset.last_fresh_at, asset.timezone) + 1

@@ -1,7 +1,8 @@
-"""What an asset can ever have, by what is declared: nothing that is inferred waives a requirement.
+"""Finds which partitions an asset can ever have, by declared bounds alone: no inferred bound waives a requirement.
 
-A declared ``start`` or ``end`` carries on through the mappings: what an asset can never have, by the bounds of all
-before it, is not required of it. Of several inlets each makes possible what it can bring (DESIGN section 4, Defaults).
+A declared ``start`` or ``end`` carries on through the mappings: partitions that an asset can never have, by the bounds
+of its upstream assets, are not required of it. Each of several inlets makes possible the partitions that it can feed
+(docs/design/planning.md#what-a-declared-start-waives).
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ def partitions_in_bounds(asset: AssetSpec) -> PartitionSet:
 def possible_partitions(
     project: ProjectSpec, without: Mapping[str, PartitionSet] = MappingProxyType({})
 ) -> Mapping[str, PartitionSet]:
-    """The partitions that each asset can ever have; of what nothing bounds, nothing is told.
+    """The partitions that each bounded asset can ever have; an unbounded asset has no entry.
 
     Args:
-        project: Its assets, and what they declare.
-        without: By asset, what it will not have besides.
+        project: The assets with their declared bounds.
+        without: By asset, further partitions that it will not have.
     """
-    return _possible(IdentityKey(project), tuple(sorted(without.items(), key=lambda each: each[0])))
+    return _possible(IdentityKey(project), tuple(sorted(without.items(), key=lambda item: item[0])))
 
 
 def _possible_in_bounds(asset: AssetSpec) -> PartitionSet:
-    """What its own bounds allow; segments that come to be known are no bound."""
+    """Partitions within the asset's own bounds; the known ones of discovered segments are no bound."""
     return asset.partitioning.without_open_segments.partitions_between(asset.start, asset.end) & asset.reach
 
 
@@ -48,7 +49,10 @@ def _brought(inlet: InletSpec, able: Mapping[str, PartitionSet]) -> PartitionSet
 def _possible(
     same: IdentityKey[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]
 ) -> Mapping[str, PartitionSet]:
-    """By asset, of those that are bounded; upstream first. What can do without an inlet needs nothing skipped of it."""
+    """Possible partitions of the bounded assets, upstream first.
+
+    An asset that can do without an inlet ignores what is skipped of it.
+    """
     found: dict[str, PartitionSet] = {}
     skipped = dict(without)
     declared = _possible(same, ()) if skipped else found

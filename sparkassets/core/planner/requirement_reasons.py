@@ -1,4 +1,4 @@
-"""What the blocks that ``require`` keeps from running wait for, in sentences."""
+"""Sentences that say what partitions held back by ``require`` wait for."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 def explain_refused(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet
 ) -> tuple[Waiting, ...]:
-    """What the blocks that ``require`` refused wait for.
+    """Returns the reasons why the ``refused`` partitions wait.
 
-    Quietly where it never was there: what comes before the inlet's first partition or after the newest of all inlets,
-    and what was removed before it was used. What the asset's own table lost since cannot come back by itself.
+    A reason is quiet where the input never existed: before the inlet's first partition, after the newest of all inlets,
+    or removed before it was used. Partitions that the asset's own table lost cannot come back by themselves.
     """
     dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
     if not needed.is_mapped or not dataset.ever_present:
@@ -54,7 +54,7 @@ def explain_refused(
 
 
 def _never_fed_segments(parts: PartitionSet, ever: PartitionSet) -> PartitionSet:
-    """Those of ``parts`` whose segments never had anything."""
+    """Partitions of ``parts`` whose segments never had data."""
     return parts - ever.lift(lambda time: EVERYTHING.time if time else time)
 
 
@@ -66,7 +66,7 @@ def _segments(parts: PartitionSet, partitioning: Partitioning) -> str:
 def _lacking(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet
 ) -> tuple[PartitionSet, PartitionSet, PartitionSet]:
-    """What the blocks lack of an inlet: before its first partition, up to the newest of all inlets, and after that."""
+    """Lacking inlet partitions: before the inlet's first one, up to the newest of all inlets, and after that."""
     lacking = required_partitions(context, asset, inlet, refused) - countable_partitions(context, inlet)
     since, until = context.dataset(inlet).ever_present.from_first_on(), newest_input_end(context, asset)
     return lacking - since, (lacking & since).clip(None, until), lacking.clip(until, None)
@@ -81,7 +81,7 @@ def describe_lacking(
     *,
     quiet: bool = False,
 ) -> Waiting:
-    """How much of what the refused blocks need is there, and what is not."""
+    """Reason with the number of needed partitions that are present and the labels of the missing ones."""
     up, dataset = context.partitioning(inlet), context.dataset(inlet)
     if not context.dependency(asset, inlet).is_mapped or not dataset.ever_present:
         return explain_never_fed(context, asset, inlet, refused)
@@ -90,8 +90,8 @@ def describe_lacking(
         return explain_never_fed(context, asset, inlet, refused)
     have, missing = up.count(asks & there), asks - there
     asked = "" if inlet.require.kind == "all" else f" (require: {_require(inlet)})"
-    told = f"{have:,} of {plural(up.count(asks), 'partition')}, missing {label_partitions(missing, up)}"
-    reason = f"waits for {inlet.name}: {told}{then}{asked}"
+    share = f"{have:,} of {plural(up.count(asks), 'partition')}, missing {label_partitions(missing, up)}"
+    reason = f"waits for {inlet.name}: {share}{then}{asked}"
     announced = missing & dataset.coverage  # its data is coming in, but it is not over
     until = up.last_finish_time(announced) if announced and missing.last <= announced.last else None
     return Waiting(asset.name, reason, until, refused, quiet)
@@ -102,7 +102,7 @@ def _require(inlet: InletSpec) -> str:
 
 
 def explain_never_fed(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> Waiting:
-    """Why blocks wait for an inlet of which nothing ever came, or which cannot be looked at."""
+    """Why partitions wait for an inlet that never had data or cannot be observed."""
     fault = context.faults.get(inlet.name)
     reason = f"waits for {inlet.name}: " + (fault or "nothing is there yet")
     return Waiting(asset.name, reason, None, blocks)

@@ -1,4 +1,4 @@
-"""How many of the inlet partitions that a block needs must be there (``require``), and until when (``tolerance``)."""
+"""Checks ``require``, how many needed inlet partitions must be present, and ``tolerance``, how long to wait for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def split_refused_partitions(
     *,
     emptied: bool = False,
 ) -> tuple[PartitionSet, PartitionSet]:
-    """Those of ``blocks`` that ``require`` keeps from running, and those that it would but for the tolerance."""
+    """Partitions of ``blocks`` that ``require`` holds back, and those that run only because the tolerance is over."""
     lacking = lacking_partitions(context, asset, inlet, blocks, emptied=emptied)
     going_on = tolerated_partitions(context, asset, inlet, lacking, due)
     return lacking - going_on, going_on
@@ -25,7 +25,7 @@ def split_refused_partitions(
 def tolerated_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, refused: PartitionSet, due: int | None = None
 ) -> PartitionSet:
-    """Those of ``refused`` that were waited for long enough, and of which something is there."""
+    """Partitions of ``refused`` whose tolerance is over; none before the inlet's first update."""
     if not refused or inlet.tolerance is None or not context.dataset(inlet).seq:
         return NOTHING
     if due is not None:
@@ -37,9 +37,9 @@ def tolerated_partitions(
 def lacking_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet, *, emptied: bool = False
 ) -> PartitionSet:
-    """Those of ``blocks`` for which ``inlet`` does not have what ``require`` asks.
+    """Partitions of ``blocks`` for which ``inlet`` lacks partitions that ``require`` demands.
 
-    What the inlet can never have, by the declared bounds of all before it, is not required of it.
+    Partitions that the inlet can never have, by the declared bounds of all its upstream assets, are not required.
     """
     if inlet.require.kind == "none" or inlet.aligned:  # an aligned inlet waits for its own run
         return NOTHING
@@ -62,7 +62,7 @@ def lacking_partitions(
 def _lacking_some(
     needed: Dependency, blocks: PartitionSet, there: PartitionSet, possible: PartitionSet, least: int
 ) -> PartitionSet:
-    """Those of the blocks that lack ``least`` of what they need; at the inlet's bounds all where there are fewer."""
+    """Partitions with fewer than ``least`` of their inputs; at the inlet's bounds, fewer than all possible ones."""
     mapped = needed.required_partitions(blocks)
     able = mapped & possible
     asked = needed.affected_partitions(able) & blocks
@@ -81,9 +81,9 @@ def _lacks(needed: Dependency, block: PartitionSet, able: PartitionSet, there: P
 
 
 def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied: bool = False) -> PartitionSet:
-    """Inlet partitions that count: they are there, or were removed and that does not matter, and they are over.
+    """Inlet partitions that count: present (or removed, where that does not matter) and over.
 
-    The newest that is there counts at once.
+    With `NewestMapping` the newest partition counts before it is over.
     """
     dataset = context.dataset(inlet)
     counts = dataset.ever_present if emptied or inlet.on_removed == "rerun" else dataset.coverage
@@ -95,7 +95,7 @@ def countable_partitions(context: PlanningContext, inlet: InletSpec, *, emptied:
 def required_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
 ) -> PartitionSet:
-    """Partitions of a mapped inlet that ``blocks`` need and that it can ever have; of all time those it ever had."""
+    """Partitions of a mapped inlet that ``blocks`` need and that it can have; for open time, those that it ever had."""
     needed = context.dependency(asset, inlet)
     if not needed.is_mapped:
         return NOTHING
@@ -104,7 +104,7 @@ def required_partitions(
 
 
 def _ever_present(context: PlanningContext, inlet: InletSpec) -> PartitionSet:
-    """What the inlet ever had that counts by its time."""
+    """Partitions that the inlet ever had and that are over, or all of them with `NewestMapping`."""
     ever = context.dataset(inlet).ever_present
     return (
         ever
@@ -116,7 +116,7 @@ def _ever_present(context: PlanningContext, inlet: InletSpec) -> PartitionSet:
 def feedable_partitions(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
 ) -> PartitionSet:
-    """Those of ``blocks`` for which a mapped inlet can ever have something."""
+    """Partitions of ``blocks`` for which a mapped inlet can ever have data."""
     needed = context.project.dependency(asset, inlet)
     return (
         needed.affected_partitions(needed.required_partitions(blocks) & context.possible_inlet_partitions(inlet))
@@ -125,7 +125,7 @@ def feedable_partitions(
 
 
 def waived_inputs(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> PartitionSet:
-    """Partitions of a mapped inlet that ``blocks`` would need, were they not skipped."""
+    """Skipped partitions of a mapped inlet that ``blocks`` would need otherwise."""
     needed, waives = context.dependency(asset, inlet), context.waived_partitions
     if not waives or not needed.is_mapped:
         return NOTHING
@@ -136,16 +136,13 @@ def waived_inputs(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, 
 def partitions_with_input(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
 ) -> PartitionSet:
-    """Those of ``blocks`` for which something of a mapped inlet is there."""
+    """Partitions of ``blocks`` for which at least one partition of a mapped inlet counts."""
     there = countable_partitions(context, inlet) & required_partitions(context, asset, inlet, blocks)
     return context.dependency(asset, inlet).affected_partitions(there) & blocks
 
 
 def newest_input_end(context: PlanningContext, asset: AssetSpec) -> int | None:
-    """The end of the newest partition that is or was there of any mapped inlet; None before the first.
-
-    What is there of all time has none.
-    """
+    """The end of the newest partition that any inlet by time has or had; None before the first, or without an end."""
     inlets = [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).tells_time]
     datasets = [context.dataset(inlet) for inlet in inlets]
     extents = [parts.extent for each in datasets for parts in (each.coverage, each.gone)]
@@ -153,5 +150,5 @@ def newest_input_end(context: PlanningContext, asset: AssetSpec) -> int | None:
 
 
 def tolerance_end(inlet: InletSpec, due: int, asset: AssetSpec) -> int | None:
-    """When the inlet has been waited for long enough, Unix seconds; None where it is waited for without end."""
+    """When the inlet's tolerance is over for a run due at ``due``, Unix seconds; None without a tolerance."""
     return None if inlet.tolerance is None else inlet.tolerance.add_to(due, asset.timezone)

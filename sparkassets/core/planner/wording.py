@@ -11,7 +11,7 @@ from sparkassets.core.phrases import FEW, few
 
 
 def label_partitions(parts: PartitionSet, partitioning: Partitioning) -> str:
-    """Keys of ``parts`` for a sentence, the first few written out; nothing where there is none to name.
+    """Keys of ``parts`` for a sentence, the first few written out; empty without keys.
 
     ``2013-01-05..2013-01-08, 2013-01-11``
     """
@@ -19,7 +19,7 @@ def label_partitions(parts: PartitionSet, partitioning: Partitioning) -> str:
 
 
 def describe_unchanged(unchanged: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
-    """How many of a run's blocks came out as they were: ``unchanged: 2 of 3 blocks``; nothing for none.
+    """How many partitions of a run came out unchanged: ``unchanged: 2 of 3 blocks``; empty for none.
 
     >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
     >>> describe_unchanged(EVERYTHING, EVERYTHING, UNPARTITIONED)
@@ -29,7 +29,7 @@ def describe_unchanged(unchanged: PartitionSet, blocks: PartitionSet, partitioni
 
 
 def describe_withheld(withheld: PartitionSet, blocks: PartitionSet, partitioning: Partitioning) -> str:
-    """How many of a run's blocks are withheld: ``withheld: 2 of 3 blocks``; nothing for none.
+    """How many partitions of a run are withheld: ``withheld: 2 of 3 blocks``; empty for none.
 
     >>> from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED
     >>> describe_withheld(EVERYTHING, EVERYTHING, UNPARTITIONED)
@@ -45,12 +45,12 @@ def _share(word: str, some: PartitionSet, blocks: PartitionSet, partitioning: Pa
 
 
 def name_partitions(name: str, parts: PartitionSet, partitioning: Partitioning) -> str:
-    """An asset, with its partitions where they have names: ``sales 2013-01-05``."""
+    """The asset's name and its partitions, where they have keys: ``sales 2013-01-05``."""
     return " ".join(filter(None, [name, label_partitions(parts, partitioning)]))
 
 
 def label_prefix(parts: PartitionSet, partitioning: Partitioning) -> str:
-    """Keys before a sentence about them: ``2013-01-05: ``; nothing where there is none to name."""
+    """Keys before a sentence about them: ``2013-01-05: ``; empty without keys."""
     which = label_partitions(parts, partitioning)
     return f"{which}: " if which else ""
 
@@ -70,7 +70,7 @@ def listing(names: Sequence[str]) -> str:
 
 
 def leaf_name(leaf: UpdateLeaf | TimeLeaf) -> str:
-    """A leaf of a condition in a sentence."""
+    """The name of a condition's leaf in a sentence."""
     if isinstance(leaf, UpdateLeaf):
         return leaf.ref
     if leaf.without is not None:
@@ -79,7 +79,7 @@ def leaf_name(leaf: UpdateLeaf | TimeLeaf) -> str:
 
 
 def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> str:
-    """What a condition waits for; empty where it waits for nothing.
+    """The unmet leaves that a condition waits for; empty where it waits for nothing.
 
     >>> from sparkassets.core.conditions import UpdateLeaf, join_all, join_any
     >>> condition = join_any([UpdateLeaf("a"), join_all([UpdateLeaf("b"), UpdateLeaf("c")])])
@@ -90,7 +90,7 @@ def describe_unmet(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf]
 
 
 def _lacking(condition: Condition, lacks: Callable[[UpdateLeaf | TimeLeaf], bool]) -> tuple[str, bool]:
-    """What is waited for, and whether it is more than one thing."""
+    """The unmet leaves as text, and whether it names more than one."""
     if isinstance(condition, UpdateLeaf | TimeLeaf):
         return (leaf_name(condition) if lacks(condition) else ""), False
     parts = [_lacking(child, lacks) for child in condition.children]

@@ -1,4 +1,4 @@
-"""One run as a value: what is asked of it, what it reads, and what it uses up; the same in plan, claim and record."""
+"""One run as a value: its request, its pins and its consumption; the same in plan, claim and record."""
 
 from sparkassets.core.runs.applications import app_id, asset_app
 from sparkassets.core.runs.consumption import TIMETABLE, RunConsumption

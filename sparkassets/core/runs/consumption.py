@@ -1,4 +1,4 @@
-"""What a run uses up once it succeeds: events of datasets and ticks of a condition, and for which time."""
+"""The events and ticks that a run uses up once it succeeds, and for which partitions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ TIMETABLE: Final = "timetable"
 
 @frozen
 class RunConsumption:
-    """What a run uses up; a *key* is a dataset, a time leaf of the condition as it is written, or `TIMETABLE`.
+    """Events and ticks that a run uses up; a *key* is a dataset, a time leaf as it is written, or `TIMETABLE`.
 
     Attributes:
-        consumes: Dataset to the number up to which its events are used.
-        ticks: Time leaf to the instant up to which its ticks are used, Unix seconds.
-        skips: Numbers of events up to there that it leaves: they failed, and have runs of their own.
-        remaining: Key to the time for which its events or ticks are kept, although they are used for the rest.
+        consumes: Sequence number up to which events are used, by dataset.
+        ticks: Instant up to which ticks are used, by time leaf or `TIMETABLE`; Unix seconds.
+        skips: Earlier events that it leaves unused, by number: they failed and have runs of their own.
+        remaining: Partitions that have still to answer the events or ticks, by key.
     """
 
     consumes: Mapping[str, int] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class RunConsumption:
     remaining: Mapping[str, PartitionSet] = field(default_factory=dict)
 
     def consumes_key(self, key: str) -> bool:
-        """Whether anything of the key is used at all.
+        """Whether events or ticks of the key are used at all.
 
         >>> usage = RunConsumption({"x-a": 3})
         >>> usage.consumes_key("x-a"), usage.consumes_key("x-b")
@@ -39,22 +39,22 @@ class RunConsumption:
         return key in self.consumes or key in self.ticks
 
     def consumed_partitions(self, key: str, blocks: PartitionSet) -> PartitionSet:
-        """The part of a run's ``blocks`` for which it uses the key up."""
+        """The partitions of a run's ``blocks`` for which it uses the key up."""
         if not self.consumes_key(key):
-            return NOTHING  # its condition holds without the part that names it
+            return NOTHING  # the condition holds without the part that names the key
         return blocks - self.remaining[key] if key in self.remaining else blocks
 
     def unanswered_partitions(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
-        """What is left of ``rest``, the time that had still to answer that event or tick of the key.
+        """The partitions of ``rest`` that have still to answer an event or tick of the key after this run.
 
-        One that came after what the run has seen is left as it is: another run beside it may have told it apart.
+        An event or tick later than those that the run saw stays as it is: a parallel run may have recorded it.
         """
         if not self.consumes_key(key) or number > max(self.consumes.get(key, 0), self.ticks.get(key, 0)):
             return rest
         return rest & self.remaining[key] if key in self.remaining else NOTHING
 
     def leaves_event_unused(self, uri: str, number: int) -> bool:
-        """Whether an event of the dataset is unused still: it came after what is used, or is left to a run of its own.
+        """Whether an event stays unused: it is later than those used, or is left to a run of its own.
 
         >>> usage = RunConsumption({"x-a": 3}, skips=(2,))
         >>> [usage.leaves_event_unused("x-a", number) for number in (1, 2, 3, 4)]

@@ -1,4 +1,4 @@
-"""What runs cost: how much one reads, and what the next is to take by what earlier ones took."""
+"""The cost of runs: the volume that one reads, and a forecast of the next run from earlier ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sparkassets.frozen import frozen
 
 @frozen
 class InletVolume:
-    """What a run reads of one inlet.
+    """The volume that a run reads of one inlet.
 
     Attributes:
-        bytes, files: Of the data files; None where that cannot be told.
-        unknown: Why it cannot be told, for people.
+        bytes, files: Size and number of the data files; None where unknown.
+        unknown: Why they are unknown, for people.
     """
 
     bytes: int | None = 0
@@ -23,11 +23,11 @@ class InletVolume:
 
 @frozen(array_like=True)
 class RunCost:
-    """What one run took.
+    """Measured cost of one run.
 
     Attributes:
-        blocks: How many it computed, at least 1.
-        rows: That it wrote; None where nobody told.
+        blocks: Number of partitions that it computed, at least 1.
+        rows: Number of rows that it wrote; None where unknown.
     """
 
     blocks: int
@@ -37,13 +37,13 @@ class RunCost:
 
 @frozen
 class CostForecast:
-    """What a run is to take, by earlier ones.
+    """Forecast cost of a run.
 
     Attributes:
-        low, high: Between these the seconds are, if a run takes some time once and some for each block, whatever the
-            shares, as long as the data and the machine are as they were.
-        rows: None where no earlier run told any.
-        runs: On how many earlier ones that rests.
+        low, high: Bounds of the seconds if a run has a fixed cost and a cost for each partition, in any proportion,
+            and neither data nor machine changed.
+        rows: Number of rows; None where no earlier run recorded any.
+        runs: Number of earlier runs that the forecast rests on.
     """
 
     seconds: float
@@ -54,10 +54,10 @@ class CostForecast:
 
 
 def forecast_cost(costs: Sequence[RunCost], blocks: int) -> CostForecast | None:
-    """What a run of so many blocks is to take; None where no earlier one is known.
+    """Forecasts the cost of a run of ``blocks`` partitions; None without earlier runs.
 
-    Runs of different sizes tell what a run takes once and what for each block (medians of the slopes and of the rest);
-    runs of one size only what a block takes.
+    Runs of different sizes yield a fixed cost and a cost for each partition (medians of the slopes and of the rest);
+    runs of one size yield only a cost for each partition.
 
     >>> forecast_cost([RunCost(1, 10.0), RunCost(11, 20.0)], 21)
     CostForecast(seconds=30.0, low=10.0, high=210.0, rows=None, runs=2)

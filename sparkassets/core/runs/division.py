@@ -1,9 +1,9 @@
-"""A division: blocks that failed of their data are tried in parts, until what is bad stands alone.
+"""Division of a failed run: its partitions are retried in halves until the bad ones stand alone.
 
-A fused run fails as a whole for one bad block. So its blocks are tried again in halves, the older one first: a half
-that comes through is published, one that fails is halved again. A half whose other half came through would fail, so
-that it is halved at once; of one whose other half failed nothing is known, and it is tried as a whole. One bad block
-of n takes about 2·log2 n further runs at most, and a division takes no more than its budget.
+A run of many partitions fails as a whole for one bad partition. So they are retried in halves, the older one first: a
+half that succeeds is published, one that fails is halved again. If one half succeeded, the other must be bad and is
+halved at once; if it failed, nothing is known of the other, which is tried as a whole. One bad partition of n takes
+about 2·log2 n further runs at most, and a division takes no more runs than `allowed_division_runs`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Literal
 from sparkassets.frozen import frozen
 
 PartFinding = Literal["failed", "bad", "unknown"]
-"""Of a part: these blocks failed as one run; some of them are bad, as others of such a run came through; nothing."""
+"""Finding about a part: it failed as one run; it is bad because the rest of a failed run succeeded; unknown."""
 
 
 def allowed_division_runs(blocks: int, *, retries: int) -> int:
-    """How many further runs a division of ``blocks`` takes at most: one bad block's, and one more's for each retry.
+    """Most further runs of a division of ``blocks`` partitions: enough for one bad partition, and one for each retry.
 
-    None is tried again where nothing is to be (``retries: 0``).
+    None with ``retries: 0``.
 
     >>> [allowed_division_runs(blocks, retries=1) for blocks in (365, 2, 1)], allowed_division_runs(365, retries=0)
     ([36, 4, 0], 0)
@@ -30,12 +30,12 @@ def allowed_division_runs(blocks: int, *, retries: int) -> int:
 
 @frozen(array_like=True)
 class RunDivision:
-    """What is known of one part of a division.
+    """One part of a division.
 
     Attributes:
         first: Fence token of the run that failed first, which all parts share.
-        left: How many more runs its parts may take together.
-        known: Of this part.
+        left: Number of further runs that all parts may take together.
+        known: Finding about this part.
     """
 
     first: int
@@ -43,7 +43,7 @@ class RunDivision:
     known: PartFinding = "failed"
 
     def next_count(self, blocks: int) -> int:
-        """How many of the part's blocks are tried next, the oldest; 0 where it stands as failed.
+        """Number of the part's partitions, the oldest, that are tried next; 0 where the part stays failed.
 
         >>> RunDivision(1, 9).next_count(5), RunDivision(1, 9).next_count(1), RunDivision(1, 0).next_count(5)
         (3, 0, 0)

@@ -1,4 +1,4 @@
-"""What a run reads of one inlet, fixed when it was planned."""
+"""The version and partitions of one inlet that a run reads, fixed when the run is planned."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ class InletPin:
         parts: The partitions of the inlet that are read; everything reads all of it.
         low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the
             `TablePosition` after which changes are read. None before the first run, and where all is read anew.
-        iteration: Of an asset that publishes, whose rows or files are read instead of what its table shows; empty reads
-            the table.
-        column: Whose high value ``low`` is, and the next one will be; empty where changes are read otherwise, or nobody
-            said.
-        files: Of a source of files, what tells those that are read from any others.
+        iteration: Iteration of a publishing asset whose rows or files are read; empty reads the table.
+        files: Identity of the files that are read, for a source of files.
+        column: Column whose high value ``low`` is; empty where changes are read by version, or it is not recorded.
     """
 
     uri: str

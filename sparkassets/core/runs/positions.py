@@ -1,4 +1,4 @@
-"""How far an inlet's changes were read: up to which version of which table; and what is told of what came since."""
+"""The position up to which an inlet's changes were read, and whether later changes are still available."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TEXT: Final = r"version (\d+) of table (\S+)"
 
 @frozen
 class TablePosition:
-    """A version of a Delta table, up to which everything was read; as text it is the inlet's watermark.
+    """A version of a Delta table up to which all changes were read; its text is the inlet's watermark.
 
     >>> str(TablePosition("8f3c", 7))
     'version 7 of table 8f3c'
@@ -25,7 +25,7 @@ class TablePosition:
 
     @classmethod
     def parse(cls, text: str) -> TablePosition | None:
-        """The position of a text; None where it is the high value of a column."""
+        """Parses a watermark; None where it is the high value of a column."""
         found = re.fullmatch(_TEXT, text)
         return cls(found[2], int(found[1])) if found else None
 
@@ -35,12 +35,12 @@ class TablePosition:
 
 @frozen
 class ChangeAvailability:
-    """What the log of a table tells of the changes of some of its versions.
+    """Whether the log of a table holds the changes of some of its versions.
 
     Attributes:
-        kind: ``told``: all of them; ``lost``: they were there once, or never were kept; ``untold``: the table keeps no
-            change feed and rows did not only come; ``unread``: its log cannot be read now.
-        reason: Why not all of them, as a clause for people.
+        kind: ``told``: all of them are available; ``lost``: removed since, or never kept; ``untold``: rows were changed
+            or deleted and the table has no change feed; ``unread``: the log cannot be read now.
+        reason: Why not all are available, as a clause for people.
     """
 
     kind: Literal["told", "lost", "untold", "unread"] = "told"

@@ -1,4 +1,4 @@
-"""What a run takes over from a branch instead of computing it: rows that are in the branch's tables already."""
+"""The promotion of a branch: rows of the branch's tables that a run of the base takes over instead of computing."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sparkassets.frozen import frozen
 
 @frozen
 class BranchPromotion:
-    """Where the rows of a promoted run are.
+    """Location of the rows that a promotion takes over.
 
     Attributes:
         branch: The branch's name.
-        journal_id: Of the branch's journal, which tells it from others that had its name.
-        seq: Number in that journal as of which the rows are taken.
-        tables: By asset that is written, the id and the version of its table in the branch.
+        journal_id: Id of the branch's journal, which differs for an earlier branch of the same name.
+        seq: Sequence number in that journal as of which the rows are taken.
+        tables: Id and version of the branch's table, by written asset.
     """
 
     branch: str

@@ -1,4 +1,4 @@
-"""Where ``write: publish`` puts what a run made: a folder of its own, which no later run touches.
+"""The folder layout of ``write: publish``: each run writes a folder of its own, which no later run touches.
 
 The target at ``path`` is a Delta table in any case, and shows the newest iteration. Beside its log::
 
@@ -11,7 +11,7 @@ rows these are one row that says where its files are, so that any reader of Delt
 folders that begin with ``_``, be it Spark's or deltalake's: older iterations stay until sparkassets removes them, and
 are read, and made the newest again, from their own logs, however short the log at ``path`` is.
 
-A name holds fence token and attempt besides the run, as what is left behind of one attempt may still be writing.
+A name holds the fence token and the attempt as well, because an abandoned attempt may still be writing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from __future__ import annotations
 from typing import Final
 
 ITERATIONS: Final = "_iterations"
-"""The folder of all iterations, in the table's."""
+"""The folder of all iterations, in the table's folder."""
 ROWS: Final = "rows"
-"""The folder of an iteration's rows, in its own."""
+"""The folder of an iteration's rows, in its own folder."""
 FILES: Final = "files"
-"""The folder of what a function wrote, in the iteration's own."""
+"""The folder of the files that a function wrote, in the iteration's own folder."""
 
 
 def iteration_name(run: str, token: int, attempt: int) -> str:
-    """What the folder of the iteration is called that an attempt of a run makes.
+    """The name of the iteration that one attempt of a run writes, and of its folder.
 
     >>> iteration_name("model-2025", 7, 1)
     'model-2025.7.1'

@@ -1,4 +1,4 @@
-"""What is asked of one run: the planner makes it, a claim holds it, and all that is told of the run begins with it."""
+"""The request of one run: the planner makes it, a claim records it, and every report of the run contains it."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ RunKind = Literal["scheduled", "backfill"]
 
 @frozen
 class RunRequest:
-    """What one run is to compute, from what, why, and what it uses up.
+    """The partitions of one run, the inputs that it reads, its reason, and the events and ticks that it uses up.
 
     Attributes:
-        blocks: What is computed; everything for an asset without partitions.
-        schedule_date: The earliest time that it might start, Unix seconds.
-        reason: Why, for people.
+        blocks: Partitions that it computes; everything for an asset without partitions.
+        schedule_date: The earliest time at which it might start, Unix seconds.
+        reason: Why it runs, for people.
         interval: Data interval, Unix seconds; None where there is none.
         cursor: The timetable's newest interval that it stands for, Unix seconds.
-        pins: What it reads, by inlet.
-        events: Numbers of the events that triggered it, ascending.
-        rebuilds: It takes the place of the whole table, its columns with it, although it has blocks; one that never
-            ended leaves the old table, and nothing due.
-        owes: Blocks before the gaps that it begins to fill which another run has to compute again (lookback).
+        pins: Pin of each inlet, by name.
+        events: Sequence numbers of the events that triggered it, ascending.
+        consumption: Events and ticks that it uses up once it succeeds.
+        rebuilds: Whether it replaces the whole table and its columns. An unfinished rebuild leaves the old table, and
+            nothing due.
+        owes: Partitions before the gaps that it begins to fill, which another run computes again (lookback).
         gaps: These gaps, as they were before it.
-        slot: Whose chain of claims it goes into; that of the asset is 0, runs side by side have one each.
-        definition: What it is computed by; empty where nobody said.
-        restores: The run whose iteration it makes the newest again, instead of computing any.
-        judge: What tells the code and the rules by which it is judged; empty where ``definition`` does.
-        accepted: Those of the blocks that somebody wants published although their validations fail.
-        apart: It is one instance of an asset without partitions, each of which has a run of its own.
-        again: The run of such an instance that was withheld, and is done again.
-        promotes: The rows of a branch that it takes over, instead of computing any.
-        unread_by: Assets that read nothing of what it changes, so that they stay current.
+        slot: Run slot of its claim; 0 is the asset's own chain, parallel runs have one each.
+        definition: Id of the definition that it is computed by; empty where unknown.
+        restores: The run whose iteration it makes the newest again, instead of computing.
+        judge: Id of the code and rules that judge it; empty where ``definition`` is that id.
+        accepted: Partitions that a person wants published although their validations fail.
+        promotes: Rows of a branch that it takes over, instead of computing.
+        apart: Whether it is one instance of an asset without partitions, where each instance is a run of its own.
+        again: The withheld run of the same instance that it repeats.
+        unread_by: Assets that read no changed column of it, so that they stay current.
     """
 
     asset: str
@@ -68,13 +69,13 @@ class RunRequest:
 
 @frozen
 class RequestedRun:
-    """Anything that is known of one run: what was asked of it, and the parts of that which everybody tells."""
+    """Base of all descriptions of one run: its request, with shortcuts to the parts that reports show."""
 
     request: RunRequest
 
     @property
     def asset(self) -> str:
-        """Whose run it is."""
+        """The name of the asset."""
         return self.request.asset
 
     @property
@@ -84,12 +85,12 @@ class RequestedRun:
 
     @property
     def blocks(self) -> PartitionSet:
-        """What is computed; everything for an asset without partitions."""
+        """The partitions that it computes; everything for an asset without partitions."""
         return self.request.blocks
 
     @property
     def slot(self) -> int:
-        """Whose chain of claims it goes into."""
+        """The run slot of its claim."""
         return self.request.slot
 
     @property
@@ -99,5 +100,5 @@ class RequestedRun:
 
     @property
     def reason(self) -> str:
-        """Why, for people."""
+        """Why it runs, for people."""
         return self.request.reason

@@ -1,4 +1,4 @@
-"""Which blocks a run processes (DESIGN section 6), as data; the planner chooses the blocks themselves."""
+"""The strategies, which decide how many partitions one run computes; the planner chooses the partitions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SegmentBatches:
 
 @frozen
 class EveryInstance:
-    """Each interval of the timetable, or each event, is a run of its own, in order; of partitions side by side."""
+    """Each interval of the timetable, or each event, is a run of its own, in order; partitions run in parallel."""
 
     name = "every_instance"
 

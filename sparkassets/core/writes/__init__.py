@@ -1,6 +1,6 @@
-"""How the rows of a run land in its target (DESIGN section 6), as data, a file each; so has the Spark layer.
+"""The write modes, a file each, here as data and in the Spark layer as code (docs/design/writes.md).
 
-Whoever asks what a write may do asks its value: a mode that comes is a file here and one there.
+Callers ask the mode's own value what it may do, so a new mode is one file here and one there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Write = ReplaceWrite | AppendWrite | UpsertWrite | PublishWrite | SelfWrite
 WRITES: Final[Mapping[str, ReplaceWrite | AppendWrite | SelfWrite]] = {
     write.name: write for write in (ReplaceWrite(), AppendWrite(), SelfWrite())
 }
-"""Those that are a word of the YAML, by it; the default is first. The others are a map of options."""
+"""The write modes that are one word in YAML, by that word, the default first. The others are a map of options."""
 
 __all__ = [
     "WRITES",

@@ -1,4 +1,4 @@
-"""``append``: a run's rows come to those that are there."""
+"""``append``: a run adds its rows to those in the target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparkassets.frozen import frozen
 
 @frozen
 class AppendWrite:
-    """A run's rows come to those that are there; the attributes and methods say what those of `ReplaceWrite` do."""
+    """A run adds its rows to those in the target; for the attributes and methods see `ReplaceWrite`."""
 
     name = "append"
     recomputable = False
@@ -20,7 +20,7 @@ class AppendWrite:
 
     def why_not(self, strategy: str, *, partitioned: bool) -> str | None:
         """Why a strategy does not go with it."""
-        del partitioned  # what is there stays in any case
+        del partitioned  # earlier rows stay in any case
         return {
             "full_refresh": "every run would append all rows once more",
             "date_range": "a partition that is computed again would be there twice",

@@ -1,4 +1,4 @@
-"""``publish``: a run's rows, or the files that a function writes, are an iteration beside the earlier ones."""
+"""``publish``: each run writes its rows or files as an iteration beside the earlier ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sparkassets.frozen import frozen
 
 @frozen
 class PublishWrite:
-    """Each run makes an iteration that no later one changes; what stands at the path is the newest, of each partition.
+    """Each run writes an iteration that no later run changes; the table shows the newest one of each partition.
 
-    The attributes and methods say what those of `ReplaceWrite` do.
+    For the attributes and methods see `ReplaceWrite`.
 
     Attributes:
-        keep: How many iterations stay at least, the newest by record.
+        keep: Least number of iterations that are kept, the newest by record.
     """
 
     keep: int

@@ -1,4 +1,4 @@
-"""``replace``: a run's rows take the place of those of its blocks, or of all."""
+"""``replace``: a run's rows replace those of its partitions, or all rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sparkassets.frozen import frozen
 
 @frozen
 class ReplaceWrite:
-    """A run's rows take the place of those of its blocks, or of all.
+    """A run's rows replace those of its partitions, or all rows of an asset without partitions.
 
     Attributes:
-        recomputable: What a run wrote can be computed again: lost rows are, and a rebuild makes the table anew.
-        only_adds: A run leaves all rows as they are, so that several assets may write one table.
-        by_keys: Rows take the place of those with their keys, in a merge, which is Spark's.
-        takes_all: A run of an asset without partitions takes the place of the whole table.
-        side_by_side: Runs of different partitions may commit beside each other.
+        recomputable: Whether rows can be computed again, for lost rows and for a rebuild.
+        only_adds: Whether a run leaves all earlier rows as they are, so that several assets may write one table.
+        by_keys: Whether rows replace those with the same keys, by Spark's merge.
+        takes_all: Whether a run of an asset without partitions replaces the whole table.
+        side_by_side: Whether runs of different partitions may commit in parallel.
     """
 
     name = "replace"
@@ -35,5 +35,5 @@ class ReplaceWrite:
         return None
 
     def parts(self) -> Mapping[str, object]:
-        """What of it decides which rows come out, by name; a change of it is one of the asset's code."""
+        """The options that decide which rows come out, by name; changing one counts as a change of the code."""
         return {}

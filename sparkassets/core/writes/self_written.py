@@ -1,4 +1,4 @@
-"""``self``: the asset's own code writes its target; sparkassets records when it did, and what changed there."""
+"""``self``: the asset's own code writes its target; sparkassets records when, and which partitions changed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sparkassets.frozen import frozen
 
 @frozen
 class SelfWrite:
-    """The function or the statements of a run write the target: a run is repeated after a failure or a crash.
+    """The function or the statements of a run write the target; a run is repeated after a failure or a crash.
 
-    The attributes and methods say what those of `ReplaceWrite` do.
+    For the attributes and methods see `ReplaceWrite`.
     """
 
     name = "self"

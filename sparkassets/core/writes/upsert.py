@@ -1,4 +1,4 @@
-"""``upsert``: a run's rows take the place of those with their keys; others come to what is there."""
+"""``upsert``: a run's rows replace those with the same keys; rows with new keys are added."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sparkassets.frozen import frozen
 
 @frozen
 class HistoryColumns:
-    """Columns of a table that keeps what was: a row for each state of a key, from when to when it held.
+    """Names of the columns of a history table, which has a row for each state of a key and the time when it held.
 
     Attributes:
-        valid_from: When a row begins to hold, by the source's own time.
-        valid_to: When the next state of the key begins, or the key was deleted; NULL while it holds.
-        current: Whether it holds still.
+        valid_from: Column with the time from which the row holds, by the source's own time.
+        valid_to: Column with the time of the key's next state or deletion; NULL while the row holds.
+        current: Column that says whether the row still holds.
     """
 
     valid_from: str
@@ -25,16 +25,16 @@ class HistoryColumns:
 
 @frozen
 class UpsertWrite:
-    """Rows go by their keys: one takes the place of the row with its keys; others come to what is there.
+    """A row replaces the row with the same keys; rows with new keys are added.
 
-    What is computed again is merged again, which changes nothing that is newer: below a watermark too.
+    Recomputed rows are merged again, which changes no newer row, below a watermark either.
 
     Attributes:
         keys: Columns whose values no two rows share.
-        newest_by: Columns that tell which of several rows of a key counts; without any a key comes once a run.
-        delete_when: A condition on the run's rows, in SQL: who fulfils it deletes the row with its keys.
-        keep_deletes: How long a deleted key is remembered, so that no late update brings it back; None for ever.
-        history: None keeps the newest state of a key alone.
+        newest_by: Columns that decide which of several rows of a key counts; without any, a run has one row for a key.
+        delete_when: SQL condition on the run's rows: a row that meets it deletes the row with its keys.
+        keep_deletes: How long a deleted key is remembered, so that no late update restores it; None for ever.
+        history: Columns of a history table; None keeps only the newest state of a key.
     """
 
     keys: tuple[str, ...]
@@ -55,19 +55,23 @@ class UpsertWrite:
         return "what is not among the rows any more would stay" if strategy == "full_refresh" else None
 
     def parts(self) -> Mapping[str, object]:
-        """All that the YAML says, but for how long deletions are remembered."""
-        told = {"keys": self.keys, "newest_by": self.newest_by, "delete_when": self.delete_when}
-        kept = self.history
-        history = None if kept is None else [kept.valid_from, kept.valid_to, kept.current]
-        return {f"write.upsert.{name}": value for name, value in {**told, "history": history}.items() if value}
+        """All options except ``keep_deletes``, which changes no rows."""
+        columns = self.history
+        options = {
+            "keys": self.keys,
+            "newest_by": self.newest_by,
+            "delete_when": self.delete_when,
+            "history": None if columns is None else [columns.valid_from, columns.valid_to, columns.current],
+        }
+        return {f"write.upsert.{name}": value for name, value in options.items() if value}
 
 
 HIDDEN = "_"
-"""Columns whose names begin so are for ``newest_by`` and ``delete_when``; none is stored."""
+"""Prefix of columns that only serve ``newest_by`` and ``delete_when`` and are not stored."""
 
 
 def is_unstored_column(column: str) -> bool:
-    """Whether an upsert stores no such column.
+    """Whether an upsert leaves the column out of its table.
 
     >>> is_unstored_column("_lsn"), is_unstored_column("lsn")
     (True, False)

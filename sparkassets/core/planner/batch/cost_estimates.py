@@ -1,4 +1,4 @@
-"""What planned runs are to cost: the bytes that they read, and the seconds and rows that earlier runs tell of."""
+"""Estimates the cost of planned runs: the bytes that they read, and seconds and rows from earlier runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def add_cost_estimates(plan: Plan, context: PlanningContext, weigh: EstimateVolume) -> Plan:
-    """The plan with what its runs are to cost, each and in all."""
+    """Adds the estimated cost of each run, and the totals, to the plan."""
     runs = tuple(
         replace(
             run, estimate=estimate_cost(context, context.project.assets[run.asset], run.blocks, run.request.pins, weigh)
@@ -31,9 +31,9 @@ def estimate_cost(
     pins: Mapping[str, InletPin],
     weigh: EstimateVolume,
 ) -> CostEstimate:
-    """What one run of ``blocks`` costs that reads ``pins``.
+    """Estimates the cost of one run of ``blocks`` that reads ``pins``.
 
-    What cannot be told of one inlet is not told of the run: a sum without it would be a wrong figure.
+    If a figure is unknown for one inlet, it is unknown for the run: a sum without that inlet would be wrong.
     """
     volumes = {}
     for inlet in asset.inlets.values():
@@ -51,7 +51,7 @@ def estimate_cost(
 def estimate_followers(
     context: PlanningContext, after: Mapping[str, PartitionSet], weigh: EstimateVolume
 ) -> dict[str, tuple[CostEstimate, ...]]:
-    """Of what other runs make due, by asset: its runs, as if they read what is there now."""
+    """Estimates by asset the runs that other runs make due, as if they read the versions of now."""
     found = {}
     for name, blocks in after.items():
         asset = context.project.assets[name]
@@ -67,18 +67,18 @@ def estimate_followers(
 
 
 def sum_estimates(estimates: Iterable[CostEstimate | None]) -> CostTotals:
-    """The sums of what is known, and of how many runs it is not."""
-    each = [estimate for estimate in estimates if estimate is not None]
-    size, files, rows = ([getattr(one, name) for one in each] for name in ("bytes", "files", "rows"))
-    seconds = [one.seconds for one in each]
-    told: dict[str, Sequence[float | None]] = {"bytes": size, "files": files, "seconds": seconds, "rows": rows}
+    """Sums the known figures, and counts for how many runs each is unknown."""
+    known = [estimate for estimate in estimates if estimate is not None]
+    size, files, rows = ([getattr(estimate, name) for estimate in known] for name in ("bytes", "files", "rows"))
+    seconds = [estimate.seconds for estimate in known]
+    figures: dict[str, Sequence[float | None]] = {"bytes": size, "files": files, "seconds": seconds, "rows": rows}
     return CostTotals(
-        runs=len(each),
+        runs=len(known),
         bytes=sum(filter(None, size)),
         files=sum(filter(None, files)),
         seconds=sum(filter(None, seconds)),
         rows=sum(filter(None, rows)),
-        unknown={name: values.count(None) for name, values in told.items() if None in values},
+        unknown={name: values.count(None) for name, values in figures.items() if None in values},
     )
 
 

@@ -1,7 +1,7 @@
-"""The lookback of a date range: for every gap that is filled, what lies before it is computed again, once.
+"""The lookback of a date range: the partitions before each filled gap are computed again, once.
 
-A gap is one gap also where `max_partitions_per_run` cuts it into several runs. What a run leaves of the lookback is
-owed, and told by its claim, so that it follows from the journal which gaps are being filled (`AssetState.gaps`).
+A gap stays one gap when `max_partitions_per_run` cuts it into several runs. Lookback that a run leaves is owed and
+recorded in its claim, so the journal says which gaps are being filled (`AssetState.gaps`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sparkassets.frozen import frozen
 
 @frozen
 class GapLookback:
-    """What filling gaps asks for beside them.
+    """The lookback of the gaps that a run fills.
 
     Attributes:
-        blocks: What is computed again.
-        gaps: The gaps for which that is so; empty where nothing looks back.
+        blocks: Partitions before the gaps that are computed again.
+        gaps: The filled gaps; empty without a lookback.
     """
 
     blocks: PartitionSet
@@ -39,7 +39,7 @@ def plan_lookback(
     *,
     barred: PartitionSet,
 ) -> GapLookback:
-    """What is computed again with the missing ones of ``ready``: what has its gates open and is not ``barred``."""
+    """Returns the lookback of the missing partitions in ``ready``: those with open gates that are not ``barred``."""
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NO_LOOKBACK
     gaps = ready - state.coverage
@@ -48,7 +48,7 @@ def plan_lookback(
 
 
 def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionSet) -> PartitionSet:
-    """The computed blocks so far before those of ``gaps`` of which the lookback is not done or owed already."""
+    """Computed partitions within the lookback before those ``gaps`` whose lookback is not done or owed already."""
     if not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
     gap = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
@@ -57,7 +57,7 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
 
 
 def owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """What an earlier run left of its lookback."""
+    """Lookback that an earlier run left."""
     if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return NOTHING
     listed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions

@@ -1,4 +1,4 @@
-"""Candidates become runs: at most so many partitions each, with the lookback of the gaps that they fill."""
+"""Makes runs of the candidates: limited to ``max_partitions_per_run``, with the lookback of the gaps that they fill."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sparkassets.frozen import frozen
 
 
 def batch_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: the runs, in order, and what is left for the next ones."""
+    """Step that makes runs of the candidates, in order, and says what is left for later runs."""
     if case.pending is not None and has_parallel_runs(case.asset):
         return plan_instances(case, course, case.pending)
     if case.pending is not None:
@@ -34,7 +34,7 @@ def batch_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionP
 
 
 def partition_limit(asset: AssetSpec) -> int:
-    """How many partitions one run computes at most."""
+    """Most partitions that one run computes."""
     if has_parallel_runs(asset):
         return 1
     return asset.strategy.max_partitions_per_run if isinstance(asset.strategy, DateRange | SegmentBatches) else 1 << 62
@@ -64,23 +64,20 @@ def _of_blocks(case: DecisionInput, course: DecisionProgress, found: PendingPart
 
 
 def _holds(tick: DueTick | None, rest: PartitionSet) -> bool:
-    """Whether blocks of the tick's own interval are left, which wait for their gates or for what runs first.
-
-    Older holes wait for a tick.
-    """
+    """Whether partitions of the tick's own interval are left over, so that the tick stays open; older holes wait."""
     return tick is not None and bool(rest.clip(*tick.interval))
 
 
 @frozen
 class _BatchCut:
-    """What one run computes.
+    """The partitions of one run and those that it leaves.
 
     Attributes:
-        blocks: Those of the run, at most `limit_of`, the oldest first.
-        rest: Left for another run.
-        apart: Left for runs of their own.
+        blocks: Partitions of the run, at most `partition_limit`, the oldest first.
+        rest: Partitions left for another run.
+        apart: Partitions left for runs of their own because they failed before.
         owes, gaps: As in `RunRequest`.
-        note: What is said of the run.
+        note: Remark for the run's reason.
     """
 
     blocks: PartitionSet
@@ -92,7 +89,7 @@ class _BatchCut:
 
 
 def _limit_partitions(asset: AssetSpec, todo: PartitionSet, *, newest_first: bool) -> PartitionSet:
-    """As many of the partitions as a run may compute."""
+    """Limits the partitions to as many as one run may compute."""
     if newest_first:
         return asset.partitioning.split_into_chunks(todo, partition_limit(asset))[-1]
     return asset.partitioning.oldest(todo, partition_limit(asset))
@@ -101,7 +98,7 @@ def _limit_partitions(asset: AssetSpec, todo: PartitionSet, *, newest_first: boo
 def _cut_batch(
     case: DecisionInput, candidate: RunCandidate, *, barred: PartitionSet, found: PendingPartitions
 ) -> _BatchCut:
-    """The blocks of the next run, lookback included; what of that has failed is owed to another one."""
+    """Cuts the partitions of the next run, with lookback; failed partitions of the lookback are owed to a later run."""
     next_ones = choose_next_partitions(case.asset.partitioning, candidate.blocks, found.suspects)
     back = NO_LOOKBACK  # a backfill computes what it names
     if candidate.kind == "scheduled":
@@ -114,7 +111,7 @@ def _cut_batch(
 
 
 def _explain_separate_runs(found: PendingPartitions, blocks: PartitionSet) -> str:
-    """Why blocks are computed by runs of their own."""
+    """Why partitions are computed by runs of their own."""
     error = next((each.failure.error for each in found.suspects if each.blocks.overlaps(blocks)), "")
     return f"left for runs of their own: failed before: {error}"
 
@@ -148,12 +145,12 @@ def _build_run(case: DecisionInput, found: PendingPartitions, candidate: RunCand
 
 
 def _due_partitions(found: PendingPartitions, candidate: RunCandidate) -> PartitionSet:
-    """What is out of date, or due by the trigger alone."""
+    """Partitions that are missing, stale, or due by the trigger alone."""
     return found.due_partitions | candidate.triggered_partitions
 
 
 def _consumption(found: PendingPartitions, uses: ConditionUsage, blocks: PartitionSet) -> RunConsumption:
-    """What a run of ``blocks`` uses up, each event and tick for its own time."""
+    """The consumption of a run of ``blocks``; every other partition has still to answer the events and ticks."""
     rest, asked = (found.due_partitions | found.by_trigger | found.later) - blocks, blocks & found.due_partitions
     remaining = {key: rest | (asked - used) for key, used in uses.blocks.items()}
     remaining |= {key: EVERYTHING for key in uses.consumption.ticks if key not in remaining}
@@ -173,12 +170,12 @@ def _reason(case: DecisionInput, found: PendingPartitions, candidate: RunCandida
         parts.append(
             f"{again} by lookback" if candidate.kind == "scheduled" else f"backfill of {plural(again, 'partition')}"
         )
-    if failed := count(case.state.failed_blocks & blocks):  # none of it where the partitions are others by now
+    if failed := count(case.state.failed_blocks & blocks):  # zero after a change of the partitioning
         parts.append(f"{failed} failed before")
     parts += describe_retry(case.asset, found.held, blocks)
     tick = candidate.tick
-    told = f"{case.asset.schedule.text} at {case.context.format_instant(tick.run_after)}: " if tick else ""
-    return told + ", ".join(parts)
+    schedule = f"{case.asset.schedule.text} at {case.context.format_instant(tick.run_after)}: " if tick else ""
+    return schedule + ", ".join(parts)
 
 
 def _of_events(case: DecisionInput, candidate: RunCandidate) -> PlannedRun:

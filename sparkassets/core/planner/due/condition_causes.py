@@ -74,7 +74,7 @@ class ConditionCauses:
         return replace(self, uses=replace(self.uses, consumption=consumption))
 
     def split_by_event(self) -> Iterator[ConditionCauses]:
-        """Yields the causes of each event alone, in order; unless the condition is any of some datasets, all together."""
+        """Yields the causes of each event alone, in order; all together unless the condition is an any of datasets."""
         node = self.verdict.node
         choices = node.children if isinstance(node, AnyOf) else (node,)
         if not self.events or not all(isinstance(each, UpdateLeaf) for each in choices):

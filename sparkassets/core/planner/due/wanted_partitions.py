@@ -1,8 +1,8 @@
-"""What is wanted of a partitioned asset: every block that needs, by its mapping, something that is or was there.
+"""Finds the wanted partitions of an asset: those whose mapping needs an inlet partition that is or was present.
 
-All within the asset's bounds. Without inlets that tell its time it is that from the last complete interval to now
-(DESIGN section 4, Defaults), of the segments that its inlets tell. Where the gates of all these inlets let a block run
-without them (``require: none``, or a ``tolerance`` that is over), it is wanted once its own interval is over.
+All are within the asset's bounds. Without inlets by time, they begin with the last complete interval
+(docs/design/planning.md#wanted-partitions), for the segments of the inlets. A partition that may run without its inlets
+(``require: none``, or a ``tolerance`` that is over) is wanted once its own interval is over.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sparkassets.frozen import frozen
 
 @frozen
 class WantedPartitions:
-    """The blocks that should be there.
+    """The partitions that should exist.
 
     Attributes:
-        blocks: All, whether they are over or not.
-        holes: Those of them that need nothing which ever was there, but lie between others that do.
-        ahead: Blocks that need something which is there and lack what is newer than all that is; not among the others.
+        blocks: All of them, whether over or not.
+        holes: Those whose inputs never existed, but which lie between others that have inputs.
+        ahead: Partitions with some inputs that lack newer ones than all inlets have; not among ``blocks``.
     """
 
     blocks: PartitionSet
@@ -39,7 +39,7 @@ class WantedPartitions:
 def find_wanted(
     context: PlanningContext, asset: AssetSpec, state: AssetState, bounds: PartitionSet
 ) -> WantedPartitions:
-    """All that should be there, of what the asset's own bounds allow."""
+    """Returns the partitions that should exist, within ``bounds``."""
     needs = [(inlet, context.dependency(asset, inlet)) for inlet in asset.inlets.values()]
     telling = [
         _TimingInlet(inlet, need, _partitions_needing(context, inlet, need) & bounds)
@@ -62,7 +62,7 @@ def find_wanted(
 
 @frozen
 class _TimingInlet:
-    """An inlet that tells the time of blocks, how they depend on it, and those that need something of it."""
+    """An inlet by time, how partitions depend on it, and those that need a partition which it has or had."""
 
     inlet: InletSpec
     need: Dependency
@@ -72,9 +72,9 @@ class _TimingInlet:
 def _without_inlets(
     context: PlanningContext, asset: AssetSpec, state: AssetState, telling: Sequence[_TimingInlet]
 ) -> PartitionSet:
-    """The blocks that are over and that the gates of all inlets which tell their time let run without these.
+    """Finished partitions that the gates of all inlets by time let run without input.
 
-    From the asset's start on, or from the first block that was computed or needs something which is there.
+    They begin at the asset's start, or at the first partition that was computed or has an input.
     """
     inlets = [each.inlet for each in telling]
     if asset.partitioning.time is None or not all(each.is_dispensable for each in inlets):
@@ -90,12 +90,12 @@ def _without_inlets(
 
 
 def _between(telling: Sequence[_TimingInlet]) -> PartitionSet:
-    """All from the first block to the last that needs something of an inlet; rows by values leave no gaps."""
+    """All partitions from the first to the last that needs a partition of an inlet; not for inlets by values."""
     return PartitionSet.union([each.need.hull(each.parts) for each in telling if each.inlet.view is None])
 
 
 def _fillable(context: PlanningContext, telling: Sequence[_TimingInlet]) -> PartitionSet:
-    """The blocks that need something of these inlets which is not skipped; everything where nothing is."""
+    """Partitions with an input that is not skipped; everything where nothing is skipped."""
     if not context.waived_partitions:
         return EVERYTHING
     return PartitionSet.union(
@@ -104,12 +104,12 @@ def _fillable(context: PlanningContext, telling: Sequence[_TimingInlet]) -> Part
 
 
 def mapped_inlets(context: PlanningContext, asset: AssetSpec) -> list[InletSpec]:
-    """The inlets of which each block needs some partitions."""
+    """The inlets of which each partition needs some partitions, by a mapping."""
     return [inlet for inlet in asset.inlets.values() if context.dependency(asset, inlet).is_mapped]
 
 
 def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """From the start on, or from what was computed first (and may be lost), or the last partition that is over."""
+    """Finished partitions from the start on, or from the first one ever computed, or only the last."""
     partitioning, over = asset.partitioning, context.finished_partitions(asset.partitioning)
     if asset.start is not None:
         return partitioning.partitions_between(asset.start, None) & over
@@ -118,12 +118,12 @@ def _by_time(context: PlanningContext, asset: AssetSpec, state: AssetState) -> P
 
 
 def _partitions_needing(context: PlanningContext, inlet: InletSpec, need: Dependency) -> PartitionSet:
-    """The blocks that need a partition of the inlet which is or was there."""
+    """Partitions that need an inlet partition which is or was present."""
     return need.affected_partitions(context.dataset(inlet).ever_present & context.possible_inlet_partitions(inlet))
 
 
 def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) -> PartitionSet:
-    """Those of the blocks after the newest partition of all inlets that ``require`` keeps from running."""
+    """Missing partitions after the newest partition of all inlets that ``require`` holds back."""
     last = newest_input_end(context, asset) if missing else None
     blocks = missing & asset.partitioning.partitions_between(last, None) if last is not None else NOTHING
     ahead = NOTHING
@@ -133,7 +133,7 @@ def _ahead(context: PlanningContext, asset: AssetSpec, missing: PartitionSet) ->
 
 
 def explain_beyond_newest(context: PlanningContext, asset: AssetSpec, ahead: PartitionSet) -> tuple[Waiting, ...]:
-    """Why blocks that are ahead wait, quietly."""
+    """Quiet reasons of partitions that are ahead of their inlets."""
     waiting: list[Waiting] = []
     for inlet in mapped_inlets(context, asset) if ahead else ():
         refused = split_refused_partitions(context, asset, inlet, ahead)[0]
@@ -143,7 +143,7 @@ def explain_beyond_newest(context: PlanningContext, asset: AssetSpec, ahead: Par
 
 
 def explain_hole(context: PlanningContext, asset: AssetSpec, holes: PartitionSet) -> tuple[Waiting, ...]:
-    """Why a hole waits: nothing that it needs ever was there."""
+    """Why holes wait: none of their inputs ever existed."""
     waiting: list[Waiting] = []
     for inlet in asset.inlets.values() if holes else ():
         lacking = required_partitions(context, asset, inlet, holes) - context.dataset(inlet).coverage
@@ -155,7 +155,7 @@ def explain_hole(context: PlanningContext, asset: AssetSpec, holes: PartitionSet
 
 
 def explain_left_out(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[Waiting, ...]:
-    """What the asset's start asks for although no inlet has anything of it: nothing could be computed from nothing."""
+    """Reason of the partitions after the asset's start and before the first input, which nothing could compute."""
     if asset.start is None:
         return ()
     inlets = [inlet.name for inlet in mapped_inlets(context, asset)] if blocks else []
