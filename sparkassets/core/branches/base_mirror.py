@@ -1,4 +1,4 @@
-"""What a branch sees of an asset of the base: what the base's journal says of it, and what came since."""
+"""Mirrors assets of the base in a branch: turns entries of the base's journal into observations of the branch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 
 BASE: Final = "sparkassets:base"
-"""The key of a cursor under which it is kept up to where the base's journal was read."""
+"""Key in a cursor that stores up to which entry the base's journal was read."""
 
 
 def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
-    """The number of the base's entry up to which a cursor has read it; None where it is another journal, or was not."""
+    """Sequence number up to which a cursor has read the base's journal; None if it has not read this journal."""
     journal_id, seq = cursor.get(BASE, ("", 0))
     return int(seq) if journal_id == base.journal_id else None
 
 
 def has_missed_entries(uri: str, read: int, base: State, *, cut: bool) -> bool:
-    """Whether something that is not kept any more may have told of a dataset, after what was read up to a number."""
+    """Whether expired entries after ``read`` may have updated a dataset."""
     return cut and base.dataset(uri).seq > read
 
 
@@ -36,19 +36,19 @@ def mirror_updates(
     viewed: Mapping[str, PartitionSet],
     cut: bool = False,
 ) -> ObservedEntry | None:
-    """What is new of an asset of the base; None where nothing is.
+    """Returns the observation of what changed in an asset of the base; None where nothing did.
 
     Args:
-        asset: As the branch reads it.
-        base: As it is now.
-        since: Entries about its dataset after those that the cursor has read; all of what is there counts as new
-            where it has read none.
-        version: Of its table, as the branch knows it.
+        asset: The asset as the branch reads it.
+        base: Present state of the base.
+        since: Entries about the dataset after those that the cursor has read; if it has read none, all present
+            partitions count as new.
+        version: Version of the table that the branch knows.
         cursor: How far the branch has read.
-        coverage: What is there, as the branch knows it.
-        viewed: Likewise of views.
-        cut: Whether the base does not keep all of these entries. Then all that is there counts as new of a dataset
-            that was updated since it was read, and the cursor goes on where none was.
+        coverage: Present partitions that the branch knows.
+        viewed: Present partitions of views that the branch knows.
+        cut: Whether some of the entries have expired. Then all present partitions of a dataset that was updated since
+            count as new; where none was updated, only the cursor advances.
     """
     known, read, events = base.assets[asset.name], read_up_to(cursor, base), tuple(since)
     first = read is None or has_missed_entries(asset.uri, read, base, cut=cut)
@@ -86,6 +86,6 @@ def mirror_updates(
 def _split_changes(
     told: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
 ) -> tuple[PartitionSet, PartitionSet]:
-    """What of a dataset is new or changed, and what is not there any more."""
+    """Partitions of a dataset that are new or changed, and those that were removed."""
     changed = now if first else (told & now) | (now - before)
     return changed, before - now

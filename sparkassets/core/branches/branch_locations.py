@@ -1,4 +1,4 @@
-"""Where a branch is: its state and its warehouse, by its name."""
+"""Locations of a branch's state and warehouse, by its name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LONGEST: Final = 60
 
 
 def check_branch_name(name: str) -> str:
-    """The name, if a branch may have it.
+    """Returns the name if a branch may have it.
 
     Raises:
-        InputError: It may not.
+        InputError: The name is too long or has characters that are not allowed.
 
     >>> check_branch_name("new-delays")
     'new-delays'
@@ -30,7 +30,7 @@ def check_branch_name(name: str) -> str:
 
 
 def branch_state_location(project: ProjectSpec, branch: str) -> str:
-    """Where the journal of a branch is.
+    """The location of a branch's journal.
 
     Raises:
         InputError: The project's own state is a branch's, or a Spark session keeps it.
@@ -49,7 +49,7 @@ def branch_warehouse(project: ProjectSpec, branch: str) -> str:
 
 
 def branch_storage(project: ProjectSpec, branch: str, asset: AssetSpec) -> StorageLocation | None:
-    """Where a branch has an asset; None of what holds no data."""
+    """The location of an asset's table in a branch; None for an asset without data."""
     if asset.storage is None:
         return None
     path = f"{branch_warehouse(project, branch)}/{asset.name}"

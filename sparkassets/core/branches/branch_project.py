@@ -1,4 +1,4 @@
-"""Which assets a branch computes itself, and why; and the project that it is."""
+"""Builds the project of a branch, and decides which assets the branch computes itself, and why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BASE = "sparkassets:base/"
 
 
 def base_uri(asset: str) -> str:
-    """The identity under which a branch keeps which code the base had of an asset."""
+    """Reserved URI under which a branch records the code that the base had for an asset."""
     return f"{_BASE}{asset}"
 
 
@@ -31,11 +31,12 @@ class BranchProject:
     """A branch, as a project.
 
     Attributes:
-        base: The project that it is a branch of, with the same code.
-        own: The assets that it computes, upstream first, and why.
-        fresh: Sources that the base does not know, or knows otherwise; the branch looks at these itself.
-        reused: The assets that it reads of the base.
-        project: Of all these.
+        base: The project that it is a branch of, with the branch's code.
+        computed_assets: The assets that it computes, upstream first, with the reason.
+        changed_sources: Sources that the base lacks or declares differently, with the reason; the branch observes these
+            itself.
+        reused_assets: The assets that it reads from the base.
+        project: The project of all these assets.
     """
 
     name: str
@@ -47,10 +48,10 @@ class BranchProject:
 
 
 def build_branch_project(project: ProjectSpec, name: str, base: State, branch: State) -> BranchProject:
-    """The branch of that name, as the base and the branch are now.
+    """Builds the project of a branch from the present states of the base and the branch.
 
     Raises:
-        InputError: Something of it cannot be in a branch.
+        InputError: The project's state cannot have branches.
     """
     context = PlanningContext(project, base, now=0, clock=0)
     computed = (each for each in project.assets.values() if not each.writes_itself)
@@ -94,7 +95,7 @@ def _base_reach(asset: AssetSpec, base: PlanningContext, own: Collection[str]) -
 
 
 def _find_computed_assets(project: ProjectSpec, branch: State, unlike: Mapping[str, str]) -> dict[str, str]:
-    """What is computed in the branch, upstream first: nothing that may write to where the base is."""
+    """Assets that the branch computes, upstream first, with the reason; none that may write to the base's tables."""
     edges, found = upstream_edges(project.assets), dict[str, str]()
     for asset in project.assets.values():
         if asset.source is not None or asset.writes_itself:
@@ -114,7 +115,7 @@ def _find_computed_assets(project: ProjectSpec, branch: State, unlike: Mapping[s
 
 
 def _explain_divergence(asset: AssetSpec, project: ProjectSpec, base: PlanningContext) -> str | None:
-    """Why an asset is not what the base has under its name; None where it is, and of outlets."""
+    """Why an asset differs from the base's asset of the same name; None where it does not, and for outlets."""
     if asset.maker:
         return None
     known, spec = base.state.assets.get(asset.name), build_fold_spec(asset, project)

@@ -1,4 +1,4 @@
-"""How an asset differs between a branch and its base: in columns, in partitions, and in rows."""
+"""The differences of an asset between a branch and its base: in columns, in partitions, and in rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkassets.core.writes import UpsertWrite
 from sparkassets.frozen import frozen
 
 RowChange = Literal["added", "removed", "changed"]
-"""What became of a row, from the base to the branch."""
+"""Change of a row from the base to the branch."""
 
 
 @frozen
@@ -21,8 +21,8 @@ class ComparedTable:
     """One of two tables that are compared.
 
     Attributes:
-        path: Where it is.
-        blocks: Which of it are compared; everything without partitions.
+        path: Location of the table.
+        blocks: The compared partitions; everything without partitions.
     """
 
     path: str
@@ -33,7 +33,7 @@ class ComparedTable:
 
 @frozen
 class RowCounts:
-    """How many rows of some blocks differ, and how many do not."""
+    """Numbers of rows that differ, and of those that do not."""
 
     added: int = 0
     removed: int = 0
@@ -41,7 +41,7 @@ class RowCounts:
     same: int = 0
 
     def __add__(self, other: RowCounts) -> RowCounts:
-        """Those of both.
+        """The sums of both.
 
         >>> RowCounts(1, 2) + RowCounts(same=3)
         RowCounts(added=1, removed=2, changed=0, same=3)
@@ -55,7 +55,7 @@ class RowCounts:
 
     @property
     def has_differences(self) -> bool:
-        """Whether any does."""
+        """Whether any row differs."""
         return bool(self.added or self.removed or self.changed)
 
 
@@ -64,7 +64,7 @@ class RowDifference:
     """A row that differs, as text; None is NULL, and values of private columns are masked.
 
     Attributes:
-        before, after: It in the base and in the branch; None where it is not there.
+        before, after: The row in the base and in the branch; None where it is absent.
     """
 
     change: RowChange
@@ -74,12 +74,13 @@ class RowDifference:
 
 @frozen
 class RowComparison:
-    """What a comparison of rows found.
+    """Result of a comparison of rows.
 
     Attributes:
-        keys: By which rows were told to be the same; none where they were compared as they are.
-        doubled: Rows of these keys are not unique, so they were compared as they are.
-        blocks: Of each block that has rows on either side what became of them.
+        keys: Key columns by which rows were matched; empty where whole rows were compared.
+        has_duplicate_keys: Whether keys were not unique, so that whole rows were compared.
+        blocks: Row counts of each partition that has rows on either side.
+        samples: Some of the rows that differ.
     """
 
     keys: tuple[str, ...]
@@ -90,7 +91,7 @@ class RowComparison:
 
 @frozen
 class ColumnDifference:
-    """How the columns differ: name to type, and to both types where that is another one."""
+    """The columns that differ: type by name; for a changed column, both types."""
 
     added: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
@@ -99,11 +100,11 @@ class ColumnDifference:
 
 @frozen
 class AssetDifference:
-    """How one asset differs.
+    """The differences of one asset.
 
     Attributes:
-        only_base, only_branch: Blocks that one of both alone has; everything for all of an asset without partitions.
-        rows: None where nothing was compared.
+        only_base, only_branch: Partitions that only one side has; everything for an asset without partitions.
+        rows: Comparison of rows; None where none were compared.
     """
 
     asset: str
@@ -114,7 +115,7 @@ class AssetDifference:
 
     @property
     def total_row_counts(self) -> RowCounts:
-        """Of all blocks."""
+        """The sums over all partitions."""
         counts = RowCounts()
         for _, each in self.rows.blocks if self.rows is not None else ():
             counts = counts + each
@@ -122,7 +123,7 @@ class AssetDifference:
 
 
 def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
-    """The columns whose values no two rows of a block share, as the project declares it; none where it does not."""
+    """Columns that the project declares to be unique in each partition; empty where it declares none."""
     made = project.assets[asset.maker] if asset.maker else asset
     for each in (asset, made):
         if isinstance(each.write, UpsertWrite) and each.write.history is None:
@@ -139,7 +140,7 @@ def comparison_keys(project: ProjectSpec, asset: AssetSpec) -> tuple[str, ...]:
 
 
 def compare_columns(before: Mapping[str, str], after: Mapping[str, str]) -> ColumnDifference:
-    """How columns differ, whatever case their names are in.
+    """Compares columns by name, ignoring case.
 
     >>> compare_columns({"a": "int", "b": "int"}, {"A": "bigint", "c": "date"})
     ColumnDifference(added={'c': 'date'}, removed={'b': 'int'}, changed={'A': ('int', 'bigint')})

@@ -1,4 +1,4 @@
-"""What of a branch becomes the base's now, as runs of the base; and why not the rest."""
+"""Plans the promotion of a branch: runs of the base that take over the branch's rows, and why the rest waits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from sparkassets.frozen import frozen
 
 @frozen
 class PromotionOffer:
-    """A branch as it is offered to its base.
+    """A branch as offered to its base for promotion.
 
     Attributes:
-        context: The branch with all that the base has recorded by now.
-        own: What it computes, upstream first.
-        journal_id, seq: Of its journal, as of which it is offered.
-        successes: What was recorded there, by asset, ascending: the number and the entry of each success.
-        fresh: Sources that base and branch look at, each for itself.
-        reshaped: How the columns in the branch differ from those in the base, by what is written in others.
+        context: The planner's view of the branch, with all that the base has recorded by now.
+        computed_assets: Assets that the branch computes, upstream first.
+        journal_id, seq: The branch's journal, and the sequence number as of which it is offered.
+        successes: Sequence number and entry of each success in the branch, by asset, ascending.
+        changed_sources: Sources that base and branch observe each for itself.
+        column_changes: Changes of columns from base to branch, by asset whose columns differ.
     """
 
     branch: str
@@ -47,19 +47,19 @@ class PromotionOffer:
     column_changes: Mapping[str, ColumnChanges] = field(default_factory=dict)
 
     def computed_since(self, asset: str, seq: int) -> PartitionSet:
-        """What the branch has computed of an asset after that number."""
+        """Partitions of an asset that the branch has computed after sequence number ``seq``."""
         return PartitionSet.union(each.published_partitions for at, each in self.successes.get(asset, ()) if at > seq)
 
     def branch_asset_state(self, asset: str) -> AssetState:
-        """What the branch knows of an asset."""
+        """The branch's state of an asset."""
         return self.context.state_of(self.context.asset(asset))
 
 
 def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer, *, rebuild: bool = False) -> Plan:
-    """The run of the base's ``asset`` that takes over what the branch has of it and the base has not; or why none.
+    """Plans the run of the base's ``asset`` that takes over partitions from the branch, or says why there is none.
 
-    ``context`` is the base's, with the code of the branch. Columns that no run of the base may change, a promotion
-    changes only as a ``rebuild``: of all of the table at once.
+    ``context`` is the base's view with the branch's code. Columns that a run of the base may not change are promoted
+    only by a ``rebuild``, which replaces the whole table at once.
     """
     state, known = context.state_of(asset), offer.branch_asset_state(asset.name)
     if refused := _explain_refusal(context, asset, offer):
@@ -99,7 +99,7 @@ def plan_promotion(context: PlanningContext, asset: AssetSpec, offer: PromotionO
 
 
 def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: PromotionOffer) -> list[Waiting]:
-    """Why the branch's columns cannot come into some partitions of the base's tables; nothing where they can."""
+    """Why the branch's columns do not fit some partitions of the base's tables; empty where they fit."""
     if not asset.partitioning.is_partitioned:
         return []  # a run of the base takes the place of the whole table
     command = f"`sparkassets promote {offer.branch} --rebuild` promotes all of the table at once"
@@ -112,7 +112,7 @@ def _waiting_column_changes(context: PlanningContext, asset: AssetSpec, offer: P
 
 
 def find_identical_partitions(context: PlanningContext, name: str, offer: PromotionOffer) -> PartitionSet:
-    """What the base has of an asset that is as the branch has it: promoted, and computed in neither since."""
+    """Partitions that are the same in base and branch: promoted, and computed in neither since."""
     asset = context.asset(name)
     state = context.state_of(context.asset(asset.maker or name))
     taken = promoted_from_branch(state.taken, offer.journal_id)

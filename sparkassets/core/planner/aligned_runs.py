@@ -1,6 +1,6 @@
-"""What an upstream's run of a tick published, for consumers that are aligned to it; what became of it where nothing.
+"""Finds the output of an upstream's run of a tick, for consumers aligned to it, or why there is none.
 
-A run that was skipped, by its code or by a person, has nothing new, so the one before it stands for it.
+A run that was skipped, by its code or by a person, has nothing new, so the one before it is read in its place.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sparkassets.core.timetables import Slot
 from sparkassets.frozen import frozen
 
 MOST_SKIPPED = 10_000
-"""Skipped runs in a row behind which the one that published is looked for."""
+"""Most skipped runs in a row that are searched for the run that published."""
 
 Ticks = dict[str, tuple[int, ...]]
-"""Aligned inlet to the ends of its intervals that are due, as far as anybody asked; the same for all blocks."""
+"""Cache of the ends of the due intervals by aligned inlet, filled on demand; the same for all partitions."""
 
 
 def _newest_over(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
@@ -43,12 +43,12 @@ def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | 
 
 @frozen
 class Published:
-    """What the upstream's run of a slot published.
+    """The output of the upstream's run of a slot.
 
     Attributes:
-        pin: What a consumer reads of it; None where it is not there.
-        since: Where that run stands for several intervals, when the first of them begins; Unix seconds.
-        lacking: The partitions that are not there, where the upstream has some.
+        pin: Pin with which a consumer reads it; None where it does not exist.
+        since: Begin of the first interval, Unix seconds, if the run stands for several.
+        lacking: Missing partitions of a partitioned upstream.
     """
 
     pin: InletPin | None = None
@@ -57,7 +57,7 @@ class Published:
 
 
 def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: bool = False) -> Published:
-    """What is there of the upstream's run of ``slot``: with ``some`` also where only a part of its partitions is."""
+    """The output of the upstream's run of ``slot``; with ``some``, also where only some of its partitions exist."""
     upstream, end = context.project.assets[inlet.name], to_unix(slot.end)
     if upstream.partitioning.is_partitioned:
         parts = _parts(upstream, slot)
@@ -79,7 +79,7 @@ def _parts(upstream: AssetSpec, slot: Slot) -> PartitionSet:
 
 
 def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
-    """The partitions of the upstream that are skipped and not there, by its runs or by a person."""
+    """Absent partitions of the upstream that its runs or a person skipped."""
     waived = context.waived_partitions
     return (
         waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited_skips(upstream) if waived else NOTHING
@@ -87,7 +87,7 @@ def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSe
 
 
 def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
-    """Whether the upstream's run of ``slot`` brought nothing, as its code or a person said."""
+    """Whether the upstream's run of ``slot`` was skipped, by its code or by a person."""
     upstream = context.project.assets[inlet.name]
     if upstream.partitioning.is_partitioned:
         parts = _parts(upstream, slot) if context.waived_partitions else NOTHING
@@ -97,7 +97,7 @@ def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
 
 
 def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, Published] | None:
-    """The newest of the upstream's runs up to ``slot`` of which something is there, and what."""
+    """The newest of the upstream's runs up to ``slot`` with an output, and that output."""
     timetable = context.project.assets[inlet.name].schedule.timetable
     found = published(context, inlet, slot, some=True)
     while found.pin is None:
@@ -110,7 +110,7 @@ def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> 
 
 
 def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
-    """The end of the newest that the upstream published before ``slot``; None where there is none."""
+    """The end of the newest interval that the upstream published before ``slot``; None without one."""
     if context.project.assets[inlet.name].partitioning.is_partitioned:
         extent = context.dataset(inlet).coverage.clip(None, to_unix(slot.start)).extent
         return None if extent is None else extent[1]
@@ -120,7 +120,7 @@ def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> in
 
 
 def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
-    """These partitions at the newest version; where no column tells them the newest iteration that is of them."""
+    """Pins the partitions at the newest version, or, where no column holds them, their newest iteration."""
     if upstream.partitioning.has_columns:
         return context.pin(inlet, parts)
     known = context.state.assets[inlet.name]
@@ -139,11 +139,11 @@ def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedIn
 
 @frozen
 class Fate:
-    """What became of the upstream's run of a slot that is not there.
+    """Why the upstream's run of a slot has no output.
 
     Attributes:
-        text: For a sentence; empty when it is still to come.
-        settled: Whether it comes only if a person says so: it is withheld, or no run stands for it any more.
+        text: Clause for a sentence; empty when the run is still to come.
+        settled: Whether only a person can bring it: it is withheld, or no run will come for it any more.
     """
 
     text: str = ""
@@ -151,7 +151,7 @@ class Fate:
 
 
 def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> Fate:
-    """What became of the upstream's run of ``slot``; ``lacking`` is what it has not computed of its partitions."""
+    """Returns why the upstream's run of ``slot`` has no output; ``lacking`` are its missing partitions."""
     upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
     timetable = upstream.schedule.timetable
     if state is None or timetable is None:

@@ -1,4 +1,4 @@
-"""A backfill: what is missing or stale in a stretch of time is computed, or all of it by force; nothing else moves."""
+"""Plans a backfill: runs for the missing and stale partitions of a request, or for all of them by force."""
 
 from __future__ import annotations
 
@@ -44,13 +44,11 @@ def plan_backfill(
     other_code: bool = False,
     newest_first: bool = False,
 ) -> Plan:
-    """The runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first unless told otherwise.
+    """Plans the runs that backfill ``blocks`` (whole partitions) of a partitioned asset, oldest first by default.
 
-    Of what is open in time it is all that is wanted or there.
-
-    Only the first can be claimed at a time; the others follow it. With ``force`` also what is outside the asset's
-    bounds, and what keeps its rows although its input was removed, is computed; with ``other_code`` also what other
-    code than the asset's has made.
+    Where the request is open in time, it means all wanted or present partitions. Only the first run can be claimed at a
+    time. ``force`` adds current partitions, those outside the bounds, and those that keep rows of a removed input;
+    ``other_code`` adds partitions computed by other code than the asset's.
 
     Raises:
         InputError: Some of the blocks are outside the asset's bounds.
@@ -80,7 +78,7 @@ def plan_backfill(
 
 
 def redoable_partitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> PartitionSet:
-    """Those of the blocks that a forced backfill can compute now, whoever is running the asset."""
+    """Partitions that a forced backfill could compute now if no other run of the asset were live."""
     state = context.state_of(asset)
     due, _ = _due(context, asset, state, resolve_partitions(context, asset, state, blocks), force=True, other_code=True)
     shared = group_by_upstream_runs(context, asset, check_gates(context, asset, due, emptied=True).ready)
@@ -88,7 +86,7 @@ def redoable_partitions(context: PlanningContext, asset: AssetSpec, blocks: Part
 
 
 def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
-    """The blocks of a partitioned asset that failed of their data in this invocation, and are tried in parts."""
+    """Partitions that failed because of their data in this invocation and are retried in parts."""
     suspects = find_pending(context, asset, context.state_of(asset)).suspects
     return PartitionSet.union(each.blocks for each in suspects if not each.is_retried_whole)
 
@@ -96,10 +94,7 @@ def find_divided_partitions(context: PlanningContext, asset: AssetSpec) -> Parti
 def _batches(
     context: PlanningContext, asset: AssetSpec, state: AssetState, ready: PartitionSet, *, slots: RunSlots, order: int
 ) -> tuple[list[PartitionSlot], list[Waiting]]:
-    """The runs' blocks and slots, what failed of its data apart from the rest; and what the others wait for.
-
-    With ``order`` -1 the newest first.
-    """
+    """Partitions and slot of each run, suspects by themselves, and why others wait; ``order`` -1: newest first."""
     if has_parallel_runs(asset):
         some = asset.partitioning.split_into_chunks(ready, MOST_RUNS)[-1] if order < 0 and ready else ready
         shared, said = assign_slots(asset, state, some, slots)
@@ -122,7 +117,7 @@ def _due(
     force: bool,
     other_code: bool,
 ) -> tuple[PartitionSet, list[Waiting]]:
-    """Those of the blocks that are over and not up to date, or that are forced; and why not the rest."""
+    """Finished partitions that are not current, or are forced, and the reasons why the rest is not due."""
     waiting: list[Waiting] = []
     over = context.finished_partitions(asset.partitioning)
     if later := blocks - over:
@@ -160,7 +155,7 @@ def _refuse_twice(asset: AssetSpec, there: PartitionSet) -> None:
 
 
 def _behind(asset: AssetSpec, state: AssetState, ready: PartitionSet) -> list[Waiting]:
-    """What a run of the schedule would compute again by lookback."""
+    """Quiet note about partitions that a scheduled run would compute again by lookback."""
     behind = partitions_before_gaps(asset, state, ready - state.coverage) - ready
     if not behind or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
         return []
@@ -195,7 +190,7 @@ def _build_batch_run(
 
 
 def backfillable_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
-    """All that is wanted of a partitioned asset, or there and could be computed again."""
+    """All partitions that are wanted, or present and could be computed again."""
     state = context.state_of(asset)
     have = asset.partitioning.inside(state.coverage) & asset.partitioning.known_partitions & partitions_in_bounds(asset)
     return find_pending(context, asset, state).wanted | have
@@ -209,11 +204,11 @@ def plan_backfill_unpartitioned(
     force: bool = False,
     rebuilds: bool = False,
 ) -> Plan:
-    """The run that backfills an asset without partitions, for a data interval (Unix seconds).
+    """Plans the run that backfills an asset without partitions, for a data interval (Unix seconds).
 
-    Without an interval it reads what a run of the asset's condition would read now: if that is due for updates alone,
-    it stands for this run too, and uses up what this would. What goes on from a watermark and can be written again is
-    read from the beginning; if it ``rebuilds``, its rows take the place of all.
+    Without an interval it reads the same as a run of the asset's condition now; if such a run is due for updates alone,
+    the backfill replaces it and uses up its events. Inlets with a watermark are read from the beginning if the asset is
+    recomputable; with ``rebuilds``, the rows replace the whole table.
 
     Raises:
         InputError: The interval is outside the asset's bounds, and it is not forced; or it would append twice.
@@ -251,7 +246,7 @@ def plan_backfill_unpartitioned(
 def _accepted_partitions(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: ConditionCauses | None
 ) -> PartitionSet:
-    """What is published although its rules fail; an instance is judged anew, as it reads what is there now."""
+    """Partitions published although their rules fail; an instance is judged anew because it reads newer inputs."""
     if found is not None or isinstance(asset.strategy, EveryInstance):
         return NOTHING
     return find_withheld(context, asset, state).accepted
@@ -266,7 +261,7 @@ def _request_reason(context: PlanningContext, interval: tuple[int, int] | None, 
 
 
 def _answered_causes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> ConditionCauses | None:
-    """The causes that a backfill of everything answers: those of a whole run that is due, but for a tick's own."""
+    """The causes of a due full refresh that the backfill answers in its place; None without any, or for a tick."""
     if asset.schedule.condition is None or not isinstance(asset.strategy, FullRefresh):
         return None
     found = find_causes(context, asset.schedule.condition, state)
@@ -287,7 +282,7 @@ def _refuse_outside(context: PlanningContext, asset: AssetSpec, blocks: Partitio
 
 
 def _refuse_interval(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int]) -> None:
-    """Intervals begin at a timetable's start or after, and before its end."""
+    """Refuses an interval that begins before the timetable's start, or at its end or after."""
     timetable = asset.schedule.timetable
     start, end = (timetable.start, timetable.end) if timetable is not None else (asset.start, asset.end)
     told = f"{context.format_instant(interval[0])}..{context.format_instant(interval[1])}"

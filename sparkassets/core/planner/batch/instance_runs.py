@@ -1,4 +1,4 @@
-"""Each partition a run of its own (``every_instance``): those that are due become runs side by side, oldest first."""
+"""Plans parallel runs of ``every_instance``: each due partition is a run of its own, oldest first."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from sparkassets.core.runs import TIMETABLE, RunConsumption, RunRequest
 from sparkassets.core.spec.model import AssetSpec
 
 MOST_LEFT = 1000
-"""Partitions that a claim tells one by one as those that have still to answer its events."""
+"""Most partitions that a claim lists one by one as those that have still to answer its events."""
 
 PartitionSlot = tuple[PartitionSet, int]
-"""What one run computes, and its slot."""
+"""The partitions of one run, and its slot."""
 
 
 def plan_instances(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
-    """The step of the runs: one for each block, and one for whatever never ended that none of them settles."""
+    """Step that makes a run for each due partition, and one for each unfinished claim that none of these settles."""
     context, asset, state = case.context, case.asset, case.state
     coming = course.coming | course.blocks | busy_partitions(context, asset, state)
     waiting = (*course.waiting, *describe_live_runs(context, asset, state))
@@ -55,7 +55,7 @@ def plan_instances(case: DecisionInput, course: DecisionProgress, found: Pending
 def assign_slots(
     asset: AssetSpec, state: AssetState, ready: PartitionSet, slots: RunSlots
 ) -> tuple[list[PartitionSlot], list[Waiting]]:
-    """The oldest of the ``ready`` blocks, each with its slot; and what the others wait for."""
+    """Assigns slots to the oldest of the ``ready`` partitions, and says why the others wait."""
     lone = exclusive_reason(asset, state)
     most = MOST_RUNS if not lone else 0 if slots.taken else 1
     planned: list[PartitionSlot] = []
@@ -74,7 +74,7 @@ def assign_slots(
 
 
 def _candidate(course: DecisionProgress, block: PartitionSet) -> RunCandidate:
-    """The one that the block is of, for the tick that the block answers."""
+    """The candidate that contains the partition, for the tick that the partition answers."""
     found = next(each for each in course.candidates if each.blocks.overlaps(block))
     tick = next((tick for tick, parts in found.rounds if parts.overlaps(block)), None)
     if tick is None or TIMETABLE not in found.uses.consumption.ticks:
@@ -129,10 +129,10 @@ def _build_instance_run(
 def _consumption(
     found: PendingPartitions, candidate: RunCandidate, uses: ConditionUsage, block: PartitionSet, *, many: bool
 ) -> RunConsumption:
-    """What the run of a block uses up: the others have still to answer each event, or the tick.
+    """The consumption of a run of one partition; the others have still to answer each event, or the tick.
 
-    Where ``many`` are due, and by no condition that asks who answered, these are all others, which takes no telling:
-    once few are due they are told, and what needs no answer is dropped.
+    If ``many`` are due under the default condition, the claim records "all others" instead of listing them, which
+    keeps entries small; later claims list the few that are left.
     """
     if many:
         return replace(uses.consumption, remaining=dict.fromkeys(uses.blocks, EVERYTHING - block))

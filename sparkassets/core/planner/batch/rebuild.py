@@ -1,6 +1,6 @@
-"""A rebuild: all of a partitioned table computed in one run, whose columns take the place of the table's.
+"""Plans a rebuild: one run computes a whole partitioned table and replaces its columns.
 
-Readers see the old table or the new one, so it is one commit, however many blocks there are.
+It is one commit, however many partitions there are, so readers see either the old table or the new one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> Plan:
-    """The one run that computes every block that the table has or should have, or why there can be none.
+    """Plans the run that computes every partition that the table has or should have, or says why there is none.
 
-    A block that the table has and that could not be computed now, as what it was computed from is no longer there, or
-    its segment not listed any more, would lose its rows: that is refused, unless by ``force``. A block that it never
-    had waits as ever.
+    A stored partition that cannot be computed now, because its input is gone or its segment is unlisted, would lose its
+    rows: that is refused without ``force``. A partition that was never stored waits as ever.
     """
     state = context.state_of(asset)
     have = asset.partitioning.inside(stored_time(state))
@@ -56,7 +55,7 @@ def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> 
 
 
 def stored_time(state: AssetState) -> PartitionSet:
-    """The time that the table has rows of, by whichever partitions they were computed, as far as it can be told."""
+    """The stored partitions, also those of an earlier partitioning as far as they are comparable."""
     former = state.former
     if former is None or former.coverage.is_everything or not state.spec.partitioning.understands(former.partitioning):
         return state.coverage
@@ -64,7 +63,7 @@ def stored_time(state: AssetState) -> PartitionSet:
 
 
 def _explain_unaligned(asset: AssetSpec, shared: tuple[AlignedGroup, ...], blocks: PartitionSet) -> tuple[Waiting, ...]:
-    """Why aligned inlets keep all blocks from being one run; nothing where they do not."""
+    """Why aligned inlets keep all partitions from being one run; empty where they do not."""
     waiting = [wait for group in shared for wait in group.inlet_alignment.waiting]
     if len(shared) > 1:
         reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"

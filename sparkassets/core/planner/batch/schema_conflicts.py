@@ -1,7 +1,7 @@
-"""Columns that new code surely returns and the table may not get: such a run waits for a person, and starts nothing.
+"""Holds back runs whose new code surely returns columns that the table may not get; a person has to act first.
 
-What is not sure is left to the run, which compares its result with the table: functions, tables that cannot be looked
-at, and code that has computed something of the table already.
+Unsure cases are left to the run, which compares its result with the table: functions, tables that cannot be observed,
+and code that has computed a part of the table already.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sparkassets.core.spec.model import AssetSpec, SqlBody
 
 
 def hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step after the runs: without those whose columns do not fit the table."""
+    """Step that holds back runs whose columns do not fit the table."""
     return remove_held_runs(case, course, _find_conflicting_runs(case.context, case.asset, course.runs), "columns")
 
 
@@ -29,7 +29,7 @@ def plan_within_schema(context: PlanningContext, asset: AssetSpec, found: Plan) 
 
 
 def explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str:
-    """Why no run of some of the table can write what the code returns now; empty where nobody knows of anything."""
+    """Why no partial run can write the columns that the code returns now; empty without a known conflict."""
     if not _is_in_question(asset, state) or context.stored_columns is None:
         return ""
     if not (table := context.stored_columns(asset)) or (returned := _returned_columns(context, asset)) is None:
@@ -39,7 +39,7 @@ def explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: A
 
 
 def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun]) -> list[HeldRun]:
-    """The runs that do not fit, with why they wait. One that settles an older run is not held."""
+    """The runs whose columns do not fit, with the reason; a run that settles an older one is not held."""
     bound = [run for run in runs if run.asset == asset.name and not run.recovers and not _takes_all(asset, run)]
     reason = explain_schema_conflict(context, asset, context.state_of(asset)) if bound else ""
     return [HeldRun(run, Waiting(asset.name, reason, None, run.blocks, stuck=True)) for run in bound] if reason else []
@@ -51,7 +51,7 @@ def _takes_all(asset: AssetSpec, run: PlannedRun) -> bool:
 
 
 def _is_in_question(asset: AssetSpec, state: AssetState) -> bool:
-    """Whether the table is ``strict`` and all of other code than the asset's."""
+    """Whether the table is ``strict`` and was computed wholly by other code than the asset's."""
     if asset.schema != "strict" or not isinstance(asset.body, SqlBody) or asset.writes_itself:
         return False
     made = {each.definition.id for each in state.made if each.blocks}
@@ -59,7 +59,7 @@ def _is_in_question(asset: AssetSpec, state: AssetState) -> bool:
 
 
 def _returned_columns(context: PlanningContext, asset: AssetSpec) -> Sequence[str] | None:
-    """The columns that the query returns, given its inlets' tables as they are; None where that is not sure."""
+    """The columns that the query returns, given its inlets' present columns; None where that is not sure."""
     from sparkassets.core.derivation.asset_columns import derive_asset  # where code has changed
 
     def columns(name: str) -> Sequence[str] | None:

@@ -11,14 +11,14 @@ from sparkassets.frozen import frozen
 
 @frozen
 class ClaimHolder:
-    """A driver with a claim that is not settled.
+    """A driver with an unsettled claim.
 
     Attributes:
         since: When it claimed the run, Unix seconds, by its own clock.
-        silent_seconds: Since it claimed the run or renewed that, by its clock and by this one: where the two differ, so
-            does this. Never negative. What takes a claim from its driver goes by one clock alone.
-        lease_seconds: For so long others wait for it, unless they see that its process is gone.
-        gone: Whether its process on this host is gone, so that the next run settles what it left.
+        silent_seconds: Seconds since it claimed the run or renewed its lease, never negative. It compares two hosts'
+            clocks, so it is for people only; takeovers use one clock alone.
+        lease_seconds: How long others wait for it, unless they see that its process is gone.
+        gone: Whether its process on this host is gone, so that the next run settles the claim.
     """
 
     run: str
@@ -30,7 +30,7 @@ class ClaimHolder:
 
 
 def find_claim_holders(context: PlanningContext, asset: AssetState) -> Iterator[ClaimHolder]:
-    """Of each chain of claims the newest, if it is open."""
+    """Yields the holder of the newest claim of each chain, if it is open."""
     for chain in asset.chains.values():
         link = chain[-1]
         if link.status == "open":

@@ -1,4 +1,4 @@
-"""The whole decision for one asset as a tree: what came, what is missing, what would make it run."""
+"""Explains the decision for one asset as a tree: its updates, its missing inputs, and what would make it run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ExplanationNode:
     """One line of an explanation.
 
     Attributes:
-        holds: Whether it speaks for running; None when it is only a fact.
+        holds: Whether it is a reason to run; None for a mere fact.
     """
 
     text: str
@@ -72,14 +72,14 @@ class ExplanationNode:
 
 
 def explain_asset(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet = EVERYTHING) -> ExplanationNode:
-    """Why ``asset`` (or these of its ``blocks``) runs or not; plans everything before it."""
+    """Explains why ``asset``, or its partitions ``blocks``, runs or not; makes a plan first."""
     return explain_planned_asset(context, make_plan(context), asset, blocks)
 
 
 def explain_planned_asset(
     context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet = EVERYTHING
 ) -> ExplanationNode:
-    """The same of what was planned with that context."""
+    """Explains an asset by a plan that was made with the same context."""
     if asset.maker:
         return _outlet(context, found, asset, blocks)
     state = context.state_of(asset)
@@ -106,14 +106,14 @@ def explain_planned_asset(
 
 
 def _guarantee(asset: AssetSpec) -> str:
-    """What is promised of an asset whose own code writes its target, and what is not."""
+    """The guarantee for an asset whose own code writes its target."""
     if asset.runs_elsewhere:
         return "write: self, and no code here: its job records each run by `project.run_of`, at least once"
     return "write: self: its code writes at least once, as a run that failed or was killed is repeated"
 
 
 def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet) -> ExplanationNode:
-    """What is to be told of an outlet: its table, and why the asset runs or not whose runs write it."""
+    """Explains an outlet: its table, and why its maker runs or not."""
     maker, state = explain_planned_asset(context, found, context.asset(asset.maker), blocks), context.state_of(asset)
     notes = [ExplanationNode(note, holds=None) for note in describe_table(context, asset, state)]
     return ExplanationNode(
@@ -126,7 +126,7 @@ def _outlet(context: PlanningContext, found: Plan, asset: AssetSpec, blocks: Par
 def _explain_planned(
     context: PlanningContext, found: Plan, asset: AssetSpec, blocks: PartitionSet
 ) -> tuple[bool, list[ExplanationNode]]:
-    """Whether some of the blocks run, and what is planned of them, or keeps them from running."""
+    """Whether some of the partitions run, with nodes for the planned runs and the waiting reasons."""
     asked = asset.source is None and not blocks.is_everything
     later = blocks - context.finished_partitions(asset.partitioning) if asked else NOTHING
     told = _runs(asset, [run for run in found.runs if run.asset == asset.name], blocks - later)
@@ -135,7 +135,7 @@ def _explain_planned(
 
 
 def _runs(asset: AssetSpec, runs: list[PlannedRun], blocks: PartitionSet) -> list[ExplanationNode]:
-    """The runs of the asset that are about some of the blocks, and how many more there are of these."""
+    """Nodes for the runs that compute some of the partitions, and the number of those not shown."""
     told, own = [], [run for run in runs if _is_about(run, blocks)]
     for run in own[:RUNS_SHOWN]:
         when = name_partitions(
@@ -148,12 +148,12 @@ def _runs(asset: AssetSpec, runs: list[PlannedRun], blocks: PartitionSet) -> lis
 
 
 def _is_about(run: PlannedRun, blocks: PartitionSet) -> bool:
-    """Whether a run computes some of the blocks; one that only settles what never ended is about everything."""
+    """Whether a run computes some of the partitions; a run that only settles is shown for everything."""
     return blocks.is_everything or run.blocks.overlaps(blocks)
 
 
 def _not_over(context: PlanningContext, asset: AssetSpec, later: PartitionSet) -> list[ExplanationNode]:
-    """That some of what was asked about is not over."""
+    """Node for the requested partitions that are not over."""
     if not later:
         return []
     at = context.format_instant(asset.partitioning.first_finish_time(later) or context.now)
@@ -169,7 +169,7 @@ def _wait(context: PlanningContext, asset: AssetSpec, item: Waiting) -> Explanat
 def _source(
     context: PlanningContext, asset: AssetSpec, state: AssetState, blocks: PartitionSet
 ) -> list[ExplanationNode]:
-    """What came of an asset that others write, of these of its partitions."""
+    """Nodes for a source: its newest event and which of the partitions are present."""
     dataset, found = context.state.dataset(asset.uri), [ExplanationNode(_newest(context, asset.uri, state))]
     if there := dataset.coverage & blocks:
         count = plural(asset.partitioning.count(there), "partition")
@@ -316,7 +316,7 @@ def _partitions(context: PlanningContext, asset: AssetSpec, state: AssetState, b
 
 
 def _withheld(asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet, *, span: str = "") -> ExplanationNode:
-    """What is withheld, with the rules that failed, and some rows of each."""
+    """Node for withheld partitions, with the failed rules and sample rows."""
     rules = tuple(_rule(asset, verdict) for verdict in record.verdicts)
     named = name_partitions("withheld", parts, asset.partitioning) + (f" {span}" if span else "")
     said = f"{named} by {record.run}; new data, other rules or `sparkassets accept` try it again"
@@ -324,7 +324,7 @@ def _withheld(asset: AssetSpec, record: WithheldPartitions, parts: PartitionSet,
 
 
 def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
-    """What a rule found, of each block where it tells that, and some rows."""
+    """Node for a failed rule, by partition where it counts them apart, with sample rows."""
     apart = verdict.by_partition
     if len(apart) == 1:
         return ExplanationNode(verdict.text, holds=False, children=tuple(map(_sample, verdict.samples)))
@@ -340,7 +340,7 @@ def _rule(asset: AssetSpec, verdict: RuleVerdict) -> ExplanationNode:
 
 
 def _withheld_of(asset: AssetSpec, found: PendingPartitions, blocks: PartitionSet) -> list[ExplanationNode]:
-    """The same of all that is withheld of some blocks."""
+    """Nodes for all withheld and skipped records of the partitions."""
     among = [(restrict_record(record, blocks), parts & blocks) for record, parts in found.held.records]
     skips = ((record, parts & blocks) for record, parts in found.held.skips)
     return [
@@ -363,13 +363,13 @@ def _sample(values: Mapping[str, str]) -> ExplanationNode:
 def _requested_rows(
     context: PlanningContext, asset: AssetSpec, state: AssetState, again: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
-    """What backfills ask for again, and when they were asked."""
+    """Rows for partitions that forced backfills still have to compute, with the time of the request."""
     left = [(each.at, remaining_request(context, asset, each) & again) for each in state.redo]
     return [(f"requested (backfill asked {context.format_instant(at)})", parts, True) for at, parts in left]
 
 
 def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
-    """By which code what is there was computed; nothing where it is the asset's own alone."""
+    """Nodes for the code by which present partitions were computed; none if all are of the asset's own code."""
     if not outputs_of_other_code(asset, state):
         return []
     told = []
@@ -385,7 +385,7 @@ def _code(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list
 
 
 def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, name: str, stale: PartitionSet) -> str:
-    """Which event of an inlet made blocks stale, the newest of them, and when that came, as far as it is known."""
+    """The newest event of an inlet that made partitions stale, with its time if known."""
     newest = max((seq for parts, seq in state.stale[name].items() if parts.overlaps(stale)), default=None)
     if newest is None:
         return ""
@@ -397,7 +397,7 @@ def _stale_since(context: PlanningContext, asset: AssetSpec, state: AssetState, 
 def _marked_rows(
     context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, current: PartitionSet
 ) -> list[tuple[str, PartitionSet, bool | None]]:
-    """What somebody said of partitions, and when."""
+    """Rows for the marks of partitions, with their times."""
     among = {"done": current, "missing": found.missing, "skip": found.skipped, "accept": found.held.accepted}
     marks = partitions_by_mark(asset, state.marks)
     rows = [(f"{mark.text} (at {context.format_instant(mark.at)})", own & among[mark.kind]) for mark, own in marks]
@@ -420,7 +420,7 @@ def _inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks:
 
 
 def _explain_barriers(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet) -> list[str]:
-    """What of the inlet failed or is withheld that some of the blocks read, which counts whatever is required."""
+    """Failed and withheld inlet partitions that some of the partitions read, whatever ``require`` demands."""
     before = context.decisions.get(inlet.name)
     if before is None or not before.barriers or inlet.on_update == "ignore":
         return []
@@ -436,7 +436,7 @@ def _explain_barriers(context: PlanningContext, asset: AssetSpec, inlet: InletSp
 def _explain_needed(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
 ) -> list[ExplanationNode]:
-    """How much of what the blocks need of an inlet is there; nothing where each needs all of it."""
+    """Nodes for the needed inlet partitions that are present and missing; none where the whole inlet is read."""
     if not context.dependency(asset, inlet).is_mapped:
         return []
     state, up = context.state_of(asset), context.partitioning(inlet)
@@ -463,7 +463,7 @@ def _unquiet(context: PlanningContext, inlet: InletSpec) -> str | None:
 
 
 def _gates(context: PlanningContext, inlet: InletSpec) -> str:
-    """What must hold of an inlet, as the YAML has it."""
+    """The gates of an inlet, written as in YAML."""
     count = f" {inlet.require.count}" if inlet.require.count else ""
     gates = [f"require: {inlet.require.kind}{count}", f"on_update: {inlet.on_update}"]
     gates += ["on_removed: keep"] if inlet.on_removed == "keep" and inlet.mapping is not None else []
@@ -475,7 +475,7 @@ def _gates(context: PlanningContext, inlet: InletSpec) -> str:
 
 
 def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
-    """Which partitions a block needs, where that is not by overlap or by a map."""
+    """The mapping of an inlet as in YAML; empty for overlap or a map."""
     match inlet.mapping:
         case NamedMapping(parts):
             return f"[{few(context.partitioning(inlet).display_labels(parts))}]"
@@ -489,13 +489,13 @@ def _mapped_by(context: PlanningContext, inlet: InletSpec) -> str:
 
 
 def _failures(context: PlanningContext, state: AssetState) -> list[ExplanationNode]:
-    """What failed of the whole asset and did not succeed since; of partitions it is told with these."""
+    """Nodes for unresolved failures of the whole asset; failures of partitions are shown with the partitions."""
     whole = (item for item in state.failed if item.blocks.is_everything)
     return [ExplanationNode(f"failed last in {_describe_failure(context, item)}", holds=False) for item in whole]
 
 
 def _held_as_whole(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[ExplanationNode]:
-    """What is withheld of an asset without partitions; of partitions it is told with these."""
+    """Nodes for withheld runs of an asset without partitions."""
     records = () if asset.partitioning.is_partitioned else find_withheld(context, asset, state).records
     return [_withheld(asset, record, parts, span=instance_span(context, record)) for record, parts in records]
 
@@ -519,7 +519,7 @@ def _history(context: PlanningContext, asset: AssetSpec, state: AssetState) -> E
 
 
 def _note_unchanged(last: LastRun) -> str:
-    """That some of a run came out as it was, which is no news to anybody."""
+    """Clause that says how much of the last run came out unchanged; empty if nothing did."""
     if last.unchanged is None:
         return ""
     same, count = last.unchanged

@@ -1,4 +1,4 @@
-"""What an update reaches: the assets after it, and their partitions that it makes stale, all the way down."""
+"""Traces which downstream assets and partitions an update makes stale, all the way down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
 
 ReachedByAsset = dict[str, PartitionSet]
-"""Asset to its partitions; everything for the whole of one, or where which ones cannot be told."""
+"""Partitions by asset; everything for a whole asset, or where the partitions are unknown."""
 
 
 @frozen
@@ -21,8 +21,8 @@ class ReachedPartitions:
     """Partitions of one asset that an update reaches.
 
     Attributes:
-        blocks: Everything for the whole asset, or where which ones cannot be told.
-        computed: Those of them that are there.
+        blocks: Everything for the whole asset, or where the partitions are unknown.
+        computed: Present partitions among them.
         through: The assets by which it is reached.
         stays: Why it is not computed again by itself, so that nothing after it is reached either; empty where it is.
             Also why nothing of it is touched: then the blocks are those that are not over, or none.
@@ -37,7 +37,7 @@ class ReachedPartitions:
 
 @frozen
 class UpdateImpact:
-    """What follows if these partitions of an asset change, or are bad.
+    """The downstream effect if these partitions of an asset change, or are bad.
 
     Attributes:
         blocks: Everything for an asset without partitions.
@@ -52,16 +52,16 @@ class UpdateImpact:
 def recomputed_by_update(
     context: PlanningContext, updated: Mapping[str, PartitionSet], *, unread_by: Collection[str] = ()
 ) -> ReachedByAsset:
-    """What is computed again after an update of these partitions, upstream first; without themselves.
+    """Partitions by asset that are computed again after an update, upstream first, without the updated ones.
 
-    What an outlet gets is computed by the asset whose runs write it. Those of ``unread_by`` read nothing of the update.
+    Outlets are left out: their makers compute them. Assets in ``unread_by`` read nothing of the update.
     """
     found = (reach for reach in trace_update(context, updated, unread_by=unread_by) if not reach.stays)
     return {reach.asset: reach.blocks for reach in found if not context.asset(reach.asset).maker}
 
 
 def trace_impact(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> UpdateImpact:
-    """What follows if ``blocks`` of the asset change; of what is open in time, all that is wanted or there."""
+    """Traces the effect of a change of ``blocks``; where open in time, of all wanted or present partitions."""
     if asset.source is None:
         own = context.asset(asset.maker) if asset.maker else asset
         blocks = resolve_partitions(context, own, context.state_of(own), blocks)

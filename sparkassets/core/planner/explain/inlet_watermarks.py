@@ -1,4 +1,4 @@
-"""How far an asset has come in inlets of which its runs read only what is new, and how far behind that is."""
+"""The watermarks of an asset: how far it has read each incrementally read inlet, and how far it is behind."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class InletWatermark:
     """How far one inlet was read.
 
     Attributes:
-        column: Whose highest value counts; None where changes are read by version.
-        high: That value as text, or the version; None before the first run.
-        newest: The version that is there now; None of a column, and where there is none.
-        behind: How many versions, or of a column how many updates, came since; None where that cannot be told.
+        column: Column whose highest value is the watermark; None where changes are read by version.
+        high: The highest value as text, or the version; None before the first run.
+        newest: Present version of the inlet; None for a column, and without a table.
+        behind: Number of versions (for a column, updates) since; None where unknown.
         newest_at: When the inlet was last updated, Unix seconds; None where it never was.
     """
 

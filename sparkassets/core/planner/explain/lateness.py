@@ -1,7 +1,7 @@
-"""What is late, for people: the newest of an asset was to be there by a deadline (`expect`), and is not.
+"""Detects late assets: their newest data was expected by a deadline (`expect`) and is missing.
 
-No run waits for it, and nothing is planned otherwise. An asset is late from the deadline on until what was expected by
-the newest deadline is there; that may be the partition of a later one than the deadline that it missed first.
+Lateness changes no plan. An asset is late from a missed deadline until the data expected by the newest deadline is
+present, which may belong to a later deadline than the one that it missed first.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sparkassets.frozen import frozen
 
 @frozen
 class AssetLateness:
-    """What is not there of an asset.
+    """Expected data of an asset that is missing.
 
     Attributes:
         by: The newest deadline, Unix seconds.
-        blocks: The partitions that were to be there by then; everything for a run, or an update.
-        since: Where a run is meant, the instant after which it was to be there, Unix seconds; 0 for ever.
+        blocks: The missing partitions; everything for a run or an update.
+        since: For a run, the instant after which it was expected, Unix seconds; 0 for any time.
     """
 
     asset: str
@@ -34,7 +34,7 @@ class AssetLateness:
 
 
 def find_lateness(context: PlanningContext, asset: AssetSpec) -> AssetLateness | None:
-    """What was to be there of the asset by its newest deadline and is not; None where it is, or nobody runs it."""
+    """The lateness of the asset at its newest deadline; None where it is in time, paused or an outlet."""
     if asset.deadlines is None or asset.maker or _is_paused(context, asset):
         return None
     found = _deadline(asset.deadlines, context.now)
@@ -47,13 +47,13 @@ def find_lateness(context: PlanningContext, asset: AssetSpec) -> AssetLateness |
 
 
 def find_all_lateness(context: PlanningContext) -> tuple[AssetLateness, ...]:
-    """What is late of a project, upstream first."""
+    """The late assets of a project, upstream first."""
     found = (find_lateness(context, asset) for asset in context.project.assets.values() if asset.deadlines is not None)
     return tuple(each for each in found if each is not None)
 
 
 def lateness_changes(context: PlanningContext) -> Iterator[LateEntry]:
-    """What people are to be told and were not: of each lateness once that it began, and once that it is over."""
+    """Yields the entries to record: one when a lateness begins and one when it is over."""
     for asset in context.project.assets.values():
         known = context.state.assets.get(asset.name)
         if known is not None and (asset.deadlines is not None or known.late):
@@ -81,7 +81,7 @@ def _newest_expected(context: PlanningContext, asset: AssetSpec, by: int | None)
 
 
 def describe_lateness(late: AssetLateness, asset: AssetSpec) -> str:
-    """What is late of an asset, for people, on its own clock.
+    """Sentence about an asset's lateness, in its own time zone.
 
     >>> from sparkassets.core.spec.model import NOWHERE
     >>> describe_lateness(AssetLateness("a", 86_400), AssetSpec("a", "a", None, NOWHERE))

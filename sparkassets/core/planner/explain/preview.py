@@ -14,7 +14,7 @@ from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Slot
 from sparkassets.frozen import frozen
 
 MOST_RUNS = 100_000
-"""Coming runs of one asset that are told: a year of every five minutes."""
+"""Most coming runs of one asset in a preview: a year of every five minutes."""
 
 _MOMENT = timedelta(microseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC) + _MOMENT
@@ -22,11 +22,11 @@ _EARLIEST = datetime.min.replace(tzinfo=UTC) + _MOMENT
 
 @frozen
 class SchedulePreview:
-    """What comes of one asset.
+    """The coming runs of one asset.
 
     Attributes:
-        timezone: The zone that its runs are told in.
-        slots: Oldest first.
+        timezone: Time zone in which its runs are shown.
+        slots: Slots of the coming runs, oldest first.
         reason: Why there are none; empty where there are.
         paused: It will not run until it is resumed.
     """

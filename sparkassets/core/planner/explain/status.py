@@ -1,4 +1,4 @@
-"""What is known of assets and partitions, for `status` and `partitions`."""
+"""The status of assets and of their partitions, for the commands `status` and `partitions`."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class AssetStatus:
 
     Attributes:
         kind: ``source`` or its strategy.
-        covered: Keys ``A..B`` of what is there; empty without partitions.
-        told: The first of them for people, with ``*`` for all segments, without those that are not listed any more.
+        covered: Keys ``A..B`` of present partitions; empty without partitions.
+        covered_text: The first of them for people, with ``*`` for all segments, without unlisted segments.
         current, stale, missing, failed, withheld: Numbers of partitions; 0 without partitions.
-        kept: How many of the current ones keep rows whose input was removed.
-        requested: How many somebody asked to be computed again (`backfill --force`), and no run has yet.
-        skipped: How many are not wanted, as somebody said so.
+        kept: Number of current partitions that keep rows whose input was removed.
+        requested: Number of partitions that `backfill --force` requested and no run has computed yet.
+        skipped: Number of partitions that a person or a run skipped.
         last_run, last_at: The newest success; for a source the newest event, without a run.
         error: Why the newest run failed, when none succeeded since; why a source cannot be looked at.
         running: The run that holds the claim.
@@ -97,12 +97,12 @@ class AssetStatus:
         next_at: From when its timetable, or a time in its condition, lets it run next, Unix seconds: in the past where
             a run is due; None where time alone starts nothing, and while it is paused.
         paused: Its YAML or `pause` keeps it from running.
-        judged: What is withheld, and by which rules, the oldest first.
+        withheld_runs: Withheld partitions with the failed rules, oldest first.
         stuck: It does not run again before a person acts, as the notes say.
-        watermarks: How far its inlets were read of which its runs read only what is new.
-        late: What people expect of it and is not there.
-        notes: What its table lost, what others changed in it, or why it cannot be looked at; that what changed in an
-            inlet is not told; what rules of inlets warned of; of a source what of it is left out.
+        watermarks: How far each incrementally read inlet was read.
+        late: Expected data that is missing.
+        notes: Losses and foreign changes of its table, or why it cannot be observed; unavailable changes of an inlet;
+            warnings of rules; for a source, what is left out of it.
     """
 
     asset: str

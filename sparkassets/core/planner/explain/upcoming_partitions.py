@@ -1,4 +1,4 @@
-"""What of an asset comes after what runs first: nobody wants it yet, but the plan names it."""
+"""Finds partitions that become wanted once upstream runs of the same plan have succeeded."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def find_decision(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
-    """What is decided for the asset; where a plan was made with the context, by that."""
+    """The decision for the asset, from the context's plan if one was made."""
     if asset.name not in context.decisions:
         context.decisions[asset.name] = decide_alone(context, asset)
     return context.decisions[asset.name]
 
 
 def find_upcoming_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
-    """The partitions that are to come in the same invocation and are not there."""
+    """Absent partitions that are to come in the same invocation."""
     coming = find_decision(context, asset).coming
     have = asset.partitioning.inside(context.state_of(asset).coverage)
     return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - have

@@ -1,9 +1,9 @@
-"""Inlets with ``partitions: aligned``: each run reads what the upstream's run of the same tick wrote.
+"""Inlets with ``partitions: aligned``: each run reads the output of the upstream's run of the same tick.
 
 When the downstream runs at T, its upstream run is the one that also fires at T, or else the last one that fired before
-(DESIGN section 5, Cron to cron). Blocks fuse while they share it. A run that was skipped has nothing new, so the one
-before it is read. One that is withheld, failed or never came is waited for, as long as the inlet's ``tolerance`` says;
-where only a person can bring it, ``require: any`` or ``none`` does not wait. Then the newest one before it is read.
+(docs/design/schedules.md#aligned-inlets). Partitions that share it run together. A skipped run has nothing new, so the
+one before it is read. A withheld, failed or absent run is waited for until the ``tolerance`` is over; where only
+a person can bring it, ``require: any`` or ``none`` does not wait. Then the newest one before it is read.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SECOND = timedelta(seconds=1)
 
 @frozen
 class InletAlignment:
-    """What the aligned inlets say of one run.
+    """The aligned inlets of one run.
 
     Attributes:
-        pins: What it reads of them.
-        notes: Which upstream runs those are, for people.
+        pins: Pin of each aligned inlet, by name.
+        notes: The upstream runs that it reads, for people.
         waiting: Why it may not run yet, or never.
-        unwanted: Whether it never runs, as there is nothing that it could read; later ones do not wait for it.
+        unwanted: Whether it never runs because there is no upstream run to read; later runs do not wait for it.
     """
 
     pins: Mapping[str, InletPin] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class InletAlignment:
 
 
 def align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: each candidate with the upstream runs that it reads; those that wait for one are taken out."""
+    """Step that pins the upstream runs of each candidate and removes candidates that wait for one."""
     if not _inlets(case.asset):
         return course
     return _of_runs(case, course) if case.pending is None else _of_blocks(case, course)
@@ -80,7 +80,7 @@ def _of_blocks(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
 
 
 def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """In order: what comes after one that waits, waits too. Who takes over a run settles it, whatever it waits for."""
+    """Aligns candidate runs in order: those after a waiting one wait too, unless an unfinished run must be settled."""
     kept: list[RunCandidate] = []
     waiting: tuple[Waiting, ...] = ()
     for candidate in course.candidates:
@@ -96,14 +96,14 @@ def _of_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
 
 @frozen
 class AlignedGroup:
-    """Blocks that share their upstream runs."""
+    """Partitions that share their upstream runs."""
 
     blocks: PartitionSet
     inlet_alignment: InletAlignment
 
 
 def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tuple[int, int] | None) -> InletAlignment:
-    """What the aligned inlets say of the run with that data interval."""
+    """Returns the aligned inlets of the run with this data interval (Unix seconds)."""
     inlets = _inlets(asset)
     if not inlets or interval is None:
         return InletAlignment()
@@ -117,7 +117,7 @@ def align_unpartitioned(context: PlanningContext, asset: AssetSpec, interval: tu
 def group_by_upstream_runs(
     context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
 ) -> tuple[AlignedGroup, ...]:
-    """The blocks by the upstream runs that they share, oldest first; one group where nothing is aligned."""
+    """Groups partitions by the upstream runs that they share, oldest first; one group without aligned inlets."""
     inlets, timetable = _inlets(asset), asset.schedule.timetable
     if not inlets or timetable is None:
         return (AlignedGroup(blocks, InletAlignment()),) if blocks else ()
@@ -143,11 +143,11 @@ def group_by_upstream_runs(
 
 @frozen
 class _SharedUpstream:
-    """Blocks that follow each other and share their upstream runs.
+    """Consecutive partitions that share their upstream runs.
 
     Attributes:
-        theirs: Those runs, one for each inlet; None where there is none.
-        interval: Data interval of the first block's own tick.
+        theirs: The slot of the upstream run of each aligned inlet; None without one.
+        interval: Data interval of the first partition's own tick.
     """
 
     blocks: PartitionSet
@@ -158,9 +158,9 @@ class _SharedUpstream:
 def _find_shared_upstream(
     context: PlanningContext, asset: AssetSpec, timetable: Timetable, inlets: list[InletSpec], blocks: PartitionSet
 ) -> Iterator[_SharedUpstream]:
-    """The blocks, oldest first; takes time by the upstream runs that they have, not by blocks.
+    """Yields the groups, oldest first, in time proportional to upstream runs, not to partitions.
 
-    Upstream runs are over in the order of the blocks' ticks, so that the first block tells until when all share its.
+    Upstream runs end in the order of the partitions' ticks, so the first partition shows until when they are shared.
     """
     start = blocks.first if blocks else None
     while start is not None and (end := asset.partitioning.next_rollover(start)) is not None:
@@ -174,7 +174,7 @@ def _find_shared_upstream(
 
 
 def _next_over(context: PlanningContext, inlet: InletSpec, end: int) -> int | None:
-    """When the run after the newest that is over at ``end`` is over; None when there will be none."""
+    """When the upstream run that follows the newest one over at ``end`` is over itself; None if there is no next."""
     timetable = context.project.assets[inlet.name].schedule.timetable
     if timetable is None:
         return None
@@ -253,7 +253,7 @@ def _read(context: PlanningContext, slot: Slot, found: Published, which: str) ->
 def _not_wanted(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, interval: tuple[int, int], blocks: PartitionSet
 ) -> Waiting:
-    """Says quietly that nothing is read for this interval, as the inlet has no run that could be read."""
+    """Quiet reason of an interval for which the inlet has no run that could be read."""
     timetable, when = context.project.assets[inlet.name].schedule.timetable, context.format_instant(interval[1])
     newest = timetable.last_over(from_unix(interval[1])) if timetable is not None else None
     if newest is not None:
@@ -281,7 +281,7 @@ def _wait(
     *,
     over: int | None,
 ) -> Waiting:
-    """Waits for the upstream's run of ``slot``, at most until ``over``, where something before it can be read then."""
+    """Reason to wait for the upstream's run of ``slot``; until ``over`` if an earlier run can be read then."""
     said, due = f"waits for {inlet.name}'s {which}", to_unix(slot.run_after)
     until = due if due > context.now else None
     if over is not None and over > context.now and last_published(context, inlet, slot) is not None:

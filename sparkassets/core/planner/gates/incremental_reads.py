@@ -1,4 +1,4 @@
-"""What a run reads of inlets of which it takes only what is new; and what becomes of it where that cannot be told."""
+"""Plans the reads of inlets whose changes alone are read, and refuses runs whose changes are not available."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TURN_ON = "ALTER TABLE … SET TBLPROPERTIES (delta.enableChangeDataFeed = true
 
 @frozen
 class InletIncrement:
-    """What a run reads of one inlet of which it takes the changes alone.
+    """The read of one inlet whose changes alone are read.
 
     Attributes:
-        pin: With the position after which it reads; without one it reads all.
-        note: What is said of that.
+        pin: Pin with the position after which it reads; without a position it reads all.
+        note: Remark for the run's reason.
         refusal: Why it cannot be read, and what a person can do; None where it can.
-        anew: Whether all is read again of what was read before.
+        anew: Whether all rows are read again although some were read before.
     """
 
     pin: InletPin
@@ -36,7 +36,7 @@ class InletIncrement:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something came after the position."""
+        """Whether the inlet has a later version than the position."""
         position, version = TablePosition.parse(self.pin.low or ""), self.pin.version
         return (
             position is not None and version is not None and position != TablePosition(self.pin.table_id or "", version)
@@ -44,10 +44,10 @@ class InletIncrement:
 
 
 def apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: of inlets that are read by their changes the runs have these alone; where they cannot, why not.
+    """Step that pins the changes of inlets that candidates read, or says why the changes are not available.
 
-    A run that settles what never ended goes on whatever is told now: what it finds in its table is recorded, and what
-    it would have to read is refused when it reads.
+    A run that settles an unfinished one goes on in any case: a commit found in its table is recorded, and an
+    unavailable read is refused when it reads.
     """
     if not course.candidates:
         return course
@@ -61,12 +61,12 @@ def apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionP
 
 
 def increment_refusals(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[str]:
-    """Why the asset's inlets cannot be read that are read by their changes, each with what a person can do."""
+    """Why changes of the asset's inlets cannot be read, each with what a person can do."""
     return [each.refusal for each in _find_increments(context, asset, state).values() if each.refusal is not None]
 
 
 def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetState) -> dict[str, InletIncrement]:
-    """What a run reads of each inlet that is read by its changes, or was so before."""
+    """The read of each inlet that is read by its changes, or was before."""
     if all(inlet.read is None for inlet in asset.inlets.values()):
         return {}
     found = {
@@ -78,10 +78,10 @@ def _find_increments(context: PlanningContext, asset: AssetSpec, state: AssetSta
 def _with_increments(
     case: DecisionInput, course: DecisionProgress, found: Mapping[str, InletIncrement]
 ) -> DecisionProgress:
-    """The course whose candidates read that.
+    """The progress whose candidates read these increments.
 
-    What left an inlet that is read anew is told by nothing, so the rows take the place of all that is there. So they do
-    where all is read again for another reason and the position goes on, which passes over what came since.
+    Nothing reports which rows left an inlet that is read anew, so the run's rows replace the whole table. They also do
+    where all is read again for another reason while the position advances past unread changes.
     """
     asset = case.asset
     again = asset.write is not None and asset.write.recomputable
@@ -104,12 +104,12 @@ def _with_increments(
 
 
 def _describe_increment(inlet: str, found: InletIncrement, *, anew: bool) -> str:
-    """What is said of a run that reads it, or all of it ``anew`` for another reason."""
+    """Remark about a run that reads the increment, or the whole inlet ``anew`` for another reason."""
     return f"reads all of {inlet} (version {found.pin.version})" if anew and found.pin.low is not None else found.note
 
 
 def plan_increment(context: PlanningContext, asset: AssetSpec, state: AssetState, inlet: InletSpec) -> InletIncrement:
-    """What a run of the asset would read of an inlet that is read by its changes."""
+    """Plans the read of an inlet that is read by its changes."""
     text = state.watermarks.get(inlet.name)
     pin = context.pin(inlet, EVERYTHING, text)
     if pin.version is None or pin.table_id is None:

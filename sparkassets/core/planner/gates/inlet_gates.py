@@ -1,4 +1,4 @@
-"""Gates on inlets: which blocks may run, because what they read is there, fresh and quiet (DESIGN section 5).
+"""Gates on inlets: which partitions may run because their inputs are present, fresh and quiet.
 
 ``require`` counts partitions, ``tolerance`` says how long past due it is waited for, ``fresh_within`` is about the
 inlet's last update and ``settle`` about how long it has been quiet. They hold for timetables and conditions alike, and
@@ -34,10 +34,10 @@ from sparkassets.frozen import frozen
 
 @frozen
 class GateResult:
-    """The blocks that may run, and why the others may not.
+    """The partitions that may run, and why the others may not.
 
     Attributes:
-        notes: What a run takes although it lacks something.
+        notes: Remarks about inputs that a run goes on without.
     """
 
     ready: PartitionSet
@@ -45,17 +45,17 @@ class GateResult:
     notes: tuple[str, ...] = ()
 
     def without_partitions(self, blocks: PartitionSet, *waiting: Waiting) -> GateResult:
-        """Without these blocks."""
+        """The result without these partitions, with the reasons why they wait."""
         return replace(self, ready=self.ready - blocks, waiting=(*self.waiting, *waiting))
 
 
 @frozen
 class _GateQuery:
-    """Of what gates are asked.
+    """What all gates of one check share.
 
     Attributes:
-        due: When the run was due, Unix seconds; None where each block is due at its own end.
-        emptied: Whether all that was removed counts as there, and nothing keeps its rows.
+        due: When the run was due, Unix seconds; None where each partition is due at its own end.
+        emptied: Whether removed inlet partitions count as present, and no rows are kept for them.
     """
 
     context: PlanningContext
@@ -65,7 +65,7 @@ class _GateQuery:
 
 
 def apply_gates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: what the gates of the inlets keep back is taken out; holes are, as nothing would fill them."""
+    """Step that removes partitions held back by gates of inlets, and holes, which nothing would fill."""
     if not course.candidates:
         return course
     first = course.candidates[0]
@@ -89,16 +89,16 @@ def apply_gates(case: DecisionInput, course: DecisionProgress) -> DecisionProgre
 def check_gates(
     context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, due: int | None = None, *, emptied: bool = False
 ) -> GateResult:
-    """Sorts ``blocks`` by whether every inlet's gates are open.
+    """Splits ``blocks`` by whether every inlet's gates are open.
 
-    What keeps the rows of an input that was removed is not computed again.
+    Partitions that keep the rows of a removed input are not computed again.
 
     Args:
-        context: The moment.
-        asset: The asset.
+        context: The planner's view.
+        asset: The asset that reads the inlets.
         blocks: Whole partitions.
-        due: When the run was due, Unix seconds; None where each block is due at its own end.
-        emptied: Whether all that was removed counts as there, and nothing keeps its rows.
+        due: When the run was due, Unix seconds; None where each partition is due at its own end.
+        emptied: Whether removed inlet partitions count as present, and no rows are kept for them.
     """
     gated = GateResult(blocks)
     if not blocks:
@@ -107,14 +107,14 @@ def check_gates(
         gated = gated.without_partitions(lost, explain_protection(context, asset, inlet, lost, gone))
     asked = _GateQuery(context, asset, due, emptied)
     for inlet in asset.inlets.values():
-        for each in _GATES:
+        for gate in _GATES:
             if gated.ready:
-                gated = each(asked, inlet, gated)
+                gated = gate(asked, inlet, gated)
     return gated
 
 
 def _is_readable(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
-    """A table of which nothing is required can be read once it is written, or its columns are declared."""
+    """Gate that holds until an inlet with ``require: none`` was written once, or declares its columns."""
     context, upstream = asked.context, asked.context.project.assets[inlet.name]
     if inlet.require.kind != "none" or inlet.waits_only or upstream.columns:
         return gated
@@ -167,7 +167,7 @@ def _is_there(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateRes
 
 
 def _note_missing_inputs(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
-    """The same, with what the blocks would read of an inlet of which nothing is required, and is not there."""
+    """Adds a note about absent partitions of an inlet with ``require: none``."""
     lacks = required_partitions(asked.context, asked.asset, inlet, gated.ready) - countable_partitions(
         asked.context, inlet
     )
@@ -178,7 +178,7 @@ def _note_missing_inputs(asked: _GateQuery, inlet: InletSpec, gated: GateResult)
 
 
 def _require_one_update(asked: _GateQuery, inlet: InletSpec, gated: GateResult) -> GateResult:
-    """What reads an inlet as a whole needs one update of it; what only waits for it, for as long as it tolerates."""
+    """Gate of an inlet that is read as a whole: it needs one update; one that is only waited for may be tolerated."""
     context, asset = asked.context, asked.asset
     if inlet.require.kind == "none" or inlet.aligned or context.dataset(inlet).seq:
         return gated
@@ -202,11 +202,11 @@ _GATES: tuple[Callable[[_GateQuery, InletSpec, GateResult], GateResult], ...] = 
     _is_quiet,
     _is_there,
 )
-"""Of each inlet, in this order for `_is_there` counts what is left of the blocks."""
+"""The gates of each inlet. `_is_there` comes last because it counts only the partitions that the others left."""
 
 
 def _until_tolerance(asked: _GateQuery, inlet: InletSpec, said: Waiting) -> Waiting:
-    """With the end of the tolerance, where that comes first."""
+    """The waiting reason with the end of the tolerance, where that comes first."""
     context, asset, due, blocks = asked.context, asked.asset, asked.due, said.blocks
     if due is None:
         due = asset.partitioning.first_finish_time(blocks)

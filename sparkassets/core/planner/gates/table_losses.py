@@ -1,4 +1,4 @@
-"""What the planner makes of tables that lost rows, cannot be looked at, or were changed by others."""
+"""Decisions and notes for tables that lost rows, cannot be observed, or were changed by other writers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 
 
 def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
-    """The decision for an asset that cannot run because of its own table; None where that is fine."""
+    """Decision for an asset that cannot run because of its own table; None where the table is fine."""
     faults, stuck = context.faults, False
     reason = next((faults[name] for name in (asset.name, *asset.outlets) if name in faults), None) if faults else None
     if reason is None and (reason := _explain_manual_only(asset, state)):
@@ -26,14 +26,14 @@ def decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetSta
 
 
 def _explain_manual_only(asset: AssetSpec, state: AssetState) -> str | None:
-    """Why only a person can have the asset run again; None where it may run."""
+    """Why the asset does not run before a person acts; None where it may run."""
     if state.loss is not None and state.loss.stuck:
         return loss_advice(asset, state.loss)
     return explain_partition_change(asset, state)
 
 
 def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
-    """Why a table that was computed by other partitions is not written by the present ones, and what to do.
+    """Why a table with another partitioning than the asset's is not written, and what to do; None without one.
 
     An asset that writes its own table answers for its rows itself.
     """
@@ -48,7 +48,7 @@ def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
 
 
 def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
-    """Why a loss cannot be made good without a person, and how it can."""
+    """Why a loss cannot be repaired without a person, and how it can."""
     return (
         f"{loss.reason}; what was appended cannot be computed again: put the table back as it was, or go on with what "
         f"is there by `sparkassets backfill {asset.maker or asset.name}`"
@@ -58,7 +58,7 @@ def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
 def partitions_reading_loss(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
 ) -> PartitionSet:
-    """Those of ``blocks`` that read what the inlet's table lost; all of them where it cannot be looked at."""
+    """Partitions of ``blocks`` that read lost rows of the inlet's table; all of them where it cannot be observed."""
     if not _reason(context, inlet):
         return NOTHING
     loss = _loss(context, inlet)
@@ -70,7 +70,7 @@ def partitions_reading_loss(
 def explain_lost_input(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet = EVERYTHING
 ) -> Waiting | None:
-    """Why what reads the inlet's table waits until it is whole again; None where nothing is lost."""
+    """Reason to wait until the inlet's table is whole again; None where nothing is lost."""
     reason = _reason(context, inlet)
     return Waiting(asset.name, f"waits for {inlet.name}: {reason}", None, blocks) if reason else None
 
@@ -78,7 +78,7 @@ def explain_lost_input(
 def add_loss_notes(
     context: PlanningContext, asset: AssetSpec, state: AssetState, decision: AssetDecision
 ) -> AssetDecision:
-    """The decision with what is known of the asset's table: why it runs, what is lost or left, what others changed."""
+    """Adds to the decision what is known of the asset's table: losses, unlisted segments and foreign changes."""
     left_over = unlisted_segment_notes(asset, state)
     if state.loss is None and not state.foreign and not left_over:
         return decision
@@ -91,7 +91,7 @@ def add_loss_notes(
 def _repairing(
     asset: AssetSpec, loss: TableLoss, decision: AssetDecision, notes: tuple[AssetNote, ...]
 ) -> AssetDecision:
-    """The decision with which of its runs make a loss good, and what of it is left."""
+    """Adds to the decision which of its runs repair a loss, and a note about the rest of the loss."""
     runs = tuple(_because(run, loss.reason) if _repairs(run, loss) else run for run in decision.runs)
     if left := _unrepaired_loss(loss, runs):
         notes = (AssetNote(asset.name, f"{loss.reason}; this is missing until it is computed again", left), *notes)
@@ -99,14 +99,14 @@ def _repairing(
 
 
 def _unrepaired_loss(loss: TableLoss, runs: tuple[PlannedRun, ...]) -> PartitionSet:
-    """What these runs do not compute again."""
+    """The lost partitions that these runs do not compute again."""
     if loss.blocks.is_everything:
         return NOTHING if runs else EVERYTHING
     return loss.blocks - PartitionSet.union(run.blocks for run in runs)
 
 
 def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState) -> tuple[str, ...]:
-    """All that is to be known of an asset's own table, as sentences."""
+    """Sentences about an asset's own table: faults, losses, other partitioning, foreign changes, unlisted segments."""
     fault, loss = context.faults.get(asset.name), _loss_in_listed_segments(asset, state.loss)
     found = [fault] if fault else []
     if loss is not None:
@@ -119,7 +119,7 @@ def describe_table(context: PlanningContext, asset: AssetSpec, state: AssetState
 
 
 def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNote]:
-    """What is there of segments that left the list, or were removed; nothing as a rule."""
+    """Notes about present partitions whose segments left the list, or were removed; mostly none."""
     if not asset.partitioning.segments:
         return []
     found = asset.partitioning.unknown_partitions(asset.partitioning.inside(state.coverage))
@@ -129,7 +129,7 @@ def unlisted_segment_notes(asset: AssetSpec, state: AssetState) -> list[AssetNot
 
 
 def foreign_change_notes(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[AssetNote]:
-    """What others changed in the asset's table."""
+    """Notes about changes of the asset's table by other writers."""
     return [
         AssetNote(asset.name, _foreign(context, asset, commit), commit.blocks or EVERYTHING) for commit in state.foreign
     ]
@@ -158,7 +158,7 @@ def _loss(context: PlanningContext, inlet: InletSpec) -> TableLoss | None:
 
 
 def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableLoss | None:
-    """A loss without the blocks whose segment is not listed any more: nobody wants these, so nothing waits for them."""
+    """A loss without the partitions of unlisted segments, which are not wanted, so that nothing waits for them."""
     if loss is None or loss.stuck or not (unlisted := asset.partitioning.unknown_partitions(loss.lost_partitions)):
         return loss
     rest = loss.blocks - unlisted
@@ -166,7 +166,7 @@ def _loss_in_listed_segments(asset: AssetSpec, loss: TableLoss | None) -> TableL
 
 
 def _reason(context: PlanningContext, inlet: InletSpec) -> str:
-    """Why the inlet's table is not whole; a source's own faults keep nothing from running on what was seen before."""
+    """Why the inlet's table is not whole; empty for sources, whose faults do not stop runs on earlier observations."""
     if context.project.assets[inlet.name].source is not None:
         return ""
     asset, loss = context.project.assets[inlet.name], _loss(context, inlet)

@@ -1,8 +1,8 @@
-"""What waits for an upstream run: one that comes first in this invocation, or one that failed.
+"""Finds partitions that wait for an upstream run: one that comes first in this invocation, or one that failed.
 
-Without the first, a diamond would compute its foot once for each side. The second is why the descendants of a
-failure wait and say for what, instead of going on with half of the news. Partitions that validations withhold are
-waited for only by blocks that require each of them; other readers see what is published, and say what they lack.
+Without waiting for the first, a diamond would compute its foot once for each side. Descendants of a failure wait and
+name it, instead of going on with half of the updates. Only partitions that require each inlet partition wait for
+withheld ones; other readers see what is published, and say what they lack (docs/design/planning.md).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
 
 MOST_LACKS = 3
-"""Sentences about withheld partitions that a run names."""
+"""Most sentences about withheld partitions in a run's reason."""
 
 
 @frozen
 class UpstreamWaits:
-    """Blocks of an asset that wait for upstream runs.
+    """Partitions of an asset that wait for upstream runs.
 
     Attributes:
-        coming: What they read comes in this invocation; due by now or not.
-        barriers: What they read cannot come, because something failed or is withheld.
-        later: Those that would wait for either if they were over.
+        coming: Partitions whose input comes in this invocation, whether due by now or not.
+        barriers: Partitions whose input cannot come because an upstream partition failed or is withheld.
+        waiting: The reasons of both.
+        later: Partitions that are not over and would wait for either otherwise.
     """
 
     coming: PartitionSet
@@ -40,19 +41,19 @@ class UpstreamWaits:
 
     @property
     def blocked_partitions(self) -> PartitionSet:
-        """All that cannot be computed now."""
+        """All partitions whose input cannot come."""
         return PartitionSet.union(each.blocks for each in self.barriers)
 
 
 def apply_upstream_waits(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: what reads something that comes first, or that failed, is not computed now."""
+    """Step that removes partitions whose input comes first in this invocation, or failed."""
     if not _has_news_or_failure(case):
         return course
     return _wait_runs(case, course) if case.pending is None else _wait_partitions(case, course, case.pending)
 
 
 def _has_news_or_failure(case: DecisionInput) -> bool:
-    """Whether something of an inlet comes, or failed."""
+    """Whether a partition of an inlet is coming, or cannot come."""
     decided = case.context.decisions
     for name in case.asset.inlets:
         before = decided.get(name)
@@ -87,7 +88,7 @@ def _wait_partitions(case: DecisionInput, course: DecisionProgress, found: Pendi
 def _partitions_reading_first(
     context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
 ) -> tuple[PartitionSet, tuple[Waiting, ...]]:
-    """Those of the blocks, which are due, that read what comes of inlets whose updates make nothing due themselves."""
+    """Due partitions that read coming partitions of inlets with ``on_update: ignore``, with the waiting reasons."""
     found, waiting = NOTHING, []
     for inlet, coming in _ignored_updates(context, asset):
         own = (_down(context, asset, inlet, coming, blocks) & blocks) - found
@@ -98,14 +99,14 @@ def _partitions_reading_first(
 
 
 def _ignored_updates(context: PlanningContext, asset: AssetSpec) -> list[tuple[InletSpec, PartitionSet]]:
-    """What comes of the inlets that are read and make nothing due by their updates."""
+    """Inlets with ``on_update: ignore`` that have coming partitions, with these."""
     inlets = (each for each in asset.inlets.values() if each.on_update == "ignore" and not each.aligned)
     found = ((each, context.decisions.get(each.name, AssetDecision()).coming) for each in inlets)
     return [(inlet, coming) for inlet, coming in found if coming]
 
 
 def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """Nothing of its own to do, or not: what comes upstream will be its cause if its condition goes by news."""
+    """Waits for an asset without partitions, due or not: an upstream run will be its cause if a condition runs it."""
     name, inlets = case.asset.name, [inlet for inlet in case.asset.inlets.values() if inlet.on_update == "rerun"]
     decided = [(inlet, case.context.decisions.get(inlet.name, AssetDecision())) for inlet in inlets]
 
@@ -130,7 +131,7 @@ def _wait_runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgres
 
 
 def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: PartitionSet) -> UpstreamWaits:
-    """Which blocks wait for an upstream run, and which are behind a failure; ``wanted`` stands for all of them."""
+    """Finds partitions that wait for an upstream run, or are behind a failure; ``wanted`` are all that count."""
     coming, blocked, later = NOTHING, NOTHING, NOTHING
     waiting: list[Waiting] = []
     barriers: list[UpstreamBarrier] = []
@@ -160,12 +161,12 @@ def find_upstream_waits(context: PlanningContext, asset: AssetSpec, wanted: Part
 
 
 def _can_delay(inlet: InletSpec, before: AssetDecision) -> bool:
-    """Whether what is decided for an inlet can make blocks wait."""
+    """Whether the decision for an inlet can make partitions wait."""
     return inlet.on_update != "ignore" and bool(before.coming or before.barriers)
 
 
 def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, blocks: PartitionSet) -> Waiting:
-    """That the blocks wait for a failure, which counts also where a gate asks for less than all."""
+    """Reason of partitions behind a failure, which counts even if ``require`` demands less than all."""
     kind, reason = inlet.require.kind, f"waits for {barrier.reason}"
     if kind != "all":
         reason += f", and counts whatever `require: {kind}` says: `sparkassets mark {inlet.name}` accepts or skips it"
@@ -175,9 +176,9 @@ def _behind(asset: AssetSpec, inlet: InletSpec, barrier: UpstreamBarrier, blocks
 def _partitions_not_waiting(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
 ) -> PartitionSet:
-    """Those of the blocks that do not wait for withheld partitions of the inlet: they read what is published.
+    """Partitions that do not wait for withheld ones of the inlet, because they read what is published.
 
-    A block waits where it requires all of the partitions that it needs, and only as long as its tolerance.
+    A partition waits if it requires all of its inputs, and only for the tolerance.
     """
     needed = context.dependency(asset, inlet)
     if inlet.require.kind == "all" and needed.is_mapped and not needed.is_open:
@@ -186,12 +187,12 @@ def _partitions_not_waiting(
 
 
 def _has_any(context: PlanningContext, inlet: InletSpec) -> bool:
-    """Whether something of the inlet is there, if anything is required of it."""
+    """Whether the inlet has any data, or requires none."""
     return inlet.require.kind == "none" or context.dataset(inlet).seq > 0
 
 
 def _lacks(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[str, ...]:
-    """Which withheld partitions of its inlets a run of the blocks goes on without, for people."""
+    """Sentences about the withheld inlet partitions that a run goes on without."""
     found: dict[str, None] = {}
     for inlet in asset.inlets.values() if blocks else ():
         for barrier in context.decisions.get(inlet.name, AssetDecision()).barriers:
@@ -204,7 +205,7 @@ def _lacks(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> 
 def _complete(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, coming: PartitionSet, blocks: PartitionSet
 ) -> PartitionSet:
-    """Those of the blocks that will be wanted once ``coming`` has come: not those that need still more of the inlet."""
+    """Partitions whose input is complete once ``coming`` has come, without those that need still newer ones."""
     needed = context.dependency(asset, inlet)
     if not blocks or coming.is_everything or not needed.is_mapped or inlet.view is not None:
         return blocks
@@ -214,7 +215,7 @@ def _complete(
 
 
 def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, before: AssetDecision) -> PartitionSet:
-    """Those of the blocks that begin before the newest of what comes or failed before them."""
+    """Partitions that begin before the newest upstream partition which comes or failed."""
     if not later or before.coming.is_everything or before.blocked_partitions.is_everything:
         return later
     return later - asset.partitioning.partitions_between((before.coming | before.blocked_partitions).last, None)
@@ -223,7 +224,7 @@ def _partitions_begun_before(later: PartitionSet, asset: AssetSpec, before: Asse
 def _down(
     context: PlanningContext, asset: AssetSpec, inlet: InletSpec, parts: PartitionSet, everything: PartitionSet
 ) -> PartitionSet:
-    """The blocks that read ``parts`` of the inlet; of ``everything`` where that has no end, or all of it is read."""
+    """Partitions that read ``parts`` of the inlet; ``everything`` where the inlet is read as a whole."""
     needed = context.dependency(asset, inlet, also=parts)
     if not needed.is_mapped or parts.is_everything or inlet.view is not None:
         return everything if parts else NOTHING
