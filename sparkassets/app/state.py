@@ -94,7 +94,7 @@ class StateCommands:
     def _replay(self, image: JournalImage) -> Iterator[StateDamage]:
         """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
         from sparkassets.core.journal.codec import decode
-        from sparkassets.core.journal.fold import fold
+        from sparkassets.core.journal.fold.dispatch import fold
         from sparkassets.core.journal.verification import find_differences
         from sparkassets.ports import StateDamage
         from sparkassets.runtime.ledger import read_entries

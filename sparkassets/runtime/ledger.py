@@ -202,6 +202,6 @@ def find_oldest_entry(store: JournalStore) -> tuple[int, datetime] | None:
 def _fold_entries(state: State, entries: Sequence[NumberedEntry], *, commit: int) -> State:
     if not entries:
         return state if commit == state.commit else replace(state, commit=commit)
-    from sparkassets.core.journal.fold import fold  # most starts find nothing that is not in the snapshot
+    from sparkassets.core.journal.fold.dispatch import fold  # most starts find nothing that is not in the snapshot
 
     return fold(state, entries, commit=commit)

@@ -2,7 +2,3 @@
 
 deltalake's threads do not survive a fork: processes that use a store are spawned, never forked.
 """
-
-from sparkassets.state.delta_store import DeltaStore
-
-__all__ = ["DeltaStore"]

@@ -36,7 +36,7 @@ class RowTests:
     """
 
     def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
-        from sparkassets.spark import SparkEngine
+        from sparkassets.spark.engine import SparkEngine
 
         self._folder = TemporaryDirectory(prefix="sparkassets-test-")
         self._project = replace(project, spark={**_SMALL, **project.spark})

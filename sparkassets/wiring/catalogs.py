@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         TargetObserver,
         VolumeEstimator,
     )
-    from sparkassets.spark import SparkEngine
+    from sparkassets.spark.engine import SparkEngine
     from sparkassets.spark.workplace import SparkWorkplace
     from sparkassets.wiring.sessions import OneSession
 
@@ -50,7 +50,8 @@ class Computing:
 
     def __call__(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """An engine in this session, or in one that it finds or starts, and its outlets."""
-        from sparkassets.spark import SparkEngine, SparkTargetFactory
+        from sparkassets.spark.engine import SparkEngine
+        from sparkassets.spark.targets.target_factory import SparkTargetFactory
 
         self._engine = SparkEngine(self._spec, spark or (self._session() if self._spec.state_by_spark else None))
         return self._engine, SparkTargetFactory(self._engine)

@@ -21,7 +21,7 @@ from sparkassets.files.bucket_access import set_bucket_access
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load_project
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.wiring.attended_runs import attended_run
 from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-import sparkassets.spark
+import sparkassets.spark.engine
+import sparkassets.spark.targets.target_factory
 from sparkassets import Project
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec
@@ -86,8 +87,8 @@ class LoggingOutlets(FakeOutlets):
 def fill_state(folder: Path) -> Summary:
     """Runs everything with an engine that only pretends, so that the journal is that of a project in use."""
     engine = FakeEngine()
-    sparkassets.spark.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
-    sparkassets.spark.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
+    sparkassets.spark.engine.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
+    sparkassets.spark.targets.target_factory.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
     return Project.load(folder).run()
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import (
     Dependency,

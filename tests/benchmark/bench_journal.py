@@ -19,7 +19,7 @@ from deltalake import write_deltalake
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.runtime.driver_work import TickWork
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table
 from tests.builders import asset, project, source
 from tests.runtime.fakes import World

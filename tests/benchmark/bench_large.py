@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from sparkassets import Project
 from sparkassets.core.writes import AppendWrite, ReplaceWrite
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import alternate, asset, project_of, source
 
 ROWS = 50_000_000

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.partitions import RangeSet
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import Plan

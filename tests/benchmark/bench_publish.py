@@ -15,7 +15,7 @@ from sparkassets import Project
 from sparkassets.app.backfill_requests import BackfillRequest
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.writes import PublishWrite, ReplaceWrite, Write
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import asset, project_of
 
 MODES: tuple[Write, ...] = (ReplaceWrite(), PublishWrite(3))

@@ -16,8 +16,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet, TimePartition
-from sparkassets.spark import SparkEngine
 from sparkassets.spark.delta_files import read_version
+from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.predicates import partition_predicate
 from tests.integration.orders import project
 

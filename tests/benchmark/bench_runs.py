@@ -31,7 +31,8 @@ from sparkassets.core.spec.model import (
 )
 from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import ReplaceWrite
-from sparkassets.spark import SparkEngine, gateway
+from sparkassets.spark import gateway
+from sparkassets.spark.engine import SparkEngine
 from tests.builders import HERE, project
 
 WAVE = 50

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets.core.partitions import PartitionSet, RangeSet
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import SMALL_DATA, alternate
 from tests.integration.orders import execute, newest, order, project, segmented, sql, table
 

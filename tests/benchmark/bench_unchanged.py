@@ -18,7 +18,7 @@ from sparkassets import Project
 from sparkassets.app.backfill_requests import BackfillRequest
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, UnchangedPolicy
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import HERE, asset, project_of
 
 MODES: tuple[UnchangedPolicy, ...] = ("publish", "skip")

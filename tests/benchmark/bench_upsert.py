@@ -17,7 +17,7 @@ from sparkassets import Project
 from sparkassets.core.spec.model import InletSpec, ReadAfter
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import UpsertWrite
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from tests.benchmark.bench_runs import alternate, asset, project_of, source
 
 COLUMNS = "id, name, amount, at"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.contracts.journal_histories import play
 from tests.depth import examples
 

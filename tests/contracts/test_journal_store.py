@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import JournalStore
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
 from tests.depth import examples
 

@@ -154,7 +154,7 @@ def points_of(target: type[Any]) -> None:
 
 def of_spark() -> None:
     """Makes the steps of Spark's engine and targets points; a merge is Spark's to commit."""
-    from sparkassets.spark import SparkEngine
+    from sparkassets.spark.engine import SparkEngine
     from sparkassets.spark.upserts import key_merge
 
     around(SparkEngine, "compute", ready="read:ready", done="read:done")

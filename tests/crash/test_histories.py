@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from sparkassets.runtime.ledger import JournalLedger
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.wiring.host import SystemClock
 from tests.crash.driver import Orders
 from tests.crash.lake import StoredLake, driven, stored

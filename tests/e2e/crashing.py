@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 from pyarrow.fs import FileSystem
 
-import sparkassets.spark
+import sparkassets.spark.engine
+import sparkassets.spark.targets.target_factory
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
@@ -27,9 +28,10 @@ from sparkassets.core.validations import RunJudgement
 from sparkassets.delta import commit, staging
 from sparkassets.ports import CommitMarker, Enlist, RunComputation, RunOrder, Target
 from sparkassets.runtime.progress import SilentProgress
-from sparkassets.spark import SparkEngine, SparkTargetFactory
 from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.targets import driver_commit, path_target, quarantine
+from sparkassets.spark.targets.target_factory import SparkTargetFactory
 from sparkassets.spark.upserts import key_merge
 
 Moment = Literal[
@@ -222,8 +224,8 @@ def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") 
     stop_around_a_merge(stop)
     stop_after_the_quarantine(stop)
     stop_around_iterations(stop)
-    sparkassets.spark.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
-    sparkassets.spark.SparkTargetFactory = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
+    sparkassets.spark.engine.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
+    sparkassets.spark.targets.target_factory.SparkTargetFactory = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
     progress = StoppingProgress(marker) if moment == "recorded" else SilentProgress()
     project = Project.load(folder)
     if rollback:

@@ -33,7 +33,7 @@ from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import UpsertWrite
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.runtime.progress import SilentProgress
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.own_session import open_brief_session
 from sparkassets.wiring import Project
 from tests.contracts.target_contract import TargetContract

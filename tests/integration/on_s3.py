@@ -24,7 +24,7 @@ from deltalake import DeltaTable
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
 from sparkassets.delta.log import DeltaLog
 from sparkassets.ports import FenceConflictError
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.session import open_session
 from tests.integration.orders import execute, function, marker, order, project, rows, sql, table, target
 

@@ -20,7 +20,7 @@ from sparkassets.core.patterns import PathPattern
 from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.files import list_files
 from sparkassets.files.object_stores import open_store
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.contracts import test_journal_store as contract
 from tests.integration.emulators import ACCOUNT, ACCOUNT_KEY, NotInstalledError, azurite, environment
 from tests.integration.lossy import before

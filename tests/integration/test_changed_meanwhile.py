@@ -127,7 +127,7 @@ def test_a_column_that_must_not_be_null_stays_so_when_others_come_with_all_rows(
 
 
 def test_names_that_differ_in_case_alone_are_one_also_where_a_session_tells_them_apart(spark, tmp_path):
-    from sparkassets.spark import SparkEngine
+    from sparkassets.spark.engine import SparkEngine
     from tests.integration.orders import project
 
     own = spark.newSession()

@@ -10,7 +10,7 @@ import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.integration.lossy import LOG_ENTRY
 
 pytestmark = pytest.mark.deep

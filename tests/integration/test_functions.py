@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.errors import RunError
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from tests.integration.orders import computed, execute, function, order, project, table, target
 
 pytestmark = pytest.mark.spark

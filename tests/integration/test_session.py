@@ -18,7 +18,8 @@ from sparkassets.cache import cache_folder
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.errors import RunError, SparkUnavailableError
 from sparkassets.processes import is_alive, read_start_time
-from sparkassets.spark import SparkEngine, session
+from sparkassets.spark import session
+from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.gateway import delta_version
 from sparkassets.spark.own_session import open_own_session, require_utc
 from sparkassets.spark.session import open_session

@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.session_store import SessionStore
 from sparkassets.state.session_table import SessionTable
 from sparkassets.wiring import Project

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 
 pytestmark = pytest.mark.spark
 

@@ -18,7 +18,7 @@ from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import ProjectSpec, StoreOptions
 from sparkassets.errors import SparkAssetsError
 from sparkassets.runtime.ledger import JournalLedger
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.wiring.host import SystemClock
 from tests.crash.driver import Orders, PlainProject
 from tests.crash.lake import BlockEngine, StoredLake, stored

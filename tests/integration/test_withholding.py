@@ -33,7 +33,7 @@ from sparkassets.core.validations import (
 from sparkassets.core.writes import AppendWrite, PublishWrite, UpsertWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
-from sparkassets.spark import SparkEngine
+from sparkassets.spark.engine import SparkEngine
 from sparkassets.spark.scratch import ScratchRows
 from tests.depth import deep, examples
 from tests.integration import orders

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sparkassets.core.journal.announcements import parse_announcement
 from sparkassets.runtime.event_recording import record_events
 from sparkassets.runtime.ledger import JournalLedger
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.builders import asset, project, source
 
 PROJECT = project(source("s"), asset("days", "s"), asset("all", by=None, schedule="s"))

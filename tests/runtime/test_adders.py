@@ -8,10 +8,10 @@ from collections import Counter
 
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.runtime.driver_work import TickWork
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.builders import days
 from tests.runtime.adder import PROJECT
 from tests.runtime.fakes import World

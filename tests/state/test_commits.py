@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
 

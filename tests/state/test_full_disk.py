@@ -14,7 +14,7 @@ import json, resource, sys
 from datetime import UTC, datetime
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError, StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)

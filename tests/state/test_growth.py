@@ -12,8 +12,9 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
-from sparkassets.state import DeltaStore, compaction, file_replacement
+from sparkassets.state import compaction, file_replacement
 from sparkassets.state.data_files import FileAccess
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.numbered_table import NumberedTable
 from sparkassets.state.table_columns import JOURNAL_COLUMNS
 

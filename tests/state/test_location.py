@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.errors import StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.location import StateLocation
 
 

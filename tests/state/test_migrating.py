@@ -10,7 +10,8 @@ from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
 from sparkassets.ports import FormatUpgrade
-from sparkassets.state import DeltaStore, migration, numbered_table
+from sparkassets.state import migration, numbered_table
+from sparkassets.state.delta_store import DeltaStore
 from tests.core.journal.test_formats import STORED, STORED_3, rows, snapshot
 
 UPGRADE = FormatUpgrade(entry_of_today, known_of_today)

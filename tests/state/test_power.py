@@ -15,7 +15,7 @@ from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.delta import durability
 from sparkassets.delta.durability import find_torn_files, put_aside_torn
 from sparkassets.errors import StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
 NEWEST = 45

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 from tests.depth import deep
 
 SCRIPT = Path(__file__).with_name("worker.py")

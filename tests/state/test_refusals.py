@@ -16,7 +16,7 @@ from deltalake import DeltaTable, Field, Schema, write_deltalake
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 
 AT = datetime(2025, 3, 21, tzinfo=UTC)
 
@@ -298,7 +298,7 @@ import pyarrow.parquet, sparkassets.state.compaction
 from datetime import UTC, datetime
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.errors import StateError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 if os.geteuid() == 0:  # who may write everywhere
     os.setgroups([])
     os.setgid(65534)
@@ -387,7 +387,7 @@ class TestHalfMade:
 
 def test_looking_imports_nothing_heavy_and_makes_nothing(tmp_path):
     code = (
-        "import sys; from sparkassets.state import DeltaStore; "
+        "import sys; from sparkassets.state.delta_store import DeltaStore; "
         f"assert not DeltaStore({str(tmp_path / 'none')!r}).exists(); "
         "assert not {'deltalake', 'arro3', 'pyarrow', 'pandas'} & set(sys.modules)"
     )
@@ -397,7 +397,7 @@ def test_looking_imports_nothing_heavy_and_makes_nothing(tmp_path):
 
 def test_reading_imports_no_pyarrow(state):
     code = (
-        "import sys; from sparkassets.state import DeltaStore; "
+        "import sys; from sparkassets.state.delta_store import DeltaStore; "
         f"image = DeltaStore({str(state)!r}).read_image(project='p'); assert len(image.tail) == 5; "
         "assert not {'pyarrow', 'pandas', 'numpy'} & set(sys.modules)"
     )
@@ -406,7 +406,7 @@ def test_reading_imports_no_pyarrow(state):
 
 def test_writing_imports_no_pandas(state):
     code = (
-        "import sys; from datetime import UTC, datetime; from sparkassets.state import DeltaStore; "
+        "import sys; from datetime import UTC, datetime; from sparkassets.state.delta_store import DeltaStore; "
         "from sparkassets.core.journal.codec.rows import JournalRow; "
         f"store = DeltaStore({str(state)!r}); "
         "store.append([JournalRow(31, datetime.now(UTC), 'd', 'event')], after=30); store.maintain(); "

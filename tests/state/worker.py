@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
-from sparkassets.state import DeltaStore
+from sparkassets.state.delta_store import DeltaStore
 
 
 def append(store: DeltaStore, run: str) -> None:

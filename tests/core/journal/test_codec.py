@@ -20,7 +20,7 @@ from sparkassets.core.journal.entries import (
     SpecEntry,
     SuccessEntry,
 )
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry

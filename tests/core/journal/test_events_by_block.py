@@ -11,7 +11,7 @@ from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.event_documents import recorded_event_values
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import RunConsumption

@@ -17,7 +17,7 @@ import pytest
 from sparkassets.core.instants import Duration, parse_instant
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import State

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.growing_ranges import GrowingRanges, GrowingStamps
 from tests.builders import Story, asset, at, project, source

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SuccessEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.iterations import visible_iterations
 from sparkassets.core.journal.lineage import trace_lineage
 from sparkassets.core.journal.retirement import retire_iterations

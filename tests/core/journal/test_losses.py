@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import SuccessEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import ForeignCommit, TableFinding, TargetEntry
 from sparkassets.core.journal.table_losses import build_target_entry

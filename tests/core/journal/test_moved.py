@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sparkassets.core.journal.codec import decode, from_row
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.spec.model import AssetSpec, StorageLocation
 from sparkassets.core.strategies import EveryInstance
 from tests.builders import Story, asset, at, project, source

@@ -19,7 +19,7 @@ from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ClaimEntry, EventEntry, PauseEntry, SpecEntry, SuccessEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, WindowMapping

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal import recent_events
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, State, TableLoss
 from sparkassets.core.journal.table_findings import ForeignCommit

@@ -3,7 +3,7 @@
 import pytest
 
 from sparkassets.core.journal.codec import from_row
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from tests.builders import Story
 from tests.core.spec.in_memory import compiled

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, PartitionSet, WindowMapping

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sparkassets.core.journal.codec import decode, encode, from_row
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.batch.rebuild import plan_rebuild
 from sparkassets.core.spec.model import AssetSpec

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sparkassets.core.instants import DAY
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import ObservedEntry, SegmentEntry, SpecEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet, RangeSet

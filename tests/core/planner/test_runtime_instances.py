@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.entries import FailureEntry, ObservedEntry, SegmentEntry, SuccessEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.partitions.segments import WHOLE

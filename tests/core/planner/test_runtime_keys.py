@@ -8,7 +8,7 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import EventEntry, SegmentEntry, SuccessEntry
-from sparkassets.core.journal.fold import fold
+from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import NOTHING, PartitionError
 from sparkassets.core.partitions.segments import WHOLE

@@ -4,7 +4,3 @@ An event is mapped to its consumers once, here. The success of a run that was cl
 and no later one, so an update that arrives while a run computes is never lost (DESIGN section 8, "Pending, not
 history"). The fold goes by the specs in the journal, not by the checkout's.
 """
-
-from sparkassets.core.journal.fold.dispatch import fold
-
-__all__ = ["fold"]
