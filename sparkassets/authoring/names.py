@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from sparkassets.authoring.plain_values import AssetColumn, plain_schedule
+
 
 class ConditionExpression:
     """What a condition is made of; ``&`` binds tighter than ``|``.
@@ -34,14 +36,6 @@ class ConditionExpression:
     def __bool__(self) -> bool:
         """Refuses ``a or b``, which Python would answer by itself."""
         raise TypeError("a condition is joined by | and &, not by 'or', 'and' or 'not'")
-
-
-@dataclass(frozen=True)
-class AssetColumn:
-    """A column of an asset: ``Asset("orders").amount``."""
-
-    asset: str
-    name: str
 
 
 REFERENCE_HOOKS: list[Callable[[Asset, Any], None]] = []
@@ -99,8 +93,6 @@ class JoinedCondition(ConditionExpression):
 
     def plain(self) -> dict[str, list[Any]]:
         """A map of its parts; those of the same kind inside it are its own."""
-        from sparkassets.authoring.plain_values import plain_schedule
-
         parts: list[Any] = []
         for part in self.parts:
             if isinstance(part, JoinedCondition) and part.how == self.how:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import PurePath
 from typing import Any, Protocol, runtime_checkable
 
-from sparkassets.authoring.names import AssetColumn
+
+@dataclass(frozen=True)
+class AssetColumn:
+    """A column of an asset: ``Asset("orders").amount``."""
+
+    asset: str
+    name: str
 
 
 @runtime_checkable

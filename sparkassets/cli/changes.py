@@ -11,7 +11,7 @@ from sparkassets.cli.terminal import Terminal, strip_controls
 from sparkassets.core.planner.explain.code_changes import describe_code_change, describe_recompute_cost
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.explain.code_changes import CodeChange
+    from sparkassets.core.planner.plan import CodeChange
     from sparkassets.core.spec.model import ProjectSpec
 
 _STYLES = {"-": "red", "+": "green"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sparkassets.core.planner.explain.lateness import AssetLateness, describe_lateness
+from sparkassets.core.planner.explain.lateness import describe_lateness
 
 if TYPE_CHECKING:
     from sparkassets.cli.terminal import Terminal
+    from sparkassets.core.planner.plan import AssetLateness
     from sparkassets.core.spec.model import ProjectSpec
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from sparkassets.cli.shell_completion import SelectionParam
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from sparkassets.app.project import OpenProject
     from sparkassets.wiring import Project
 
@@ -100,6 +101,32 @@ def variables() -> dict[str, str]:
     context = click.get_current_context(silent=True)
     meta = context.meta if context is not None else {}
     return merge_requested(os.environ, profile=meta.get(_PROFILE), given=meta.get(_GIVEN) or {})
+
+
+class AssetNameParam(click.ParamType):  # type: ignore[type-arg]  # that of older clicks takes no argument
+    """The name of an asset; what is wrong with it is told when it is looked up."""
+
+    name = "asset"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The assets of the project whose names begin so."""
+        from click.shell_completion import CompletionItem
+
+        del param
+        return [CompletionItem(name) for name in _asset_names(ctx) if name.startswith(incomplete)]
+
+
+class SelectionParam(AssetNameParam):
+    """``--select``: names with commas between, a ``+`` before or after each."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The last of the names, completed."""
+        from click.shell_completion import CompletionItem
+
+        head, comma, last = incomplete.rpartition(",")
+        plus = "+" if last.startswith("+") else ""
+        found = super().shell_complete(ctx, param, last.removeprefix("+"))
+        return [CompletionItem(f"{head}{comma}{plus}{item.value}") for item in found]
 
 
 json_option: Callable[[F], F] = click.option(
@@ -235,3 +262,12 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
     project = Project.load(folder, env=variables(), tables=tables)
     hide_values(project.spec.variables)
     return project
+
+
+def _asset_names(ctx: click.Context) -> Iterator[str]:
+    """The names of a project that is valid; none of one that is not, as nothing may be printed here."""
+    try:
+        project = open_project(Path(ctx.params.get("folder") or usual_folder()))
+    except Exception:  # noqa: BLE001  whoever types is told when the command runs
+        return
+    yield from project.spec.assets

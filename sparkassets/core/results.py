@@ -9,8 +9,7 @@ from typing import Literal
 from sparkassets.core.journal.withheld_records import describe_verdicts
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few, join_nonempty
-from sparkassets.core.planner.explain.lateness import AssetLateness
-from sparkassets.core.planner.plan import AssetNote, Waiting, note_table, waiting_table
+from sparkassets.core.planner.plan import AssetLateness, AssetNote, Waiting, note_table, waiting_table
 from sparkassets.core.runs import RequestedRun
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen

@@ -33,8 +33,7 @@ from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, Las
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.planner.batch.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.due.idle_ticks import assets_with_idle_ticks, find_idle_ticks
-from sparkassets.core.planner.explain.lateness import AssetLateness
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import AssetLateness, Plan, PlannedRun
 from sparkassets.core.planner.planning_context import CheckAvailability, EstimateVolume, PlanningContext
 from sparkassets.core.results import RunResult, Status, Summary
 from sparkassets.core.runs import RunRequest, app_id

@@ -1,5 +1,6 @@
 """What each command loads: none starts Spark before something is due, and help loads next to nothing."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -64,7 +65,9 @@ def test_what_is_compiled_is_not_compiled_again(command, shop):
 
 
 def test_a_plan_loads_nothing_of_other_questions(shop):
-    questions = {f"sparkassets.core.planner.{name}" for name in ("explain", "impact", "preview", "status")}
+    modules = ("explanation", "impact", "preview", "status")
+    questions = {f"sparkassets.core.planner.explain.{name}" for name in modules}
+    assert all(map(importlib.util.find_spec, questions))
     answers = {"sparkassets.cli.lateness", "sparkassets.core.branches.difference"}
     assert not loaded("plan", cwd=shop.parent) & {*questions, *answers, "click.shell_completion"}
 

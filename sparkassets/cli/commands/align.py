@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import has_project, json_option, open_project, project_option
+from sparkassets.cli.options import AssetNameParam, has_project, json_option, open_project, project_option
 from sparkassets.cli.plan_tables import SLOT_COLUMNS, slot_cells
-from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.tables import TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.timetables import alignment_document

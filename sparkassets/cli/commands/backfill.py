@@ -10,6 +10,7 @@ import click
 
 from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
+    AssetNameParam,
     ProgressOptions,
     branch_option,
     json_option,
@@ -21,7 +22,6 @@ from sparkassets.cli.options import (
 )
 from sparkassets.cli.plan_tables import print_downstream, print_plan
 from sparkassets.cli.run_loop import drive
-from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.document_values import partitions_document
 from sparkassets.core.documents.impact import downstream_document

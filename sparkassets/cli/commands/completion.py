@@ -11,12 +11,13 @@ from sparkassets.cli.shell_completion import SHELLS, script
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
-def command(shell: str) -> int:
+@click.pass_context
+def command(context: click.Context, shell: str) -> int:
     """Print what lets SHELL complete commands, options and names of assets with the Tab key.
 
     bash: put  eval "$(sparkassets completion bash)"  into ~/.bashrc.
     zsh: the same with zsh into ~/.zshrc.
     fish: sparkassets completion fish > ~/.config/fish/completions/sparkassets.fish
     """
-    sys.stdout.write(script(shell))
+    sys.stdout.write(script(shell, context.find_root().command))
     return 0

@@ -13,8 +13,14 @@ import click
 
 from sparkassets.cli.groups import WrappedGroup
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, last_option, open_project, print_forgotten, project_option
-from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.options import (
+    AssetNameParam,
+    json_option,
+    last_option,
+    open_project,
+    print_forgotten,
+    project_option,
+)
 from sparkassets.cli.tables import Row, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.events import event_document

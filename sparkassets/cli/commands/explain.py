@@ -8,8 +8,15 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import at_option, branch_option, json_option, open_branch, open_project, project_option
-from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.options import (
+    AssetNameParam,
+    at_option,
+    branch_option,
+    json_option,
+    open_branch,
+    open_project,
+    project_option,
+)
 from sparkassets.cli.terminal import Terminal
 from sparkassets.cli.trees import render_tree
 from sparkassets.core.documents.explanation import node_document

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import at_option, json_option, open_project, partitions_option, project_option
-from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.options import (
+    AssetNameParam,
+    at_option,
+    json_option,
+    open_project,
+    partitions_option,
+    project_option,
+)
 from sparkassets.cli.terminal import Terminal
 from sparkassets.cli.trees import render_tree
 from sparkassets.core.documents.impact import impact_document

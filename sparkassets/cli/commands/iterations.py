@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
 from sparkassets.cli.tables import TableCell, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.iterations import ListedIteration, iteration_document

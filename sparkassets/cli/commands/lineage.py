@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, partitions_option, print_forgotten, project_option
+from sparkassets.cli.options import (
+    AssetNameParam,
+    json_option,
+    open_project,
+    partitions_option,
+    print_forgotten,
+    project_option,
+)
 from sparkassets.cli.plan_tables import clock_text
-from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.cli.trees import render_tree
 from sparkassets.core.documents.lineage import lineage_document

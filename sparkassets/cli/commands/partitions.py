@@ -11,8 +11,7 @@ import click
 
 from sparkassets.cli.grids import print_grid, print_list
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import at_option, json_option, open_project, project_option
-from sparkassets.cli.shell_completion import AssetNameParam
+from sparkassets.cli.options import AssetNameParam, at_option, json_option, open_project, project_option
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.status import partition_document
 from sparkassets.core.partitions.segments import ALL, decode_segment

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
 from sparkassets.cli.pause_report import report_changes
-from sparkassets.cli.shell_completion import AssetNameParam
 
 
 @click.command("pause")

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
+from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
 from sparkassets.cli.plan_tables import print_preview
-from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.timetables import preview_document
 from sparkassets.wiring.host import SystemClock

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, last_option, open_project, print_forgotten, project_option
+from sparkassets.cli.options import (
+    AssetNameParam,
+    json_option,
+    last_option,
+    open_project,
+    print_forgotten,
+    project_option,
+)
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
     blocks_text,
@@ -22,7 +29,6 @@ from sparkassets.cli.plan_tables import (
     print_skipped,
     print_withheld,
 )
-from sparkassets.cli.shell_completion import AssetNameParam
 from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.runs import run_document

@@ -21,9 +21,10 @@ def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
 
     It is JSON with or without --json.
     """
-    from sparkassets.core.spec import json_schema, markdown
+    from sparkassets.core.spec.editor_schema import json_schema
+    from sparkassets.core.spec.key_reference import render_markdown
 
-    text = markdown() if as_markdown else json_text(json_schema())
+    text = render_markdown() if as_markdown else json_text(json_schema())
     if out is None:
         sys.stdout.write(text)
         return 0

@@ -8,7 +8,7 @@ from sparkassets.core.documents.document_values import instant_text, partitions_
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import DefinitionOutput
-    from sparkassets.core.planner.explain.code_changes import CodeChange
+    from sparkassets.core.planner.plan import CodeChange
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 

@@ -8,7 +8,7 @@ from sparkassets.core.documents.document_values import instant_text, partitions_
 from sparkassets.core.planner.explain.lateness import describe_lateness
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.explain.lateness import AssetLateness
+    from sparkassets.core.planner.plan import AssetLateness
     from sparkassets.core.spec.model import ProjectSpec
 
 

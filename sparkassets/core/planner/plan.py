@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sparkassets.core.instants import format_zoned, from_unix
-from sparkassets.core.journal.state import AssetState, EventRef
+from sparkassets.core.journal.state import AssetState, DefinitionOutput, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, join_nonempty
 from sparkassets.core.runs import RequestedRun, RunRequest
 from sparkassets.core.sizes import duration_text, size_text
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.model import AssetSpec, OnCodeChange
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
+    from sparkassets.core.definitions.column_effects import ColumnEffect
     from sparkassets.core.notebook import HtmlTable
-    from sparkassets.core.planner.explain.code_changes import CodeChange
-    from sparkassets.core.planner.explain.lateness import AssetLateness
+
+ChangeVerdict = Literal["breaking", "additive", "unread"]
+"""``additive``: it only adds columns; ``unread``: nobody downstream reads what it touches; else ``breaking``."""
 
 
 @frozen
@@ -139,6 +141,55 @@ class AssetNote:
 
     def __repr__(self) -> str:
         return f"<note {join_nonempty(self.asset, few(self.partitions))}: {self.text}>"
+
+
+@frozen
+class CodeChange:
+    """What other code than its own has made of an asset, and what it would take to make that anew.
+
+    Attributes:
+        blocks: What other code has made; everything for an asset without partitions.
+        definition: That of the asset now.
+        made: What is there, by definition, in the order in which these came; the asset's own among them.
+        newer: The other code came after the asset's own: an older checkout, or a change that was taken back.
+        difference: Lines of what was (``-``) and what is (``+``) in the newest of the other code.
+        verdict: What that means for who reads the asset; what is not sure is breaking.
+        effect: Which columns it touches.
+        readers: Who reads them.
+        runs: How many runs recompute the blocks.
+        seconds: How long these take by earlier runs; None where nobody knows.
+        downstream: What is due after that, by asset; everything for the whole of one.
+    """
+
+    asset: str
+    on_code_change: OnCodeChange
+    blocks: PartitionSet
+    definition: str
+    made: tuple[DefinitionOutput, ...]
+    newer: bool
+    difference: tuple[str, ...]
+    verdict: ChangeVerdict
+    effect: ColumnEffect
+    readers: tuple[str, ...]
+    runs: int
+    seconds: float | None
+    downstream: Mapping[str, PartitionSet]
+
+
+@frozen
+class AssetLateness:
+    """What is not there of an asset.
+
+    Attributes:
+        by: The newest deadline, Unix seconds.
+        blocks: The partitions that were to be there by then; everything for a run, or an update.
+        since: Where a run is meant, the instant after which it was to be there, Unix seconds; 0 for ever.
+    """
+
+    asset: str
+    by: int
+    blocks: PartitionSet = EVERYTHING
+    since: int = 0
 
 
 @frozen

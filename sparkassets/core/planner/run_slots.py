@@ -13,7 +13,6 @@ from itertools import count
 
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
-from sparkassets.core.planner.gates import table_losses
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import listing
@@ -183,8 +182,23 @@ def _explain_backfill_wait(
     live = describe_live_runs(context, asset, state)
     if live and (whole or not can_run_beside(context, asset, state)):
         return tuple(replace(item, blocks=blocks) for item in live)
-    changed = None if whole else table_losses.explain_partition_change(asset, state)
+    changed = None if whole else explain_partition_change(asset, state)
     return (Waiting(asset.name, changed, None, blocks, stuck=True),) if changed is not None else ()
+
+
+def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
+    """Why a table with another partitioning than the asset's is not written, and what to do; None without one.
+
+    An asset that writes its own table answers for its rows itself.
+    """
+    if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
+        return None
+    before = state.former.partitioning.description_with_columns or "as a whole"
+    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it anew"
+    if asset.segment_params is not None:  # no one run has the params of all segments
+        rebuild = "remove the table, and the next runs compute all of it anew"
+    now = asset.partitioning.description_with_columns
+    return f"its table was computed {before}, and its partitions are {now} now: {rebuild}"
 
 
 def leftover_slots(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[int]:

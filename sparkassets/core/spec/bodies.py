@@ -9,11 +9,13 @@ from typing import Final
 from yaml.nodes import ScalarNode
 
 from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.definitions.definition import digest
+from sparkassets.core.definitions.normal_form import normal_form
 from sparkassets.core.event_objects import wrong_in_context
 from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
+from sparkassets.core.redaction import redact
 from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
 from sparkassets.core.spec.model import PythonBody, SqlBody
-from sparkassets.core.spec.outlets import select_digests
 from sparkassets.core.spec.paths import normalize_path, sibling_path
 from sparkassets.core.spec.rule_maps import row_removing_rules
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
@@ -407,3 +409,14 @@ def _function(
         location=FileLocation(file.label, function.line, function.column),
     )
     return AssetBody(compiled, named, parts=function.parts)
+
+
+def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
+    """What a multi-asset runs whose outlets have a SELECT each, by their names."""
+    named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
+    return AssetBody(mentions=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
+
+
+def select_digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
+    """What tells the SELECT of each outlet from any other."""
+    return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}

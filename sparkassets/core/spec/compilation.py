@@ -13,7 +13,7 @@ from sparkassets.core.sizes import parse_size
 from sparkassets.core.spec import outlets
 from sparkassets.core.spec.asset_graph import find_cycles, sort_topologically, upstream_edges
 from sparkassets.core.spec.bare_tables import find_unbraced_assets
-from sparkassets.core.spec.bodies import AssetBody, ModuleFunction, ModuleSource, compile_body
+from sparkassets.core.spec.bodies import AssetBody, ModuleFunction, ModuleSource, compile_body, join_bodies
 from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
 from sparkassets.core.spec.deadlines import compile_expect
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
@@ -90,7 +90,7 @@ def compile_project(
         name: compile_body(draft, project, sql=sql, modules=modules, declared=functions.get(name))
         for name, draft in drafts.items()
     }
-    bodies |= {name: outlets.join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
+    bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
     known = find_known_columns(drafts, bodies, tables)
     compiled = _compile_all(project, files, bodies, timetables, known, CodeCatalog(project, modules, checks or {}))
     assets = _with_followers(_with_views(compiled))

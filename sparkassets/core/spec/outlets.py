@@ -13,10 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sparkassets.core.definitions.definition import digest
-from sparkassets.core.definitions.normal_form import normal_form
 from sparkassets.core.phrases import listing
-from sparkassets.core.redaction import redact
 from sparkassets.core.spec.file_models import AssetFile, OutletMap
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.spec.properties import compile_folders, compile_properties
@@ -70,19 +67,6 @@ def check_partition_columns(draft: AssetDraft) -> None:
         if column.lower() not in known:
             message = f"the columns of outlet {draft.name!r} lack {column!r}, by which {draft.maker!r} is partitioned"
             (draft.at / "columns").add_problem(message)
-
-
-def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
-    """What a multi-asset runs whose outlets have a SELECT each, by their names."""
-    from sparkassets.core.spec.bodies import AssetBody
-
-    named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
-    return AssetBody(mentions=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
-
-
-def select_digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
-    """What tells the SELECT of each outlet from any other."""
-    return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}
 
 
 def compile_outlet(

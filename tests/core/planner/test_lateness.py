@@ -12,12 +12,12 @@ from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import LateEntry, PauseEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.planner.explain.lateness import (
-    AssetLateness,
     describe_lateness,
     find_all_lateness,
     find_lateness,
     lateness_changes,
 )
+from sparkassets.core.planner.plan import AssetLateness
 from sparkassets.core.spec.model import DeadlineSpec, NotifyRule
 from sparkassets.core.timetables.parse import parse_timetable
 from tests.builders import Story, asset, at, project, source

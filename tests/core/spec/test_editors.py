@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from sparkassets.core.spec import json_schema
+from sparkassets.core.spec.editor_schema import json_schema
 from sparkassets.core.spec.editor_schema import json_schema as schema_of
 from sparkassets.core.spec.file_models import AssetFile, ProjectFile, written_keys
 

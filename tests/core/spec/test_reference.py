@@ -3,7 +3,8 @@
 import pytest
 from pydantic import BaseModel
 
-from sparkassets.core.spec import file_models, markdown
+from sparkassets.core.spec import file_models
+from sparkassets.core.spec.key_reference import render_markdown
 
 MODELS = [each for each in vars(file_models).values() if isinstance(each, type) and issubclass(each, BaseModel)]
 KEYS = [(model, name) for model in MODELS for name in file_models.written_keys(model)]
@@ -12,11 +13,11 @@ KEYS = [(model, name) for model in MODELS for name in file_models.written_keys(m
 @pytest.mark.parametrize(("model", "name"), KEYS, ids=lambda each: getattr(each, "__name__", each))
 def test_every_key_is_described_and_in_a_table(model, name):
     assert file_models.written_keys(model)[name].description
-    assert f"\n| `{name}` | " in markdown()
+    assert f"\n| `{name}` | " in render_markdown()
 
 
 def test_values_are_told_as_messages_tell_them():
-    rows = markdown().splitlines()
+    rows = render_markdown().splitlines()
     assert (
         "| `on_update` | `rerun`, `ignore` |  | Whether" in next(row for row in rows if row.startswith("| `on_up"))[:99]
     )
@@ -27,4 +28,4 @@ def test_values_are_told_as_messages_tell_them():
 
 
 def test_no_cell_is_broken():
-    assert {row.replace("\\|", "").count("|") for row in markdown().splitlines() if row.startswith("|")} == {5}
+    assert {row.replace("\\|", "").count("|") for row in render_markdown().splitlines() if row.startswith("|")} == {5}

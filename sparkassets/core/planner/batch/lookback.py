@@ -54,11 +54,3 @@ def partitions_before_gaps(asset: AssetSpec, state: AssetState, gaps: PartitionS
     gap = ((gaps | state.gaps) - state.coverage).heads() - state.gaps
     behind = asset.partitioning.partitions_before(gap, asset.strategy.lookback)
     return (behind & asset.partitioning.inside(state.coverage)) - state.skipped_partitions
-
-
-def owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
-    """Lookback that an earlier run left."""
-    if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
-        return NOTHING
-    listed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
-    return listed & asset.partitioning.inside(state.coverage)

@@ -8,7 +8,6 @@ from sparkassets.core.conditions import Condition
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.batch.lookback import owed_partitions
 from sparkassets.core.planner.due.condition_causes import (
     ConditionUsage,
     condition_usage,
@@ -32,7 +31,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import abandoned_partitions, busy_partitions, has_parallel_runs
 from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import FullRefresh
+from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.timetables import OnceTimetable, Timetable
 from sparkassets.frozen import frozen
 
@@ -67,7 +66,7 @@ def find_due_partitions(case: DecisionInput, found: PendingPartitions) -> Decisi
     context, asset, state = case.context, case.asset, case.state
     scheduled = _select_scheduled(context, asset, state, found)
     blocks = scheduled.blocks | _abandoned_partitions(context, asset, state)
-    owed = owed_partitions(asset, state) - found.held.resting if scheduled.open else NOTHING
+    owed = _owed_partitions(asset, state) - found.held.resting if scheduled.open else NOTHING
     added = _added_partitions(asset, state, found)
     due = blocks | owed | _redo_partitions(asset, state, found) | added | found.held.accepted
     further = _further_additions(context, asset, state, found) & due
@@ -274,3 +273,11 @@ def _span_ticks(ticks: tuple[DueTick, ...]) -> DueTick:
     """One tick that spans all due ones: the partitions of missed ticks run together."""
     newest = ticks[-1]
     return replace(newest, interval=(ticks[0].interval[0], newest.interval[1]))
+
+
+def _owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
+    """Lookback that an earlier run left."""
+    if not state.owed or not isinstance(asset.strategy, DateRange) or asset.strategy.lookback is None:
+        return NOTHING
+    listed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
+    return listed & asset.partitioning.inside(state.coverage)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Literal
+from collections.abc import Collection
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.column_effects import ColumnEffect, find_column_effect, find_columns_read
@@ -15,47 +14,11 @@ from sparkassets.core.planner.batch.run_batches import partition_limit
 from sparkassets.core.planner.batch.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.explain.impact import recomputed_by_update
+from sparkassets.core.planner.plan import ChangeVerdict, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.runs import forecast_cost
-from sparkassets.core.spec.model import AssetSpec, OnCodeChange, ProjectSpec, SqlBody
-from sparkassets.frozen import frozen
-
-ChangeVerdict = Literal["breaking", "additive", "unread"]
-"""``additive``: it only adds columns; ``unread``: nobody downstream reads what it touches; else ``breaking``."""
-
-
-@frozen
-class CodeChange:
-    """What other code than its own has made of an asset, and what it would take to make that anew.
-
-    Attributes:
-        blocks: What other code has made; everything for an asset without partitions.
-        definition: That of the asset now.
-        made: What is there, by definition, in the order in which these came; the asset's own among them.
-        newer: The other code came after the asset's own: an older checkout, or a change that was taken back.
-        difference: Lines of what was (``-``) and what is (``+``) in the newest of the other code.
-        verdict: What that means for who reads the asset; what is not sure is breaking.
-        effect: Which columns it touches.
-        readers: Who reads them.
-        runs: How many runs recompute the blocks.
-        seconds: How long these take by earlier runs; None where nobody knows.
-        downstream: What is due after that, by asset; everything for the whole of one.
-    """
-
-    asset: str
-    on_code_change: OnCodeChange
-    blocks: PartitionSet
-    definition: str
-    made: tuple[DefinitionOutput, ...]
-    newer: bool
-    difference: tuple[str, ...]
-    verdict: ChangeVerdict
-    effect: ColumnEffect
-    readers: tuple[str, ...]
-    runs: int
-    seconds: float | None
-    downstream: Mapping[str, PartitionSet]
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
 
 
 def find_code_changes(context: PlanningContext, names: Collection[str] | None = None) -> tuple[CodeChange, ...]:

@@ -11,26 +11,10 @@ from collections.abc import Iterator
 from sparkassets.core.instants import format_zoned, from_unix, to_unix
 from sparkassets.core.journal.entries import LateEntry
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.planner.plan import AssetLateness
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_partitions
 from sparkassets.core.spec.model import AssetSpec, DeadlineSpec
-from sparkassets.frozen import frozen
-
-
-@frozen
-class AssetLateness:
-    """Expected data of an asset that is missing.
-
-    Attributes:
-        by: The newest deadline, Unix seconds.
-        blocks: The missing partitions; everything for a run or an update.
-        since: For a run, the instant after which it was expected, Unix seconds; 0 for any time.
-    """
-
-    asset: str
-    by: int
-    blocks: PartitionSet = EVERYTHING
-    since: int = 0
 
 
 def find_lateness(context: PlanningContext, asset: AssetSpec) -> AssetLateness | None:

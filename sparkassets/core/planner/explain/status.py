@@ -22,12 +22,12 @@ from sparkassets.core.planner.due.redo_requests import requested_partitions
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
 from sparkassets.core.planner.explain.claim_holders import ClaimHolder, find_claim_holders
 from sparkassets.core.planner.explain.inlet_watermarks import InletWatermark, list_watermarks
-from sparkassets.core.planner.explain.lateness import AssetLateness, find_lateness
+from sparkassets.core.planner.explain.lateness import find_lateness
 from sparkassets.core.planner.explain.upcoming_partitions import find_decision, find_upcoming_partitions
 from sparkassets.core.planner.gates.incremental_reads import increment_refusals
 from sparkassets.core.planner.gates.kept_rows import find_kept_partitions
 from sparkassets.core.planner.gates.table_losses import describe_table
-from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.plan import AssetLateness, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_prefix
 from sparkassets.core.spec.model import AssetSpec

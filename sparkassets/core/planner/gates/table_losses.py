@@ -9,6 +9,7 @@ from sparkassets.core.journal.table_findings import ForeignCommit
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.run_slots import explain_partition_change
 from sparkassets.core.planner.wording import label_prefix
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 
@@ -30,21 +31,6 @@ def _explain_manual_only(asset: AssetSpec, state: AssetState) -> str | None:
     if state.loss is not None and state.loss.stuck:
         return loss_advice(asset, state.loss)
     return explain_partition_change(asset, state)
-
-
-def explain_partition_change(asset: AssetSpec, state: AssetState) -> str | None:
-    """Why a table with another partitioning than the asset's is not written, and what to do; None without one.
-
-    An asset that writes its own table answers for its rows itself.
-    """
-    if state.former is None or not asset.partitioning.is_partitioned or asset.writes_itself:
-        return None
-    before = state.former.partitioning.description_with_columns or "as a whole"
-    rebuild = f"`sparkassets backfill {asset.maker or asset.name} --rebuild` computes all of it anew"
-    if asset.segment_params is not None:  # no one run has the params of all segments
-        rebuild = "remove the table, and the next runs compute all of it anew"
-    now = asset.partitioning.description_with_columns
-    return f"its table was computed {before}, and its partitions are {now} now: {rebuild}"
 
 
 def loss_advice(asset: AssetSpec, loss: TableLoss) -> str:
