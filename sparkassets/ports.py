@@ -99,7 +99,7 @@ class FormatUpgrade:
 
 
 class JournalStore(Protocol):
-    """The serialisable log of DESIGN section 8: numbered commits by compare-and-set.
+    """The serialisable log (docs/design/journal.md#a-serialisable-log): numbered commits by compare-and-set.
 
     Every method raises `StateError` when the state is unreachable, read-only, damaged, newer or another project's.
     """
@@ -150,7 +150,7 @@ class JournalStore(Protocol):
         """
 
     def maintain(self, *, fully: bool = False) -> None:
-        """Checkpoints, compacts and cleans up as the growth rules of section 8 ask; safe beside other drivers.
+        """Checkpoints, compacts and cleans up (docs/design/journal.md#growth); safe beside other drivers.
 
         Args:
             fully: Also what is not due yet.
@@ -703,8 +703,9 @@ class Engine(Protocol):
 class Target(Protocol):
     """One outlet of an asset's runs, with the commits of the asset's application id in it.
 
-    Whoever commits, and wherever the table is, every target keeps the rules of DESIGN section 8: of a version only one
-    commit lands, and none below the newest. Every method may be called from several threads.
+    Whoever commits, and wherever the table is, every target keeps the rule of
+    docs/design/run-protocol.md#chains-and-tokens: of a version only one commit lands, and none below the
+    newest. Every method may be called from several threads.
     """
 
     def transaction_version(self) -> int | None:

@@ -30,7 +30,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: What follows the program's name, such as ``["run", "--project", "conf"]``.
 
     Returns:
-        The exit code of DESIGN section 9.
+        The exit code (docs/operations.md#exit-codes).
     """
     if args is None:
         gc.set_threshold(OBJECTS_BETWEEN_LOOKS)

@@ -1,4 +1,4 @@
-"""What ``--json`` prints: one document, made of plain values (DESIGN section 9)."""
+"""What ``--json`` prints: one document, made of plain values."""
 
 from __future__ import annotations
 

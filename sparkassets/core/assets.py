@@ -1,4 +1,4 @@
-"""Names and dataset URIs: what identifies assets and their data (DESIGN section 4, rules of the file)."""
+"""Names and dataset URIs: what identifies assets and their data (docs/design/projects.md#names-and-identities)."""
 
 from __future__ import annotations
 

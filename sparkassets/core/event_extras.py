@@ -1,4 +1,4 @@
-"""Extras: free facts about an asset or an event, which anybody may read (DESIGN section 4)."""
+"""Extras: free facts about an asset or an event, which anybody may read (docs/design/projects.md#extras)."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ NAMES: Final = frozenset(
         "triggering_dataset_events",
     }
 )
-"""What a template may name (DESIGN section 7); whoever renders provides a value for each."""
+"""What a template may name (docs/design/projects.md#templates); whoever renders provides a value for each."""
 
 _KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
 

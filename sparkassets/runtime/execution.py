@@ -1,6 +1,6 @@
-"""One claimed run in its outlets: steps 2 to 6 of the run protocol (DESIGN section 8).
+"""One claimed run in its outlets: steps 2 to 6 of the run protocol (docs/design/run-protocol.md).
 
-The rules were model-checked; change none without checking again (`model/suite.py`). In short: fence what older claims
+The rules were model-checked; change none without checking again (`make model`). In short: fence what older claims
 of the chain may still write, look whether one of them is in, else write exactly one commit an outlet, look again
 whatever the write returned, and on failure fence oneself before saying so. A run that is in some of its outlets is
 completed by whoever finds it, from that run's own pins. What is recorded in the journal is the driver's matter.

@@ -1,4 +1,4 @@
-"""Whether the driver of a claim is gone (DESIGN section 8, step 1): its process on this host, or its lease.
+"""Whether the driver of a claim is gone (docs/design/run-protocol.md#leases): its process on this host, or its lease.
 
 A process may outlive its drivers, as a notebook or a job server does: of its own process a driver knows who is at work.
 

@@ -1,7 +1,7 @@
 """Levelled compaction of the journal: sixteen files of a level become one of the next.
 
 So live files grow with the logarithm of the commits, and each row is written again once a level. By hand, because
-deltalake's `optimize.compact()` doubles rows when two processes run it at once (DESIGN section 8).
+deltalake's `optimize.compact()` doubles rows when two processes run it at once (docs/design/journal.md#growth).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cold starts of commands that need no Spark, at 100 assets, beside a bare Python (DESIGN section 10)."""
+"""Cold starts of commands that need no Spark, at 100 assets, beside a bare Python (docs/design/README.md#budgets)."""
 
 from __future__ import annotations
 

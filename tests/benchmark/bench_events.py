@@ -1,6 +1,6 @@
 """100,000 events in the journal: cold starts of a tick with nothing due, of `events list` and of `events add`.
 
-Once with every event used, once with all of them waiting for a paused asset (DESIGN section 10).
+Once with every event used, once with all of them waiting for a paused asset (docs/design/README.md#budgets).
 Usage: ``python -m tests.benchmark.bench_events [EVENTS]``.
 """
 

@@ -1,4 +1,4 @@
-"""Planning with the state in memory: nothing new, and one event in a layered graph (DESIGN section 10).
+"""Planning with the state in memory: nothing new, and one event in a layered graph (docs/design/README.md#budgets).
 
 "cold" plans from nothing, as each start of a driver does; "again" and "one event" are what a driver does from then on.
 The figures of cold planning and of sets of ranges are CPU. Beside it the same graph with Dagster's

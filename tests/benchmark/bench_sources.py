@@ -1,4 +1,4 @@
-"""Looking at sources of many files, as ratios to listing everything there is (DESIGN section 6, issue 5)."""
+"""Looking at sources of many files, as ratios to listing everything (docs/design/projects.md#observing-sources)."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def offset(instant: int, zone: str) -> int:
 
 
 def ticks_of_wall_clock(times: Iterable[datetime], zone: str, *, every_hour: bool = False) -> list[datetime]:
-    """What the rule of DESIGN section 5 makes of naive local times, from every minute of the days around them."""
+    """What the rule of docs/design/schedules.md#wall-clocks makes of naive local times, minute by minute."""
     wanted = sorted(times)
     if not wanted:
         return []

@@ -1,4 +1,4 @@
-"""The protocol of a run (DESIGN section 8) and its environment, as the steps that may follow upon a state.
+"""The protocol of a run (docs/design/run-protocol.md) and its environment, as the steps that may follow upon a state.
 
 Lease expiry has no clock here: any idle driver may take over any live claim at any moment, so what holds here holds for
 every clock, length of a lease and way to renew it. A zombie is a driver that is not scheduled for a while. A token is

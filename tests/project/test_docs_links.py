@@ -80,3 +80,10 @@ def test_the_readme_has_two_commands_to_set_up_and_is_short():
     readme = page("README.md")
     assert re.findall(r"^    (make \w+)", readme, flags=re.MULTILINE) == ["make demo", "make test"]
     assert len(readme.splitlines()) < 100
+
+
+@pytest.mark.parametrize("folder", ["sparkassets", "jobs", "tests"])
+def test_rules_are_cited_by_page_and_heading(folder):
+    numbered = re.compile("DESIGN" + r"(\.md)?\s+sections?\s+\d")
+    paths = (ROOT / folder).rglob("*.py")
+    assert [str(path) for path in paths if numbered.search(path.read_text(encoding="utf-8"))] == []

@@ -1,4 +1,4 @@
-"""Runs with two outlets: all of them are published, or none, whoever ends first (DESIGN section 8, steps 2 to 6)."""
+"""Runs with two outlets: all are published, or none, whoever ends first (docs/design/run-protocol.md#write)."""
 
 import threading
 

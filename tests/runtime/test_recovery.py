@@ -1,4 +1,4 @@
-"""A driver that dies at any moment of a run: the next one loses and doubles nothing (DESIGN section 8)."""
+"""A driver that dies at any moment of a run: the next one loses and doubles nothing (docs/design/run-protocol.md)."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Ticks on the wall clock of a zone, right across its clock changes (DESIGN section 5, Cron)."""
+"""Ticks on the wall clock of a zone, right across its clock changes (docs/design/schedules.md#wall-clocks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Announcements: updates that somebody tells of, checked and made into entries (DESIGN sections 4 and 9)."""
+"""Announcements: updates that somebody tells of, made into entries (docs/design/projects.md#events)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dataset events as people and templates see them: one JSON object an event (DESIGN section 9)."""
+"""Dataset events as people and templates see them: one JSON object an event (docs/functions.md#what-a-run-knows)."""
 
 from __future__ import annotations
 

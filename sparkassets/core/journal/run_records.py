@@ -1,4 +1,4 @@
-"""Runs as people see them: the claims of the journal, each with how it ended (DESIGN section 8)."""
+"""Runs as people see them: the claims of the journal, each with how it ended (docs/design/journal.md#entries)."""
 
 from __future__ import annotations
 

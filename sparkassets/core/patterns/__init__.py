@@ -1,4 +1,4 @@
-"""Paths of file sources: ``landing/{day:%Y%m%d}/*.csv`` against file names, either way (DESIGN section 4)."""
+"""Paths of file sources: ``landing/{day:%Y%m%d}/*.csv`` either way (docs/design/projects.md#paths-of-files)."""
 
 from __future__ import annotations
 

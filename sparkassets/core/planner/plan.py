@@ -178,12 +178,12 @@ class CodeChange:
 
 @frozen
 class AssetLateness:
-    """What is not there of an asset.
+    """Expected data of an asset that is missing.
 
     Attributes:
         by: The newest deadline, Unix seconds.
-        blocks: The partitions that were to be there by then; everything for a run, or an update.
-        since: Where a run is meant, the instant after which it was to be there, Unix seconds; 0 for ever.
+        blocks: The missing partitions; everything for a run or an update.
+        since: For a run, the instant after which it was expected, Unix seconds; 0 for any time.
     """
 
     asset: str

@@ -182,7 +182,7 @@ class InletSpec:
         view: The partitions that values of the inlet's rows make, where these tell what a block needs.
         read: None reads all of the mapped partitions.
         waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
-        aligned: Its run of the same tick, or the last one before, is what is read (DESIGN section 5, Cron to cron).
+        aligned: Its run of the same tick, or the last one before, is read (docs/design/schedules.md#aligned-inlets).
         fresh_within: How old its last update may be.
         tolerance: How long past due ``require`` is waited for.
         settle_seconds: How long it must have been quiet.

@@ -1,4 +1,4 @@
-"""What a scalar means: YAML 1.2 core types, and variables of the environment inside text (DESIGN section 4)."""
+"""What a scalar means: YAML 1.2 core types, and variables inside text (docs/design/projects.md#scalars)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which run of one timetable belongs to a run of another (DESIGN section 5, Cron to cron)."""
+"""Which run of one timetable belongs to a run of another (docs/design/schedules.md#aligned-inlets)."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def matching_times(cron, first, last):
 
 
 def ticks_by_the_minute(cron, zone, first, last):
-    """What the rule of DESIGN section 5 says, from every local minute and every instant of some days."""
+    """What docs/design/schedules.md#wall-clocks says, from every local minute and every instant of some days."""
     return ticks_of_wall_clock(matching_times(cron, first, last), zone, every_hour=cron.split()[1] == "*")
 
 

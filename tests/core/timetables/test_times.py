@@ -80,7 +80,7 @@ def test_text():
 
 
 def holds(times, time, *, inside_not=False):
-    """Whether a naive local time matches, as the words of DESIGN section 5 say it."""
+    """Whether a naive local time matches, as docs/design/schedules.md#wall-clocks says it."""
     if isinstance(times, list):
         return any(holds(each, time, inside_not=inside_not) for each in times)
     found = {

@@ -1,4 +1,4 @@
-"""The journal's two tables, row by row, exactly as Spark SQL sees them (DESIGN section 8)."""
+"""The journal's two tables, row by row, exactly as Spark SQL sees them (docs/design/journal.md#tables)."""
 
 from __future__ import annotations
 

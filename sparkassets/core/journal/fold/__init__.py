@@ -1,6 +1,6 @@
 """The fold: (state, entries) → state. What is pending follows from the journal's order alone, never from clocks.
 
 An event is mapped to its consumers once, here. The success of a run that was claimed at n clears causes up to n
-and no later one, so an update that arrives while a run computes is never lost (DESIGN section 8, "Pending, not
-history"). The fold goes by the specs in the journal, not by the checkout's.
+and no later one, so an update that arrives while a run computes is never lost
+(docs/design/journal.md#fold). The fold goes by the specs in the journal, not by the checkout's.
 """
