@@ -22,6 +22,28 @@ IRREGULAR = frozenset(
         *("read", "written", "meant", "split", "cut", "come", "came"),
     }
 )
+PARTICLES = frozenset(
+    {
+        *(
+            "after",
+            "among",
+            "as",
+            "at",
+            "before",
+            "beside",
+            "by",
+            "for",
+            "from",
+            "in",
+            "into",
+            "of",
+            "off",
+            "on",
+            "out",
+        ),
+        *("over", "since", "to", "under", "until", "up", "upon", "with"),
+    }
+)
 MOST_COMPLEX = 10
 
 
@@ -46,12 +68,10 @@ def is_one_word(name: str) -> bool:
 
 
 def imports(package: Path, files: Mapping[str, str]) -> dict[str, set[str]]:
-    """The modules of the package that each module imports at its top level, also for types alone, by dotted names."""
+    """The modules of the package that each module imports, also inside functions and for types alone."""
     found: dict[str, set[str]] = defaultdict(set)
     for name, text in files.items():
-        body = ast.parse(text).body
-        top = [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]
-        for node in top:
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package.name):
                 targets = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
                 found[name] |= {each for each in targets if each in files and each != name}
@@ -100,11 +120,16 @@ def loaded_by(command: str) -> int:
     return int(ended.stderr.split()[-1])
 
 
-def measures(package: Path) -> Iterator[tuple[str, float]]:
-    """The figures of a package, by name."""
+def source_files(package: Path) -> dict[str, str]:
+    """The text of each module, by its dotted name."""
     paths = sorted(package.rglob("*.py"))
     dotted = {path: ".".join(path.relative_to(package.parent).with_suffix("").parts) for path in paths}
-    files = {name.removesuffix(".__init__"): path.read_text() for path, name in dotted.items()}
+    return {name.removesuffix(".__init__"): path.read_text(encoding="utf-8") for path, name in dotted.items()}
+
+
+def measures(package: Path) -> Iterator[tuple[str, float]]:
+    """The figures of a package, by name."""
+    files = source_files(package)
     lines = [text.count("\n") for text in files.values()]
     found = [(kind, name, module) for module, text in files.items() for kind, name in names(ast.parse(text))]
     functions = [name for kind, name, _ in found if kind == "function"]
