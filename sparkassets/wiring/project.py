@@ -22,7 +22,6 @@ from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load_project
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
 from sparkassets.state.delta_store import DeltaStore
-from sparkassets.wiring.attended_runs import attended_run
 from sparkassets.wiring.catalogs import Computing, stored
 from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
@@ -114,6 +113,8 @@ class Project(OpenProject):
             RunFailedError: The code has ended well, but what it wrote cannot be recorded.
             StateError: The state cannot be used.
         """
+        from sparkassets.wiring.attended_runs import attended_run
+
         return attended_run(self._context, self._runner, asset, partition=partition, interval=interval, spark=spark)
 
 

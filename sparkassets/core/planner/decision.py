@@ -9,22 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner import outlet_decisions
 from sparkassets.core.planner.batch.run_batches import batch_candidates
-from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
 from sparkassets.core.planner.due import outdated_code, withheld_partitions
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep
 from sparkassets.core.planner.due.due_partitions import find_due_partitions
 from sparkassets.core.planner.due.due_runs import find_due_runs
 from sparkassets.core.planner.due.pending_partitions import find_pending
-from sparkassets.core.planner.due.redo_requests import add_redo_runs, remove_reserved
 from sparkassets.core.planner.gates import table_losses
-from sparkassets.core.planner.gates.aligned_inlets import align_candidates
 from sparkassets.core.planner.gates.failed_partitions import remove_failed
 from sparkassets.core.planner.gates.former_partitions import remove_partly_appended
 from sparkassets.core.planner.gates.idle_reasons import add_idle_reasons
-from sparkassets.core.planner.gates.incremental_reads import apply_increments
 from sparkassets.core.planner.gates.inlet_gates import apply_gates
 from sparkassets.core.planner.gates.upstream_waits import apply_upstream_waits
 from sparkassets.core.planner.plan import AssetNote, Waiting
@@ -39,6 +35,15 @@ from sparkassets.core.planner.run_slots import (
 from sparkassets.core.spec.model import AssetSpec
 
 
+def _remove_reserved(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: without what a backfill in this very invocation computes."""
+    taken = case.context.reserved_partitions.get(case.asset.name)
+    both = course.blocks & taken if taken is not None and case.pending is not None else NOTHING
+    if not both:
+        return course
+    return course.without_partitions(both, Waiting(case.asset.name, "computed by the backfill", None, both))
+
+
 def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """Step that reports withheld partitions, which are not due."""
     if not case.state.withheld or case.pending is None:
@@ -46,6 +51,33 @@ def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionP
     return replace(
         course, waiting=(*course.waiting, *withheld_partitions.explain_withheld(case.context, case.asset, case.state))
     )
+
+
+def _align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: each candidate reads the upstream runs of its tick; those that wait for one are taken out."""
+    if not any(inlet.aligned for inlet in case.asset.inlets.values()):
+        return course
+    from sparkassets.core.planner.gates.aligned_inlets import align_candidates  # few projects have any
+
+    return align_candidates(case, course)
+
+
+def _apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: of an inlet that is read incrementally, each run reads the new rows alone."""
+    if not course.candidates or all(inlet.read is None for inlet in case.asset.inlets.values()):
+        return course
+    from sparkassets.core.planner.gates.incremental_reads import apply_increments  # few projects have any
+
+    return apply_increments(case, course)
+
+
+def _hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step after the runs: what returns other columns than a ``strict`` table has waits."""
+    if not course.runs or not case.state.made:
+        return course
+    from sparkassets.core.planner.batch.schema_conflicts import hold_schema_conflicts
+
+    return hold_schema_conflicts(case, course)
 
 
 def _hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
@@ -58,16 +90,16 @@ def _hold_over_budget(case: DecisionInput, course: DecisionProgress) -> Decision
 
 
 STEPS: tuple[DecisionStep, ...] = (
-    remove_reserved,
+    _remove_reserved,
     _remove_withheld,
     remove_failed,
     remove_partly_appended,
     apply_upstream_waits,
     apply_gates,
-    align_candidates,
-    apply_increments,
+    _align_candidates,
+    _apply_increments,
     batch_candidates,
-    hold_schema_conflicts,
+    _hold_schema_conflicts,
     _hold_over_budget,
 )
 """The steps from the due partitions to runs, in order."""
@@ -100,7 +132,11 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
     course = start_from_schedule(case)
     for step in STEPS:
         course = step(case, course)
-    course = add_idle_reasons(case, add_redo_runs(case, course, STEPS))
+    if state.redo and found is not None:
+        from sparkassets.core.planner.due.redo_requests import add_redo_runs
+
+        course = add_redo_runs(case, course, STEPS)
+    course = add_idle_reasons(case, course)
     return AssetDecision(course.runs, course.waiting, course.coming, course.barriers)
 
 

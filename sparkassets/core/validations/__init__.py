@@ -20,7 +20,6 @@ from sparkassets.core.validations.checks import (
     SqlCheck,
     UniqueCheck,
 )
-from sparkassets.core.validations.judgement import judge_run
 from sparkassets.core.validations.judgement_json import (
     judgement_from,
     judgement_to,
@@ -74,7 +73,6 @@ __all__ = [
     "SqlCheck",
     "UniqueCheck",
     "ValidationRule",
-    "judge_run",
     "judgement_from",
     "judgement_to",
     "limit_tallies",

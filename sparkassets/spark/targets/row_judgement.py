@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.validations import RunJudgement, judge_run
+from sparkassets.core.validations import RunJudgement
+from sparkassets.core.validations.judgement import judge_run
 from sparkassets.ports import RunOrder
 from sparkassets.spark.inlet_reader import ReadInlets
 from sparkassets.spark.partition_guard import find_segments

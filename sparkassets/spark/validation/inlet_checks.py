@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import AssetSpec, InletSpec
-from sparkassets.core.validations import HasColumnsCheck, RuleVerdict, RunJudgement, ValidationRule, judge_run
+from sparkassets.core.validations import HasColumnsCheck, RuleVerdict, RunJudgement, ValidationRule
+from sparkassets.core.validations.judgement import judge_run
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
 from sparkassets.spark.validation.check_caller import CheckCaller

@@ -19,10 +19,10 @@ from sparkassets.core.validations import (
     RunJudgement,
     UniqueCheck,
     ValidationRule,
-    judge_run,
     judgement_from,
     judgement_to,
 )
+from sparkassets.core.validations.judgement import judge_run
 from tests.core.validations.model import published, tallies
 
 DAY = 86_400

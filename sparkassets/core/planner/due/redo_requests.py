@@ -49,8 +49,6 @@ def add_redo_runs(case: DecisionInput, course: DecisionProgress, steps: Sequence
         course: What came of the schedule.
         steps: Through which a candidate goes.
     """
-    if not case.state.redo or case.pending is None:
-        return course
     for request in case.state.redo:
         left = remaining_request(case.context, case.asset, request)
         if request.limited and left:
@@ -85,15 +83,6 @@ def _join_redo_runs(course: DecisionProgress, found: DecisionProgress) -> Decisi
         coming=course.coming | found.coming,
         barriers=(*course.barriers, *(each for each in found.barriers if each not in course.barriers)),
     )
-
-
-def remove_reserved(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
-    """The step: without what a backfill in this very invocation computes."""
-    taken = case.context.reserved_partitions.get(case.asset.name)
-    both = course.blocks & taken if taken is not None and case.pending is not None else NOTHING
-    if not both:
-        return course
-    return course.without_partitions(both, Waiting(case.asset.name, "computed by the backfill", None, both))
 
 
 def _of_request(

@@ -56,8 +56,6 @@ class InletAlignment:
 
 def align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
     """Step that pins the upstream runs of each candidate and removes candidates that wait for one."""
-    if not _inlets(case.asset):
-        return course
     return _of_runs(case, course) if case.pending is None else _of_blocks(case, course)
 
 

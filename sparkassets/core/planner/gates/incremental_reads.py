@@ -49,8 +49,6 @@ def apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionP
     A run that settles an unfinished one goes on in any case: a commit found in its table is recorded, and an
     unavailable read is refused when it reads.
     """
-    if not course.candidates:
-        return course
     found = _find_increments(case.context, case.asset, case.state)
     refused = [each.refusal for each in found.values() if each.refusal is not None]
     if refused and not case.state.chain:
