@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class NamedParts:
+class PartitionSelection:
     """What a person names of an asset.
 
     Attributes:
@@ -112,7 +112,7 @@ class AssetCommands:
             InputError: The asset is a source, its keys are wrong, no instance has that interval, some of them run, or
                 the reason is missing.
         """
-        return self._mark(asset, kind, NamedParts(tuple(partitions), interval), reason, verb="mark")
+        return self._mark(asset, kind, PartitionSelection(tuple(partitions), interval), reason, verb="mark")
 
     def accept(
         self, asset: str, *partitions: str, interval: str | None = None, run: str | None = None, reason: str
@@ -134,7 +134,7 @@ class AssetCommands:
             InputError: Some of them are not withheld, or run; several runs are, and none is named; the asset is a
                 source, or the reason is missing.
         """
-        named = NamedParts(tuple(partitions), interval, run or "")
+        named = PartitionSelection(tuple(partitions), interval, run or "")
         return self._mark(asset, "accept", named, reason, verb="accept")
 
     def roll_back(self, asset: str, run: str, spark: SparkSession | None = None, *, check: bool = True) -> Summary:
@@ -169,7 +169,7 @@ class AssetCommands:
         computing = partial(self._runner.open_lazy_engine, spark)
         return self._runner.run([RollbackWork(spec, run)], spark, check=check, over_budget=True, computing=computing)
 
-    def _mark(self, asset: str, kind: MarkKind, named: NamedParts, reason: str, *, verb: str) -> MarkResult:
+    def _mark(self, asset: str, kind: MarkKind, named: PartitionSelection, reason: str, *, verb: str) -> MarkResult:
         from sparkassets.core.journal.marks import MarkEntry, MarkResult
         from sparkassets.core.planner.due.pending_partitions import resolve_partitions
         from sparkassets.core.planner.explain.partition_marks import MarkRequest, build_mark_entries, check_reason
