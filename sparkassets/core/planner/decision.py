@@ -132,7 +132,7 @@ def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) ->
     course = start_from_schedule(case)
     for step in STEPS:
         course = step(case, course)
-    if state.redo and found is not None:
+    if state.redo and pending is not None:
         from sparkassets.core.planner.due.redo_requests import add_redo_runs
 
         course = add_redo_runs(case, course, STEPS)
