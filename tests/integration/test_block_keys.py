@@ -63,10 +63,10 @@ def rows(spark, partitioning, blocks, kind):
             PartitionSet.from_slots([(segment, (start, end))]) if segment else PartitionSet.span(start, end)
         )[0]
         time = partitioning.time
-        last = time.dated(end) - timedelta(days=1) if kind == "date" else None
+        last = time.first_date(end) - timedelta(days=1) if kind == "date" else None
         match kind:
             case "date":
-                values = {str(time.dated(start)), str(last)}
+                values = {str(time.first_date(start)), str(last)}
             case "string":
                 values = {time.key(start)}
             case "timestamp_ntz":

@@ -30,7 +30,7 @@ def source(folder: Path, kind: str = "csv", options: dict[str, str] | None = Non
 
 def days(engine, asset, view=DAYS, *paths):
     found = SparkTextFileReader(lambda: engine.workplace).read_contents(asset, view, paths)
-    return {path: (view.labels(each.parts), dict(each.left_out)) for path, each in found.items()}
+    return {path: (view.labels(each.parts), dict(each.excluded_values)) for path, each in found.items()}
 
 
 @pytest.fixture
