@@ -82,7 +82,7 @@ class StateDamage:
     """Something that is wrong with a state.
 
     Attributes:
-        what: A sentence without its stop.
+        problem: A sentence without its stop.
         repair: What to do.
     """
 
@@ -234,7 +234,7 @@ class Observation:
         extra: What people may want to know: counts of files, operation.
         notes: Sentences on how the source is now, which every look tells again, with or without news.
         views: What is new of the source's views, by their identities.
-        unseen: Why a Spark session alone can look, as the end of a sentence; empty where somebody did.
+        session_needed_reason: Why a Spark session alone can look, as the end of a sentence; empty where somebody did.
     """
 
     asset: str
@@ -261,7 +261,7 @@ class FileContent:
 
     Attributes:
         parts: The partitions of its rows.
-        left_out: By column some of the values that are in none, ascending.
+        excluded_values: By column some of the values that are in none, ascending.
     """
 
     parts: PartitionSet
@@ -311,12 +311,12 @@ class RecordedTable:
 
     Attributes:
         version: Of the newest recorded commit, or of what was looked at since.
-        seen: Up to which version everything in the log is accounted for.
+        accounted_version: Up to which version everything in the log is accounted for.
         mark: What tells that version's commit from any other.
-        app: The application id of the asset's commits; those of the project's other assets differ after the last ``/``.
+        app_id: The application id of the asset's commits; ids of the other assets differ after the last ``/``.
         coverage: Time that was computed.
-        asked: Runs that are not recorded and never will be, as a person tells what became of them.
-        claimed: Runs that are claimed and not recorded.
+        settled_runs: Runs that are not recorded and never will be, as a person tells what became of them.
+        claimed_runs: Runs that are claimed and not recorded.
     """
 
     table_id: str
@@ -402,20 +402,19 @@ class RunOrder:
         previous_interval: The latest data interval of the asset's earlier successes, if it began before this run's.
         rebuilds: Its rows take the place of the whole table, and its columns of the table's.
         restores: The name of the iteration that it makes the newest again, instead of computing any.
-        beside: What it publishes is of an earlier interval than the newest iteration, which stays that.
-        told: The table's id, and the version up to which all that its log holds is known to who reads it; None where
-            nothing was ever recorded.
+        keeps_newest_iteration: What it publishes is of an earlier interval than the newest iteration, which stays that.
+        known_position: The table's id and the version up to which its log is recorded; None before that.
         outlets: Of a multi-asset, the same for each of its outlets, in their order: ``asset`` and ``told`` are theirs.
         files: For each inlet that is a file source, its cursor's keys for the pinned time, as observed; checked before
             and after the read.
-        gone: Those of these whose files are not the ones that were there when it was claimed.
+        changed_file_inlets: Those of these whose files are not the ones that were there when it was claimed.
         past: What was published before, for the asset's rules that compare with it.
-        accepted: Blocks that are published whatever the rules say, as a person has said.
+        accepted_partitions: Blocks that are published whatever the rules say, as a person has said.
         promotes: The rows of a branch that it takes over, instead of computing any.
-        found: Those of ``blocks`` that it may compute although nobody claimed them: of segments that its function adds,
-            or that its rows hold, and that nobody knew (``segments: runtime``).
-        removed: Column, in lower case, to the segments that somebody removed: rows of them are left out.
-        computed: The partitions that earlier runs of the asset have computed.
+        discovered_partitions: Partitions of ``blocks`` that it may compute without a claim, of unknown segments that
+            its function adds or its rows hold (``segments: runtime``).
+        removed_segments: Column, in lower case, to the segments that somebody removed: rows of them are left out.
+        computed_partitions: The partitions that earlier runs of the asset have computed.
     """
 
     asset: AssetSpec
@@ -635,7 +634,7 @@ class HistoryGoneError(RunError):
     """The target's history cannot tell whether a run is in: too short, or the table was restored. Ask a person.
 
     Attributes:
-        found: The commit that the table was restored to before; None where the log does not tell of any.
+        restored_commit: The commit that the table was restored to before; None where the log does not tell of any.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, found: DataCommit | None = None) -> None:

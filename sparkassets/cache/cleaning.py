@@ -31,10 +31,10 @@ class CacheCategory:
 
     Attributes:
         folder: Its name in the cache.
-        ours: The names of what we put there; those with a dot in front are left by processes that were killed.
+        owned_names: The names of what we put there; those with a dot in front are left by processes that were killed.
         days: After which what nobody used goes.
         megabytes: Above which also what was used later goes, that which was not used for longest first.
-        holds: The end of all names in a folder of ours; what has others in it is left alone.
+        required_suffix: The end of all names in a folder of ours; what has others in it is left alone.
     """
 
     folder: str
@@ -59,7 +59,7 @@ class _CacheEntry:
     """A file or a folder of ours.
 
     Attributes:
-        used: When it was used last, Unix seconds.
+        last_used: When it was used last, Unix seconds.
         bytes: Of all of it.
     """
 

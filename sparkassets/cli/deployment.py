@@ -44,7 +44,7 @@ class DeployRequest:
     Attributes:
         folder: The project's.
         out: Where the files go.
-        given: What ``--set`` says.
+        set_variables: What ``--set`` says.
         timezone: Of ``cron``; the project's by default.
         library: A wheel of sparkassets.
         cluster: As of a `DeploymentSpec`; so ``group`` and ``mail``.

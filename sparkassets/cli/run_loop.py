@@ -103,7 +103,7 @@ class LoopSummary:
 
     Attributes:
         runs: The newest of all ticks.
-        last: The newest tick.
+        last_tick: The newest tick.
         ok: Whether no run failed so far, and in the newest tick every source could be looked at and nothing
             waits for a person.
     """
@@ -142,7 +142,7 @@ class ProgressOutput:
 
     Attributes:
         events: Of programs; None where people are told.
-        tables: Whether people are told the summary.
+        prints_summary: Whether people are told the summary.
         idle: What they are told of one without runs.
     """
 

@@ -19,9 +19,9 @@ class TableColumn:
     """One column.
 
     Attributes:
-        right: Numbers stand to the right.
-        free: Text that wraps where the table is too wide.
-        spare: Left out, the first ones first, where the table would be too wide even with its text wrapped.
+        is_right_aligned: Numbers stand to the right.
+        wraps: Text that wraps where the table is too wide.
+        is_optional: Left out, the first ones first, where the table would be too wide even with its text wrapped.
     """
 
     title: str

@@ -36,8 +36,8 @@ class BoundsFormat:
         value: From what pyarrow gives raw to a value in Delta's order.
         low: JSON of the least value, or of one before it.
         high: JSON of the greatest value, or of one after it; None where Delta finds no such one.
-        of_floats: Not a number is the greatest value.
-        of_calendar: The values are days or instants.
+        is_float: Not a number is the greatest value.
+        is_calendar: The values are days or instants.
     """
 
     value: Callable[[Any], Any]

@@ -38,9 +38,9 @@ class TableChanges:
     """What changed between two versions.
 
     Attributes:
-        told: Whether all of it is told; if not, there is nothing else.
-        fed: By the feed, ascending.
-        appended: Commits of the time without the feed, which only added files.
+        availability: Whether all of it is told; if not, there is nothing else.
+        feed_ranges: By the feed, ascending.
+        appended_commits: Commits of the time without the feed, which only added files.
         only_inserts: No row was updated or deleted.
         files: That are read for all that.
     """

@@ -50,15 +50,15 @@ class CommitRequest:
     Attributes:
         owner: Whose table it is, for messages.
         app, version: Of the transaction.
-        told: ``userMetadata``.
+        user_metadata: ``userMetadata``.
         adds: Files that come.
         removes: Files that go.
         replaces_all: Everything goes that is there, and the table's columns become those of ``schema``.
         schema: Of the table after the commit; None leaves it as it is.
         metrics: Delta's operation metrics.
-        touches: Whether a file that another writer brought or took meanwhile stands in the way.
-        beside: Whether a transaction is of a run beside this one, whose rows are others by the protocol of runs; what
-            it took must not be among ``removes`` all the same.
+        conflicts_with: Whether a file that another writer brought or took meanwhile stands in the way.
+        is_parallel_run: Whether a transaction belongs to a parallel run, which by the protocol writes other rows;
+            a file that it removed must still not be among ``removes``.
     """
 
     owner: str

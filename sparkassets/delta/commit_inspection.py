@@ -24,7 +24,7 @@ class CommitInspector(ABC):
 
     Attributes:
         known: As it is recorded.
-        former: The application id of the run that was seen, where the asset had another name then; else empty.
+        former_app_id: The application id of the run that was seen, where the asset had another name then; else empty.
     """
 
     asset: AssetSpec

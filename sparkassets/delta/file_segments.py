@@ -45,7 +45,7 @@ class FileSegments:
     """Tells the segments of files in one dimension; remembers what is none of them.
 
     Attributes:
-        ignored: Values that are not among the keys, also `NULL`: their rows are left out.
+        ignored_values: Values that are not among the keys, also `NULL`: their rows are left out.
     """
 
     column: PartitionColumn

@@ -40,9 +40,9 @@ class _FooterColumn:
 
     Attributes:
         index: None where the files were written before the table had it; of an array or a map what lies first in it.
-        nested: Whether it is such a one.
-        bounded: Whether Delta keeps bounds of it.
-        form: Of these; None where the files have something else in its place.
+        is_nested: Whether it is such a one.
+        is_bounded: Whether Delta keeps bounds of it.
+        bounds_format: Of these; None where the files have something else in its place.
     """
 
     path: _Path

@@ -59,7 +59,7 @@ class FileTimes:
     """Tells the time of files; remembers what could not be read.
 
     Attributes:
-        ignored: Values that name no slot that can be planned, also `NULL`: their rows are left out.
+        ignored_values: Values that name no slot that can be planned, also `NULL`: their rows are left out.
     """
 
     column: PartitionColumn

@@ -31,7 +31,7 @@ class IterationRows:
         schema: As Delta has it in JSON.
         layout: Columns that its folders are named by.
         rows: How many, as far as statistics tell.
-        told: What the commit that published it said of itself.
+        run_metadata: What the commit that published it said of itself.
     """
 
     schema: Mapping[str, Any]

@@ -42,7 +42,7 @@ class FileAction:
 
     Attributes:
         key: Path and deletion vector: the same for the add and the remove of one logical file.
-        vector: Whether rows of it are deleted by a deletion vector.
+        has_deletion_vector: Whether rows of it are deleted by a deletion vector.
         partition: Value as text (or None) by the column's physical name; None where the action does not tell.
         stats: The statistics, an empty mapping without any.
         size: Bytes; 0 where the action does not tell.
@@ -67,11 +67,11 @@ class LogCommit:
     Attributes:
         operation: As its writer called it, such as ``WRITE`` or ``OPTIMIZE``; empty when it did not say.
         files: Those that changed data, in the log's order.
-        moved: Whether it moved rows to other files too, as ``OPTIMIZE`` does, which changes no data.
-        protocol: Whether it changed what a reader must know.
+        moves_rows: Whether it moved rows to other files too, as ``OPTIMIZE`` does, which changes no data.
+        changes_protocol: Whether it changed what a reader must know.
         metadata: The table's new metadata, where the commit sets it.
-        apps: Application id to the version of the transaction that the commit carries.
-        told: The ``userMetadata`` of its writer; empty without any.
+        transactions: Application id to the version of the transaction that the commit carries.
+        user_metadata: The ``userMetadata`` of its writer; empty without any.
         parameters: Of the operation.
         timestamp: By its writer's clock, milliseconds since 1970.
         changes: The files that tell its change feed which rows it changed; without any, ``files`` do.

@@ -51,8 +51,8 @@ class UnchangedFiles:
 
     Attributes:
         parts: The blocks.
-        there: Paths of the table's files that hold them, and can stay.
-        staged: Those of the files that hold the same, and are not needed.
+        table_paths: Paths of the table's files that hold them, and can stay.
+        staged_paths: Those of the files that hold the same, and are not needed.
         rows: How many they hold.
     """
 

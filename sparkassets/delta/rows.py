@@ -89,7 +89,7 @@ class RowRequest:
 
     Attributes:
         span: The slot of all its rows; None where their times are to be read.
-        same: By dimension the segment of all its rows; None where these are to be read.
+        known_segments: By dimension the segment of all its rows; None where these are to be read.
     """
 
     columns: PartitionColumns

@@ -26,7 +26,7 @@ class ObservationReport:
     Attributes:
         faults: Asset to what is wrong and what to do, one line.
         notes: Asset to what people should know of how it is now, one line.
-        unseen: Asset to why a Spark session alone can look at it, which is not there.
+        session_needed: Asset to why a Spark session alone can look at it, which is not there.
     """
 
     entries: Sequence[Entry]

@@ -41,8 +41,8 @@ class PartitionChanges:
     Attributes:
         changed: Partitions some of whose rows came, went or changed, and that still hold some.
         removed: Partitions that held rows and hold none now.
-        untold: Files that are gone and told too little: what they may have held counts as changed.
-        rewritten: Files of several partitions of which some rows changed, and nothing tells which: all count.
+        unknown_files: Files that are gone and told too little: what they may have held counts as changed.
+        rewritten_files: Files of several partitions of which some rows changed, and nothing tells which: all count.
     """
 
     changed: PartitionSet = NOTHING
@@ -58,10 +58,10 @@ class TableParts:
     Attributes:
         source: The asset's name, for messages.
         path: Absolute local path or object-store URI.
-        opened: Opens the table at a version, None for the newest.
-        read: How many data files were read so far.
-        vague: Why it is not told which rows deletion vectors delete: then a partition all of whose rows are may count
-            as held.
+        open_version: Opens the table at a version, None for the newest.
+        files_read: How many data files were read so far.
+        uncertainty_reason: Why rows deleted by deletion vectors are unknown; a partition of which all rows are deleted
+            may then count as held.
     """
 
     source: str

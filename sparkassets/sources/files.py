@@ -39,8 +39,8 @@ class _IgnoredFiles:
 
     Attributes:
         unnamed: They should tell a partition and do not.
-        beyond: Their time is outside the years of partitions.
-        others: Their segment is not among the known ones.
+        out_of_range: Their time is outside the years of partitions.
+        unlisted: Their segment is not among the known ones.
         excluded: Their time is one that is none.
         undecodable: Their names are not UTF-8.
         outside: They are links that lead out of the folder.

@@ -32,7 +32,7 @@ class SparkComputation:
         target: The table as it was, None where there was none.
         read_version: Of the target, where the rows are made of its own.
         writes_files: Whether its function wrote files, of which the rows only tell.
-        kept: Where its rows are, once they were chosen and staged to be judged.
+        kept_rows: Where its rows are, once they were chosen and staged to be judged.
     """
 
     order: RunOrder

@@ -20,7 +20,7 @@ class RowParts:
     """Asks for the partitions of rows.
 
     Attributes:
-        told: Tells the partition of values, and remembers those that name none.
+        file_parts: Tells the partition of values, and remembers those that name none.
     """
 
     file_parts: FileParts

@@ -36,9 +36,9 @@ class TargetTable:
         table_id: Survives everything but the table's deletion.
         layout: Columns that its folders are named by.
         constraints: Name to expression of its CHECK constraints.
-        clustered: Whether it may be laid out by clustering columns.
-        widens: Whether Delta may widen types of its columns.
-        bare: No run has published anything in it: the one that made it failed, so its columns bind nobody.
+        is_clustered: Whether it may be laid out by clustering columns.
+        allows_widening: Whether Delta may widen types of its columns.
+        has_no_rows: No run has published anything in it: the one that made it failed, so its columns bind nobody.
     """
 
     table_id: str

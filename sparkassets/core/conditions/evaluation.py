@@ -22,7 +22,7 @@ class ConditionResult(Generic[T]):
         node: The condition.
         value: Its truth.
         children: The verdicts of its children, in their order; none for a leaf.
-        void: For what it can neither be true nor false: it is left out there; None where nobody asked.
+        never_decidable: For what it can neither be true nor false: it is left out there; None where nobody asked.
     """
 
     node: Condition

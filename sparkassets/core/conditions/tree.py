@@ -42,7 +42,7 @@ class TimeLeaf:
     """A tick of a timetable has passed.
 
     Attributes:
-        written: As the text form has it: a preset, a cron in quotes, or a map as JSON; its identity in the journal.
+        source_text: As the text form has it: a preset, a cron in quotes, or a map as JSON; its identity in the journal.
         timetable: Of a timer the grid of its spans, before it is anchored.
         without: Of a timer the dataset from whose last update on its spans count; None of any other time.
         span: Of a timer how long each is, as it is written.

@@ -45,7 +45,7 @@ class ColumnEffect:
     """What a change of a query does to the columns that come of it; names in small letters.
 
     Attributes:
-        whole: It may touch every column, or every row.
+        affects_everything: It may touch every column, or every row.
     """
 
     added: tuple[str, ...] = ()

@@ -20,9 +20,9 @@ class LineageStep:
         column: Empty where only rows go by it: no column is made of it, but which rows there are.
         how: What becomes of the one, in the other.
         masked: Only a hash of it comes through.
-        sure: Whether that is known: of a function nothing is, and not of every query all.
-        again: It stands elsewhere already, with all that comes after it.
-        further: The steps from there on, away from the column that was asked for.
+        is_certain: Whether that is known: of a function nothing is, and not of every query all.
+        is_repeated: It stands elsewhere already, with all that comes after it.
+        next_steps: The steps from there on, away from the column that was asked for.
     """
 
     asset: str

@@ -49,7 +49,7 @@ class _AssetTrouble:
     """Blocks that failed, or that are withheld; ``token`` is that of the run.
 
     Attributes:
-        apart: Whether it is of one instance, beside which others of the asset may be in trouble.
+        is_instance: Whether it is of one instance, beside which others of the asset may be in trouble.
         interval: Data interval of such an instance, Unix seconds.
     """
 

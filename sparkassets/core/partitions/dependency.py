@@ -43,7 +43,7 @@ class Dependency:
         consumer: Of the blocks.
         inlet: Of what they need.
         matches: What is said of dimensions of segments; None where they match by column.
-        there: What of the inlet is there, for the mapping by the newest; without, any partition may be that.
+        available: What of the inlet is there, for the mapping by the newest; without, any partition may be that.
     """
 
     mapping: PartitionMapping | None

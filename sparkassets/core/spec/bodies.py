@@ -86,7 +86,7 @@ class FunctionArgument:
     """One argument of a function; line and column count from 1.
 
     Attributes:
-        takes: The library whose rows its annotation asks for; None is Spark's.
+        row_library: The library whose rows its annotation asks for; None is Spark's.
     """
 
     name: str
@@ -114,7 +114,7 @@ class ModuleFunction:
     """A function of a module's top level.
 
     Attributes:
-        asks: What it asks its ``context`` for.
+        context_accesses: What it asks its ``context`` for.
         parts: Digests of what it is made of, by name: of itself, and of what it calls in the project's packages.
         file: That it stands in; None is the module's that it is found by.
     """
@@ -134,7 +134,7 @@ class ModuleSource:
 
     Attributes:
         search_path: Absolute folder that must be on ``sys.path`` to import it.
-        broken: Line, column and message where it is no Python.
+        syntax_fault: Line, column and message where it is no Python.
         is_readable: Whether anything is known of it; where not, whoever read it says why.
     """
 
@@ -195,7 +195,7 @@ class AssetBody:
 
     Attributes:
         compiled: For the model; None where it is wrong or for a source.
-        named: The assets that it names, in order of appearance.
+        mentions: The assets that it names, in order of appearance.
         sql: The template, where it is SQL.
         parts: What its function is made of.
         outlets: Of a multi-asset in SQL, the template of each outlet.

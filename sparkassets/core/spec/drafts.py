@@ -55,7 +55,7 @@ class AssetDraft:
 
     Attributes:
         keys: The document's keys, without those that are wrong.
-        own: The zone and the bounds that schedule and partition start from.
+        bounds: The zone and the bounds that schedule and partition start from.
         seconds: `DURATIONS` in seconds.
         maker: Of an outlet, the asset whose document it stands in.
         store: What its path says of how its bucket is reached; ``keys.path`` is without that.

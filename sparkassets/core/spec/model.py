@@ -189,7 +189,7 @@ class InletSpec:
         on_removed: Whether what was computed from a partition that is removed keeps its rows, or is computed again
             without it; the emptied partition counts as there then.
         rules: What is asked of its rows before the work.
-        compared: Neither the YAML nor the code names it, but foreign keys do: they alone read it.
+        is_foreign_key_only: Neither the YAML nor the code names it, but foreign keys do: they alone read it.
     """
 
     name: str
@@ -340,7 +340,7 @@ class AssetSpec:
         uri: Identity of its data in events.
         storage: Where it is written or, for a source, read; None for a source that is only known by its events.
         path_fields: For a file source the pattern's field names; at most one, the time partition.
-        fan: The params of each segment, where they go by segment.
+        segment_params: The params of each segment, where they go by segment.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
         private: Those of them whose values are not shown.
         rules: What is asked of its rows before they are published.
@@ -355,7 +355,7 @@ class AssetSpec:
         sole_checkout: Whether no other code than this is meant to compute it, as in a branch: what comes back after it
             was changed is no older than that.
         budget: What one run may cost before it waits for a person.
-        expect: By when its newest has to be there.
+        deadlines: By when its newest has to be there.
         notify: Who is told of it.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         reach: In a branch, the partitions that the base lets the asset have; everywhere else the declarations say that.

@@ -133,9 +133,9 @@ class DriverStaging:
         table: As it was when they were staged; None where the commit makes it.
         files: All of them; None where the same or a higher version of the transaction is in, so that none were staged.
         replaced: What goes for them.
-        same: What of the run's blocks is in the table already as it came out; None where it was not compared.
+        unchanged: What of the run's blocks is in the table already as it came out; None where it was not compared.
         attempt: Whose they are.
-        gone: Paths of files that were staged, and that no commit will hold.
+        dropped_paths: Paths of files that were staged, and that no commit will hold.
     """
 
     computation: SparkComputation

@@ -31,11 +31,11 @@ class JudgedStaging:
     """What is staged.
 
     Attributes:
-        made: Of what.
+        computation: Of what.
         place: Where.
         schema: Of their rows.
         columns: Those that the rows had when they were computed.
-        deletes: Whether a row takes another away, which no rule judges.
+        delete_column: Whether a row takes another away, which no rule judges.
     """
 
     computation: SparkComputation

@@ -40,8 +40,8 @@ class KeyMerge:
         keys: By which they are matched.
         columns: That the table gets of them, in types that it takes.
         newest_by: Columns of both that tell which is newer, where the table has them.
-        within: A condition on the table's rows that holds for all that can match.
-        deletes: Whether some rows delete; those of which nothing matches are left out in any case.
+        match_condition: A condition on the table's rows that holds for all that can match.
+        has_deletes: Whether some rows delete; those of which nothing matches are left out in any case.
     """
 
     staged: StagedRows

@@ -40,7 +40,7 @@ class UpsertRows:
         frame: As computed; a row outside the run's blocks fails the job that computes it.
         keys: Columns that tell rows apart, those of partitions with them, as the frame has them.
         newest_by: Columns by which rows of a key are ordered, within a run and against earlier runs.
-        within: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.
+        tie_breakers: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.
         delete_when: None where no row deletes.
         is_feed: Whether the rows are changes as Delta's feed tells them.
         is_history: Whether each is a change that stays, at the instant that the last of its keys tells.

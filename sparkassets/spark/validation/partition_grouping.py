@@ -30,7 +30,7 @@ class PartitionGrouping:
     Attributes:
         blocks: Each of them; one alone needs no column.
         keys: What rows are grouped by, as SQL.
-        told: The block of the values of these; None of values that are of none.
+        find_partition: The block of the values of these; None of values that are of none.
     """
 
     blocks: tuple[PartitionSet, ...]

@@ -32,7 +32,7 @@ class RowLanding:
         rows: As they are written.
         replaces: The rows that they take the place of: none, those of the run's blocks, or all.
         columns: What becomes of the table's.
-        before, after: Statements around the commit, which change no rows.
+        statements_before, statements_after: Statements around the commit, which change no rows.
         merge: What is merged by keys, in place of all that; its rows are staged.
     """
 
@@ -50,9 +50,9 @@ class ChosenRows:
 
     Attributes:
         rows: They, of which one that cannot land fails the job that computes it.
-        deletes: Whether a row takes another away, as SQL on them; None where none does.
+        delete_condition: Whether a row takes another away, as SQL on them; None where none does.
         columns: Of ``rows``, those of the rows as they were computed.
-        refused: What is said to people of an error of that job; None of others.
+        explain_error: What is said to people of an error of that job; None of others.
     """
 
     rows: DataFrame
@@ -69,7 +69,7 @@ class ReadyRows:
         frame: The rows.
         marker: Of the commit, with what is to be told of it.
         landing: Where what was done to be ready tells how they land.
-        refused: What is said to people of an error of the job that computes them; None of others.
+        explain_error: What is said to people of an error of the job that computes them; None of others.
     """
 
     frame: DataFrame

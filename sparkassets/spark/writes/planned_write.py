@@ -49,7 +49,7 @@ class PlannedWrite:
         schema: Of these.
         table: With columns that bind; None where there is none, or nothing but fences.
         blocks: None for a run without.
-        told: What the write mode says to people of an error.
+        explain_mode_error: What the write mode says to people of an error.
     """
 
     asset: AssetSpec

@@ -85,8 +85,8 @@ class _DatasetUpdate:
     """What an event does to its dataset.
 
     Attributes:
-        told: What it is about, where it says which partitions these are; nothing for all of the dataset.
-        came: What is there now.
+        updated: What it is about, where it says which partitions these are; nothing for all of the dataset.
+        available: What is there now.
         removed: What is not there any more.
         gone: All that was there and is not any more, after it.
     """
