@@ -24,7 +24,7 @@ CONTEXT: Final = frozenset(
         *("prev_data_interval_start_success", "prev_data_interval_end_success"),
         *("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
         *("triggering_event", "triggering_events", "triggering_dataset_events"),
-        *("emit", "add_partition", "skip", "added", "emitted", "names"),
+        *("emit", "add_partition", "skip", "added_segments", "announced_events", "names"),
     }
 )
 """The attributes of the ``context`` of a function."""

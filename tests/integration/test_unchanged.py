@@ -38,13 +38,13 @@ def test_only_what_was_told_can_be_unchanged(spark, engine, tmp_path, commit):
     asset = table("a", tmp_path, unchanged="skip", commit=commit, **sql("SELECT id FROM range(10)"))
     assert unchanged(engine, asset) == NOTHING
     known = told(asset)
-    assert unchanged(engine, asset, told=known) == EVERYTHING
+    assert unchanged(engine, asset, known_position=known) == EVERYTHING
     assert unchanged(engine, asset) == NOTHING
     DeltaTable(asset.storage.path).delete("id = 3")
     save(spark.sql("SELECT CAST(3 AS BIGINT) AS id"), asset)
-    assert unchanged(engine, asset, told=known) == NOTHING
-    assert unchanged(engine, asset, told=told(asset)) == EVERYTHING
-    assert unchanged(engine, asset, told=("another", 1)) == NOTHING
+    assert unchanged(engine, asset, known_position=known) == NOTHING
+    assert unchanged(engine, asset, known_position=told(asset)) == EVERYTHING
+    assert unchanged(engine, asset, known_position=("another", 1)) == NOTHING
 
 
 def test_a_column_that_comes_is_news(spark, engine, tmp_path, commit):
@@ -52,8 +52,8 @@ def test_a_column_that_comes_is_news(spark, engine, tmp_path, commit):
     asset = table("a", tmp_path, **more, **sql("SELECT id FROM range(10)"))
     execute(engine, order(asset))
     wider = table("a", tmp_path, **more, **sql("SELECT id, CAST(NULL AS INT) AS n FROM range(10)"))
-    assert unchanged(engine, wider, told=told(asset)) == NOTHING
-    assert unchanged(engine, wider, told=told(asset)) == EVERYTHING
+    assert unchanged(engine, wider, known_position=told(asset)) == NOTHING
+    assert unchanged(engine, wider, known_position=told(asset)) == EVERYTHING
 
 
 def test_blocks_that_share_a_file_with_others_are_told_apart(spark, engine, tmp_path, commit):
@@ -66,13 +66,13 @@ def test_blocks_that_share_a_file_with_others_are_told_apart(spark, engine, tmp_
     execute(engine, order(asset, keys=day))
     assert len(DeltaTable(asset.storage.path).file_uris()) < 6
     before, two = rows(spark, asset), "2025-01-01T02..2025-01-01T03"
-    assert unchanged(engine, asset, keys=two, told=told(asset)) == asset.partitioning.parse(two)
+    assert unchanged(engine, asset, keys=two, known_position=told(asset)) == asset.partitioning.parse(two)
     assert rows(spark, asset) == before
     other = hourly(3)
-    assert unchanged(engine, other, keys=two, told=told(asset)) == asset.partitioning.parse("2025-01-01T02")
+    assert unchanged(engine, other, keys=two, known_position=told(asset)) == asset.partitioning.parse("2025-01-01T02")
     gone = hourly(3, "WHERE h.n > 0")
-    assert unchanged(engine, gone, keys=two, told=told(asset)) == asset.partitioning.parse("2025-01-01T02")
-    assert unchanged(engine, gone, keys=two, told=told(asset)) == asset.partitioning.parse(two)
+    assert unchanged(engine, gone, keys=two, known_position=told(asset)) == asset.partitioning.parse("2025-01-01T02")
+    assert unchanged(engine, gone, keys=two, known_position=told(asset)) == asset.partitioning.parse(two)
 
 
 def test_a_run_that_changes_nothing_leaves_the_files_as_they_are(engine, tmp_path):
@@ -80,7 +80,7 @@ def test_a_run_that_changes_nothing_leaves_the_files_as_they_are(engine, tmp_pat
     execute(engine, order(asset))
     before, known = DeltaTable(asset.storage.path).file_uris(), told(asset)
     turned = table("a", tmp_path, unchanged="skip", **sql("SELECT id FROM range(100) ORDER BY hash(id) DESC"))
-    assert unchanged(engine, turned, told=known) == EVERYTHING
+    assert unchanged(engine, turned, known_position=known) == EVERYTHING
     now = DeltaTable(asset.storage.path)
     assert (now.version(), now.file_uris()) == (known[1] + 1, before)
     assert now.history(1)[0]["operationMetrics"]["numOutputRows"] == "0"

@@ -203,7 +203,7 @@ def test_without_an_order_the_later_run_counts(engine, spark, tmp_path):
     assert made.counts(run)["updated"] == 1
     assert not made.unchanged(run)
     there = DeltaTable(made.asset.storage.path)
-    same = made.run((2, "c"), (3, "d"), told=(str(there.metadata().id), there.version()))
+    same = made.run((2, "c"), (3, "d"), known_position=(str(there.metadata().id), there.version()))
     assert made.counts(same)["rows"] == 0
     assert made.unchanged(same).is_everything
 

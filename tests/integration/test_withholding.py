@@ -410,7 +410,7 @@ def test_rows_are_compared_with_those_before_only_where_there_are_as_many(spark,
     ):
         found = DeltaTable(made.storage.path)
         told = (str(found.metadata().id), found.version())
-        assert passes(spark, engine, made, lines, told=told) == bare + compared
+        assert passes(spark, engine, made, lines, known_position=told) == bare + compared
 
 
 def test_what_is_judged_of_an_upsert_lands_without_what_is_withheld_taken_away_or_late(spark, engine, tmp_path):

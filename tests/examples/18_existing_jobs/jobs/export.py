@@ -8,7 +8,7 @@ from sparkassets import RunSkipped
 
 def main(daily_sales, context):
     sums = daily_sales.groupBy("day").sum("amount").toDF("day", "total")
-    totals = {str(row.day): str(row.total_row_counts) for row in sums.collect()}
+    totals = {str(row.day): str(row.total) for row in sums.collect()}
     if not totals:
         raise RunSkipped("no sales")
     with Path("outbox.jsonl").open("a") as file:
