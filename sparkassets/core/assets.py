@@ -1,4 +1,4 @@
-"""Names and dataset URIs: what identifies assets and their data (docs/design/projects.md#names-and-identities)."""
+"""Names and dataset URIs: the identities of assets and their data (docs/design/projects.md#names-and-identities)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other packages register by entry points: what makes it, and its parameters, which are keys of the YAML."""
+"""Entry points of other packages: their factories, and the factories' parameters, which are keys of the YAML."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RegisteredError(InputError):
 
 @frozen
 class EntryPointRegistry:
-    """One kind of things that packages register.
+    """The registry of one kind of objects that packages register.
 
     Attributes:
         noun: What one is called.
@@ -61,7 +61,7 @@ class EntryPointRegistry:
     raises: Callable[..., InputError] = RegisteredError
 
     def factory(self, name: str, installed: Mapping[str, Factory]) -> Factory:
-        """What makes the one of that name.
+        """The factory of that name.
 
         Raises:
             InputError: There is none.
@@ -139,7 +139,7 @@ class EntryPointRegistry:
         return {key: getattr(valid, f"p{keys.index(key)}") for key in parameters}
 
     def make_instance(self, name: str, factory: Factory, given: Mapping[str, Any]) -> Any:  # noqa: ANN401  of another package
-        """What the factory makes.
+        """Calls the factory with these parameters.
 
         Raises:
             InputError: It refuses the parameters, or fails.

@@ -1,4 +1,4 @@
-"""Names of Airflow and dbt, with what they are called here."""
+"""Names of Airflow and dbt, with the names for them here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns that an asset is known to have before anything runs, and what is said of one that it lacks."""
+"""The columns that an asset is known to have before anything runs, and the message for a missing one."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class KnownColumns:
 
     @classmethod
     def of_declaration(cls, asset: str, names: Sequence[str]) -> KnownColumns:
-        """Those of ``columns``."""
+        """The columns that the asset declares."""
         return cls(names, f"asset {asset!r} declares no column", "add it to the 'columns' of that asset")
 
     @classmethod
     def of_select(cls, asset: str, names: Sequence[str]) -> KnownColumns:
-        """Those of its SELECT."""
+        """The columns that its SELECT yields."""
         return cls(names, f"the SELECT of asset {asset!r} yields no column")
 
     @classmethod
     def of_table(cls, asset: str, names: Sequence[str]) -> KnownColumns:
-        """Those of the table where it is."""
+        """The columns of its stored table."""
         return cls(names, f"the table of asset {asset!r} has no column")
 
     def refuse(self, column: str) -> tuple[str, str | None] | None:

@@ -1,4 +1,4 @@
-r"""What the text of a query tells of itself: the tables that it names bare, and the columns that it yields.
+r"""Finds in the text of a query the tables that it names bare and the columns that it yields.
 
 A look at words and parentheses, not a parser: where the text does not tell for sure, nothing is said.
 """

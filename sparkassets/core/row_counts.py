@@ -1,4 +1,4 @@
-"""What a commit did to rows, from the metrics that Delta keeps with it: it counts as output what it only copied."""
+"""Row counts of a commit from Delta's metrics, which count copied rows as output."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SPARED = ("deleted", "copied")
 
 
 def row_counts(operation: str, metrics: Mapping[str, int]) -> dict[str, int]:
-    """What a run is told to have done: its ``rows`` are those that it wrote, never those that Delta copied along.
+    """Counts to report for a run: ``rows`` are those that it wrote, never those that Delta copied along.
 
-    With them stand ``files`` and ``bytes``; ``inserted`` and ``updated`` of a merge; and ``deleted`` and ``copied``
+    The others are ``files`` and ``bytes``; ``inserted`` and ``updated`` of a merge; and ``deleted`` and ``copied``
     where there are any and Delta counted them (it does not count what leaves with a whole file's removal).
 
     Args:

@@ -1,4 +1,4 @@
-"""What `${NAME}` stands for: what was set for this invocation, else what the profile says, else the environment."""
+"""Values of `${NAME}`: set for this invocation, else from the profile, else from the environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SET: Final = "--set "
 
 
 def merge_requested(environment: Mapping[str, str], *, profile: str | None, given: Mapping[str, str]) -> dict[str, str]:
-    """The environment, and what was asked for beside it.
+    """Merges the profile and the variables set for this invocation into the environment.
 
     >>> merge_requested({"A": "1"}, profile="dev", given={"B": "2"})
     {'A': '1', 'SPARKASSETS_PROFILE': 'dev', '--set B': '2'}

@@ -16,7 +16,7 @@ T = TypeVar("T", bool, PartitionSet)
 
 @frozen
 class ConditionResult(Generic[T]):
-    """What a condition came to.
+    """The result of evaluating a condition.
 
     Attributes:
         node: The condition.

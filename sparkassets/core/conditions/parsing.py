@@ -1,4 +1,4 @@
-"""Reading a condition: the text form ``a & (b | x-y://z) & @daily`` and the forms of YAML.
+"""Parses conditions: the text form ``a & (b | x-y://z) & @daily`` and the forms of YAML.
 
 A time in the text form is a preset, a cron in quotes, or a schedule's map as JSON, which is what prints back.
 """

@@ -1,4 +1,4 @@
-"""Definitions: what of an asset's own decides which rows come of the same input, so that a change of it can be told."""
+"""Definitions: the parts of an asset that decide which rows come from the same input, to detect their changes."""
 
 from sparkassets.core.definitions.definition import AssetDefinition
 

@@ -1,4 +1,4 @@
-"""The definition of an asset: its code and its params, with what tells them from any others."""
+"""The definition of an asset: its code, params and options, with an id that changes with them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MOST_VALUE: Final = 200
 
 @frozen(array_like=True)
 class AssetDefinition:
-    """What of an asset decides which rows come of the same input; without any credential.
+    """The parts of an asset that decide which rows come from the same input; without any credential.
 
     Attributes:
-        id: Another one for whatever may come out otherwise.
+        id: Digest that differs wherever the rows may differ.
         text: The normal form of its SQL; empty for a function, and for one that is too long to be kept.
-        parts: What else there is, by name: a function and what it calls by a digest, ``params.x`` and options as JSON.
+        parts: All other parts by name: a function and what it calls by a digest, ``params.x`` and options as JSON.
     """
 
     id: str
@@ -64,7 +64,7 @@ class AssetDefinition:
 
 
 def digest(*texts: str) -> str:
-    """What tells texts from others, in 16 characters.
+    """Digest of texts and of the borders between them, in 16 characters.
 
     >>> digest("a", "b") == digest("ab"), len(digest("a"))
     (False, 16)

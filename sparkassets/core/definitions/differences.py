@@ -1,4 +1,4 @@
-"""What is different between two definitions, in a few lines for people."""
+"""Describes the difference between two definitions in a few lines for people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIGHT: Final = frozenset("().,;[]")
 
 
 def describe_difference(old: AssetDefinition, new: AssetDefinition) -> tuple[str, ...]:
-    """What was (``-``) and what is (``+``), with what is around it; at most `MOST_LINES`.
+    """Removed (``-``) and added (``+``) lines with their context; at most `MOST_LINES`.
 
     >>> describe_difference(AssetDefinition.build(sql="select a from x"),
     ...     AssetDefinition.build(sql="SELECT a, b FROM x"))

@@ -1,4 +1,4 @@
-r"""The normal form of a SQL template: what its author may write in another way without any row coming out otherwise.
+r"""The normal form of a SQL template: equal for texts that differ only in ways that change no row.
 
 Layout, comments, the case of keywords and of functions, and quotes that nothing needs do not count. Everything else
 does, also what another parser takes for the same: sqlglot, for one, reads ``date_format(a, 'YYYY')`` as of ``'yyyy'``,

@@ -1,1 +1,1 @@
-"""From which columns of its inlets each column of a query is derived; what the text does not tell stays open."""
+"""Derives the columns of a query from the columns of its inlets; uncertain derivations are left open."""

@@ -1,4 +1,4 @@
-"""The columns of a project's assets, from its inlets to what reads them, by their queries alone."""
+"""Derives the columns of a project's assets by their queries alone, from inlets to consumers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _nothing(asset: AssetSpec) -> Sequence[str] | None:
 
 @frozen
 class AssetDerivations:
-    """What the columns of assets are made of.
+    """Derivations of the columns of assets, each computed once.
 
     Attributes:
         stored: Asked where neither a declaration nor a query tells the columns of an asset.
@@ -41,7 +41,7 @@ class AssetDerivations:
     _found: dict[str, QueryDerivation | None] = field(default_factory=dict)
 
     def derivation_of(self, asset: AssetSpec) -> QueryDerivation | None:
-        """What each column of an asset is made of; None where its query does not tell, or it has none."""
+        """The derivation of an asset's columns; None where its query is uncertain or missing."""
         if asset.name not in self._found:
             self._found[asset.name] = None  # as good as unknown while it is asked for
             self._found[asset.name] = derive_asset(asset, lambda name: self.columns_of(self.project.assets[name]))

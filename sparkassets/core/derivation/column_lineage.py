@@ -1,4 +1,4 @@
-"""A column on its way: from what it is made, back to the sources, and what is made of it, down to who reads it last."""
+"""Traces a column upstream to its sources and downstream to its last readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkassets.frozen import frozen
 
 @frozen
 class LineageStep:
-    """A column that another is made of, or that is made of it.
+    """One step of a lineage: a column from which another is derived, or that is derived from it.
 
     Attributes:
         column: Empty where only rows go by it: no column is made of it, but which rows there are.
@@ -36,7 +36,7 @@ class LineageStep:
 
 @frozen
 class ColumnLineage:
-    """Both ways of one column.
+    """The lineage of one column, upstream and downstream.
 
     Attributes:
         sure: Whether it is known what it is made of; a source's column is made of nothing.
@@ -68,7 +68,7 @@ class AssetColumnLineage:
 
 
 def trace_column(derivations: AssetDerivations, asset: AssetSpec, column: str) -> ColumnLineage:
-    """Where a column comes from, and what becomes of it.
+    """Traces one column upstream and downstream.
 
     Raises:
         InputError: The asset has no such column.
@@ -91,7 +91,7 @@ def trace_column(derivations: AssetDerivations, asset: AssetSpec, column: str) -
 
 
 def trace_asset_columns(derivations: AssetDerivations, asset: AssetSpec) -> AssetColumnLineage:
-    """What the columns of an asset are made of."""
+    """Traces every column of an asset one step upstream."""
     found = derivations.derivation_of(asset)
     if found is None:
         known = derivations.columns_of(asset)

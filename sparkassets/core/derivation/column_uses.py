@@ -1,4 +1,4 @@
-"""What a column is made of: the columns that it uses, and how."""
+"""The columns that a derived column uses, and how it uses each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expression uses of the columns around it."""
+"""The columns that an expression uses, and how."""
 
 from __future__ import annotations
 

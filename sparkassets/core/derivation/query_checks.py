@@ -1,4 +1,4 @@
-"""What is surely wrong with the SQL of a project before anything runs: its syntax, and columns that nothing has.
+"""Detects certain errors in a project's SQL before anything runs: bad syntax and unknown columns.
 
 Spark's parser is the judge in the end. So a query is refused only for what no run can do with it; what sqlglot may not
 know, and columns of relations that are not known whole, are left to Spark.
@@ -44,7 +44,7 @@ _OF_JAVA_ONLY: Final = re.compile(r"\\[pPhHRQEGXNkVvzZcx0]|\(\?<[A-Za-z]|&&|\(\?
 
 
 def check_queries(project: ProjectSpec, stored: StoredColumns) -> list[SpecProblem]:
-    """What is surely wrong with the queries and the rules of a project's assets, in order of assets.
+    """Certain problems of the queries and rules of a project's assets, in order of assets.
 
     Args:
         project: Compiled.

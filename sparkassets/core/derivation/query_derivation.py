@@ -1,4 +1,4 @@
-"""A query read by its syntax tree: which columns come out of it, and what each is made of.
+"""Derives the columns of a query, and the uses of each, from its syntax tree.
 
 Names are resolved as Spark resolves them, and only where there is one way to do so: columns of what stands in FROM,
 then earlier items of the same list. A query with LATERAL VIEW, PIVOT, NATURAL joins or generators tells nothing.
@@ -36,7 +36,7 @@ _FUNCTIONS: Final = frozenset(
 
 @frozen
 class QueryRelation:
-    """What a query reads.
+    """A relation that a query reads.
 
     Attributes:
         asset: Whose rows; empty for rows that are no asset's.
@@ -48,11 +48,11 @@ class QueryRelation:
 
 
 def derive_query(sql: str, relations: Mapping[str, QueryRelation], *, value: str = "") -> QueryDerivation | None:
-    """What the columns of a query are made of; None where it does not tell which columns it has.
+    """Derives the columns of a query; None where its columns cannot be determined.
 
     Args:
         sql: One SELECT.
-        relations: What it reads, by the names that it has for them.
+        relations: The relations that it reads, by their names in the query.
         value: A name in it that stands for a value.
 
     >>> found = derive_query("SELECT a, sum(b) AS total FROM t WHERE c > 1 GROUP BY a", {"t": QueryRelation("x")})

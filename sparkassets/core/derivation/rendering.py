@@ -1,4 +1,4 @@
-"""A template as one query that stands for those of all its runs: what differs by run is a mark, which no name may hold.
+"""Renders a template as one query for all runs: values that differ by run become marks, which no name may hold.
 
 A template whose shape goes by what only a run knows (``{% if ds … %}``) has no such query.
 """

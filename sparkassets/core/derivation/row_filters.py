@@ -1,4 +1,4 @@
-"""Which rows of its inlets a query can use, by the comparisons with literals in its WHERE.
+"""The rows of its inlets that a query can use, from comparisons with literals in its WHERE.
 
 A comparison counts where dropping the rows that do not fulfil it can change no result: it is joined with all else by
 AND in the WHERE of the one SELECT that has the inlet in its FROM. What is left out makes a filter wider, never wrong.
@@ -34,12 +34,12 @@ MOST_VALUES: Final = 400
 def find_row_filters(
     sql: str, relations: Mapping[str, QueryRelation], *, unknown: tuple[str, ...] = ()
 ) -> dict[str, RowFilter]:
-    """By inlet, what holds of all rows that the query can use; nothing of one where it does not tell.
+    """Filters by inlet that all rows the query can use fulfil; an inlet without a certain filter is left out.
 
     Args:
         sql: One SELECT, or an INSERT of one.
-        relations: What it reads, by the names that it has for them.
-        unknown: Texts in literals that stand for what only a run knows.
+        relations: The relations that it reads, by their names in the query.
+        unknown: Texts in literals that stand for values that only a run knows.
 
     >>> found = find_row_filters("SELECT 1 FROM t JOIN u USING (k) WHERE t.a = 'x' AND u.b > 1 AND f(t.c)",
     ...     {"t": QueryRelation("x")})
@@ -135,7 +135,7 @@ class _PredicateReader:
 
     Attributes:
         resolve: Tells which of its columns a name means.
-        unknown: Texts in literals that stand for what only a run knows.
+        unknown: Texts in literals that stand for values that only a run knows.
     """
 
     resolve: Callable[[exp.Column], str | None]

@@ -1,4 +1,4 @@
-"""What rendering a template may cost: steps and characters are counted, and the template that takes more is stopped."""
+"""Counts the steps and characters of a rendering, and stops a template that takes too many."""
 
 from __future__ import annotations
 

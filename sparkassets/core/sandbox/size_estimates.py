@@ -1,4 +1,4 @@
-"""How large the result of an operator, a method or a filter will be, told before it is made."""
+"""Estimates the size of the result of an operator, method or filter before it is computed."""
 
 from __future__ import annotations
 

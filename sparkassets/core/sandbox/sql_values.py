@@ -1,4 +1,4 @@
-r"""What a template prints, and what becomes of it in SQL: a value is never pasted.
+r"""Values that a template prints into SQL: each becomes a literal or a part of one and is never pasted.
 
 While a template is rendered, each value that it prints is a mark. The marks are resolved in the finished text, read as
 Spark's lexer reads it: within a quoted literal a value is a part of that text, within backquotes a part of that name,

@@ -1,4 +1,4 @@
-"""Where what a template prints comes from: raw text may come from the project's files alone."""
+"""Origins of printed values: raw text may come from the project's files alone."""
 
 from __future__ import annotations
 

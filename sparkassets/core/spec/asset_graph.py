@@ -1,4 +1,4 @@
-"""The assets as a graph: what depends on what, cycles, and the order."""
+"""The graph of the assets: dependencies, ancestors, cycles and the topological order."""
 
 from __future__ import annotations
 

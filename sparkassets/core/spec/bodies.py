@@ -1,4 +1,4 @@
-"""What an asset runs: a SQL template or a function, and the assets that it names."""
+"""The body of an asset: its SQL template or function, and the assets that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that a catalog knows by name: what an asset may say of one or several, and what needs a path."""
+"""Checks of tables that a catalog knows by name: names of one or several, and options that need a path."""
 
 from __future__ import annotations
 

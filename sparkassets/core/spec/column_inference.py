@@ -1,4 +1,4 @@
-"""Which columns the assets have, as far as their declarations, their SQL and their tables tell before anything runs."""
+"""Infers the columns of assets from declarations, SQL and stored tables before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole project: drafts and what their code says, judged together and compiled."""
+"""Compiles the drafts of all assets and their code into a project, and judges them together."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def compile_project(
     tables: TableColumns | None = None,
     declared: Mapping[str, ModuleFunction] | None = None,
 ) -> ProjectSpec:
-    """The compiled project.
+    """Compiles the project.
 
     Args:
         project: The project file, read.

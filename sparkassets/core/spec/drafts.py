@@ -1,4 +1,4 @@
-"""What is known of the project and its assets while they are compiled."""
+"""Drafts: the project and its assets while they are compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots of a partition that are none: crons, days and calendars as they are written, told as crons and days.
+"""Slots that a partition excludes: crons, days and calendars as written, compiled to crons and days.
 
 A calendar becomes the days that it tells now, so that what a journal records follows from no version of a library.
 """

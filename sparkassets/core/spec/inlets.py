@@ -50,7 +50,7 @@ _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before
 def compile_inlets(
     draft: AssetDraft, named: Mapping[str, AssetMention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
 ) -> dict[str, InletSpec]:
-    """The inlets by name: the listed ones first, then those that the code names, then those of foreign keys, in order.
+    """Compiles the inlets by name, in order: listed ones, then those that the code names, then those of foreign keys.
 
     Args:
         draft: The asset; what is wrong becomes its problems.

@@ -1,4 +1,4 @@
-"""Who is told what: `notify` of the project and of an asset, which names receivers and never holds their URLs."""
+"""Compiles `notify` of the project and of assets; it names receivers and never holds their URLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of params where no segments are written: the dimension that tells the runs of each apart."""
+"""Segments made of a list of params where none are written: one dimension distinguishes their runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ADDING = ("append", "self")
 
 
 def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
-    """The segments that a list of params makes: the values of the first name that has another one in each.
+    """The segments that a list of params makes: the values of the first name that differs in each.
 
     What is appended is told by no column; an iteration takes the place of the one before it of the same params, so that
     its rows are. None where segments are written, where a write by block would have to know the column, and where no

@@ -1,4 +1,4 @@
-"""What ``partitions`` of an inlet says: which of its partitions a block needs, dimension by dimension."""
+"""Reads ``partitions`` of an inlet: which of its partitions a partition requires, by dimension."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class MappedAsset:
 
 @frozen
 class DeclaredMapping:
-    """What is said of the mapping.
+    """The mapping as the YAML declares it.
 
     Attributes:
-        time: What is said of time; None for nothing.
-        matches: What is said of segments; None for nothing.
+        time: The mapping of time; None where none is declared.
+        matches: The matches of segments; None where none are declared.
     """
 
     time: PartitionMapping | None = None
@@ -64,7 +64,7 @@ class DeclaredMapping:
 def read_mapping(
     at: DocumentPlace, written: str | list[str] | PartitionsMap | None, down: MappedAsset, up: MappedAsset
 ) -> DeclaredMapping:
-    """What ``partitions`` says of partitions that both have; what is wrong becomes problems.
+    """Reads ``partitions`` for the dimensions that both assets have; errors become problems.
 
     Args:
         at: Where it stands.

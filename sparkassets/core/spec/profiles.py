@@ -1,4 +1,4 @@
-"""Profiles of a project file: which one holds, what its `${NAME}` are, and that no two share a state or a warehouse."""
+"""Profiles of a project file: the chosen one, its variables, and that no two share a state or a warehouse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an asset says of the table that its run makes: Delta's properties, and the columns that name its folders."""
+"""Delta properties of an asset's table, and the columns that name the table's folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of `validations`, a function each: from what the YAML says to values, each problem at its own place."""
+"""Compiles the checks of `validations`, one function each; every problem is reported at its own place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scalar means: YAML 1.2 core types, and variables inside text (docs/design/projects.md#scalars)."""
+"""Values of scalars: YAML 1.2 core types, and variables inside text (docs/design/projects.md#scalars)."""
 
 from __future__ import annotations
 

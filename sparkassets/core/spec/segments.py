@@ -1,4 +1,4 @@
-"""The keys of segments that stand in a file: what each must be, and whether the column that holds them can."""
+"""Checks the segment keys of a file: their form, and whether their column's type can hold them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark SQL type names, as they may stand in `columns`: those that a Delta table can hold."""
+"""Spark SQL type names that `columns` may hold: the types that a Delta table can store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a project keeps things, and which of these places may not lie in each other.
+"""Places where a project stores data, and which of them must not overlap.
 
 What is written must have its place to itself: a table that is replaced takes everything below its folder with it, and
 what lies inside a source is read as its data. A place is compared as it is written (`written`), or as an adapter has
@@ -31,7 +31,7 @@ class StorageSite:
 
     Attributes:
         store: Scheme and bucket or container; empty for the local disk.
-        account: Of an Azure container, where the URI tells it.
+        account: The account of an Azure container, where the URI names it.
         folders: What identifies the folders on the way that exist, the outermost first; empty where nobody looked.
         names: The names on the way, those of ``folders`` too.
     """
@@ -176,7 +176,7 @@ def catalog_schema(place: str) -> tuple[str, ...]:
 
 
 def find_table_sharers(project: ProjectSpec, asset: str) -> tuple[str, ...]:
-    """The asset, and those that write to the same table, as it is written; only what is appended to has several."""
+    """The asset and all others that write to the same path; only a table that is appended to has several."""
     own = project.assets[asset].storage
     if own is None:
         return (asset,)

@@ -91,7 +91,7 @@ def check_named(keys: ProjectFile, named: Iterable[NamedStore]) -> None:
 def stores_of(
     at: DocumentPlace, keys: ProjectFile, profile: str, *, named: Sequence[NamedStore] = ()
 ) -> tuple[StoreOptions, ...]:
-    """One for each bucket, also for those that paths reach by a name of `storage`.
+    """The options of each bucket, also of buckets that paths reach by a name of `storage`.
 
     Args:
         at: The project file.

@@ -1,4 +1,4 @@
-"""A dimension of time as it is written: its grain, what shifts its slots, and how far ahead of now they are wanted."""
+"""Compiles a time dimension: its grain, the offset of its slots, and how far ahead of now they are wanted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CRONS: Final = {
 def compile_time_dimension(
     at: DocumentPlace, written: PartitionMap, keys: AssetFile, *, within: TimeBounds, field: str | None
 ) -> TimePartition:
-    """The dimension; what is wrong with it becomes problems, and it is then as far as it can be told.
+    """Compiles the dimension; errors become problems, and the rest is compiled as far as possible.
 
     Args:
         at: The map.

@@ -1,4 +1,4 @@
-"""What an upsert asks of the rows that it gets, as far as the text of the query tells which columns they have."""
+"""Checks an upsert against the columns of its rows, as far as the query's text shows them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def compile_rules(
     *,
     of_inlet: bool = False,
 ) -> tuple[ValidationRule, ...]:
-    """The rules; what is wrong with one becomes problems.
+    """Compiles the rules; errors in one become problems.
 
     Args:
         at: Where the list stands.

@@ -1,4 +1,4 @@
-"""How a source of files remembers what the views that others ask of it held in each file."""
+"""Short ids of the views of a file source, under which their values are stored for each file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DIGEST_SIZE: Final = 6
 
 
 def view_id(uri: str) -> str:
-    """What stands for a view where it is named often.
+    """Short id of a view, for places that name it often.
 
     >>> len(view_id("sparkassets:raw/event_day?by=day&timezone=UTC"))
     12
@@ -20,7 +20,7 @@ def view_id(uri: str) -> str:
 
 
 def view_digest(asset: AssetSpec, uri: str) -> str:
-    """What tells a view of a source of files, and how its files are read, from what these were before."""
+    """Digest of a view of a file source and of how its files are read; it changes when either does."""
     view, source = asset.views[uri], asset.source
     columns = {name: kind for name, kind in asset.columns.items() if name.lower() in map(str.lower, view.columns)}
     told = [repr(view), sorted(columns.items()), None if source is None else sorted(source.options.items())]

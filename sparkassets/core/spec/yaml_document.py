@@ -1,4 +1,4 @@
-"""One YAML document: its data, and the place of every part of it for messages."""
+"""One YAML document: its data, and the position of every part for messages."""
 
 from __future__ import annotations
 

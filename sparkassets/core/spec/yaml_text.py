@@ -1,4 +1,4 @@
-"""YAML text to nodes with their places; what is broken is said in words for people, not in the parser's."""
+"""Composes YAML text into nodes with positions; syntax errors are explained in words for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of rows before they are published, and what becomes of them: from rules and numbers to verdicts.
+"""Validations: rules for rows before they are published, and the verdicts that follow from measured numbers.
 
 What measures the rows is elsewhere; here is what is measured (`Tally`) and what follows from it (`judge`).
 """

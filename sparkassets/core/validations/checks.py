@@ -1,4 +1,4 @@
-"""What can be asked of rows, a value each: of every row, of each block, or of all rows of a run."""
+"""Checks as values: conditions on every row, on each partition, or on all rows of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From measured numbers to what becomes of each block: published whole or without the rows that fail, or withheld."""
+"""Judges each partition by measured numbers: published whole or without the rows that fail, or withheld."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def judge_run(
     past: PastRowCounts | None = None,
     accepted: PartitionSet = NOTHING,
 ) -> RunJudgement:
-    """What becomes of the blocks of a run.
+    """Judges which partitions of a run are published.
 
-    A block without a tally of a rule has no rows. What is compared with the past is judged as if the blocks had been
-    computed one after the other: those of the run that are published count for the ones after them.
+    A partition without a tally of a rule has no rows. Comparisons with the past judge the partitions as if they had
+    been computed one after the other: each published partition of the run counts for the ones after it.
 
     Args:
         rules: With names that are unique.
-        tallies: What was measured, at most one of a rule and a block, in any order; those of rules that take rows away
-            count the rows that they take, the others are of the rows that are left.
-        blocks: Each block of the run, oldest first.
-        past: What was published before.
-        accepted: Blocks that are published whatever the rules say.
+        tallies: At most one for each rule and partition, in any order. Rules that take rows away count the rows that
+            they take; the others count the rows that are left.
+        blocks: Each partition of the run, oldest first.
+        past: Row counts of earlier publications.
+        accepted: Partitions that are published whatever the rules say.
     """
     found = _findings(rules, tallies, blocks)
     withheld = PartitionSet.union([each.tally.block for each in found if each.withholds]) - accepted

@@ -1,4 +1,4 @@
-"""Checks that other packages register: what makes one, and the check as a value."""
+"""Checks that other packages register: their protocol, and the check as a value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ RESERVED: Final = frozenset({"check", "name", "severity", "allow", "where", "per
 
 @runtime_checkable
 class RowChecker(Protocol):
-    """What an entry point of the group ``sparkassets.checks`` makes, given its parameters by keyword.
+    """The object that an entry point of the group ``sparkassets.checks`` makes from its parameters, given by keyword.
 
     The entry point is a callable, usually a frozen dataclass, whose annotated parameters are the keys beside ``check``
-    in the YAML. It is asked what it judges where the project is compiled, and called where a run is: keep what is heavy
-    to import inside ``__call__``.
+    in the YAML. ``per`` is read where the project is compiled; the checker is called where a run executes: keep heavy
+    imports inside ``__call__``.
 
     Attributes:
         per: ``row``, ``block`` or ``run``: what its answer is about.
@@ -30,7 +30,7 @@ class RowChecker(Protocol):
     per: str
 
     def __call__(self, rows: Any, /) -> Any:  # noqa: ANN401  of Spark, which is not known here
-        """What it finds of the rows, a DataFrame of Spark, classic or Connect; it changes nothing.
+        """Judges the rows, a DataFrame of Spark, classic or Connect, without changing anything.
 
         A Column of booleans: of each row or, for a block or a run, an aggregate. For a run it may as well be True or
         None, for fine, or False or a text that says what is wrong.
@@ -43,7 +43,7 @@ def build_registered_check(
     """The check of that name with these parameters, as a value.
 
     Raises:
-        RegisteredError: There is none, its parameters are wrong, or it tells not what it judges.
+        RegisteredError: There is none, its parameters are wrong, or its ``per`` is not a scope.
     """
     made = build_row_checker(name, parameters, installed=installed)
     if made.per not in get_args(CheckScope):
@@ -52,7 +52,7 @@ def build_registered_check(
 
 
 def build_row_checker(name: str, parameters: Mapping[str, object], *, installed: Mapping[str, Factory]) -> RowChecker:
-    """What is called with the rows.
+    """The checker of that name, to be called with the rows.
 
     Raises:
         RegisteredError: There is none of that name, or its parameters are wrong.

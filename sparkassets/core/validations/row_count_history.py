@@ -1,4 +1,4 @@
-"""How many rows blocks had before: what a number of rows is compared with."""
+"""Earlier row counts of partitions, with which a new count is compared."""
 
 from __future__ import annotations
 

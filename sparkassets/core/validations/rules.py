@@ -1,4 +1,4 @@
-"""A rule: what is asked of rows, of which of them, and what becomes of those that fail."""
+"""Validation rules: a check, the rows that it applies to, and the severity for those that fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FailureAllowance:
     rows: int = 0
 
     def allows(self, failing: int, checked: int) -> bool:
-        """Whether so many are not too many.
+        """Whether this number of failing rows is allowed.
 
         >>> from decimal import Decimal
         >>> FailureAllowance(Decimal("0.001")).allows(1, 1000), FailureAllowance(Decimal("0.001")).allows(1, 999)
@@ -104,12 +104,12 @@ class ValidationRule:
 
 
 def row_removing_rules(rules: Sequence[ValidationRule]) -> tuple[ValidationRule, ...]:
-    """Those that take rows away, in their order."""
+    """The rules that take rows away, in their order."""
     return tuple(rule for rule in rules if rule.removes_rows)
 
 
 def rules_digest(rules: Sequence[ValidationRule]) -> str:
-    """What tells rules from others that judge otherwise, in 16 characters; empty for none.
+    """Digest of what the rules judge, in 16 characters; empty for no rules.
 
     >>> rules_digest(())
     ''

@@ -1,4 +1,4 @@
-"""What was measured of rows, and what was decided by it."""
+"""Measured tallies of rows, and the verdicts decided by them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MASKED: Final = "•••"
 
 @frozen(array_like=True)
 class RuleTally:
-    """What was measured of one block by one rule; of a rule over the whole run, of all its blocks.
+    """Measurements of one partition by one rule, or of all partitions for a rule over the whole run.
 
     Attributes:
         rule: The rule's name.
         checked: Rows that the rule looked at: those that its ``where`` leaves, and that no earlier rule took away.
-        failing: Of these, the rows that it finds bad; of a check of blocks 1 where the block is bad.
-        observed: What is told of it, such as the newest value.
+        failing: Rows among them that fail; for a check of partitions, 1 where the partition fails.
+        observed: An observation to report, such as the newest value.
         samples: Some rows that fail.
     """
 
@@ -65,11 +65,11 @@ def qualified_rule_name(asset: str, rule: str) -> str:
 
 @frozen
 class RuleVerdict:
-    """What one rule did to those blocks of a run for which the outcome was the same.
+    """The outcome of one rule for all partitions of a run that share it.
 
     Attributes:
-        checked, failing: Of these blocks together.
-        observed: Of the first of them that it told something of.
+        checked, failing: Sums over these partitions.
+        observed: The first observation among these partitions.
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
         inlet: The inlet whose rule it is, where it judged what was read.
@@ -90,14 +90,14 @@ class RuleVerdict:
 
     @property
     def by_partition(self) -> tuple[RuleVerdict, ...]:
-        """The same block by block, as far as each has figures of its own; what is left together at the end."""
+        """One verdict for each partition with figures of its own, then one for the others together."""
         if not self.by_block:
             return (self,)
         left = self.restrict_to(self.blocks - self._detailed_partitions)
         return (*map(self._from_tally, self.by_block), *([left] if left.blocks else []))
 
     def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
-        """The same of some of its blocks alone, with their own figures as far as these are told."""
+        """The verdict for some of its partitions alone, with their own figures where they are kept."""
         if parts.covers(self.blocks):
             return self
         own = tuple(each for each in self.by_block if parts.covers(each.block))
@@ -119,7 +119,7 @@ class RuleVerdict:
 
     @property
     def tallies(self) -> tuple[RuleTally, ...]:
-        """What was measured, block by block as far as that is told."""
+        """The measurements by partition where they are kept, else one for all partitions."""
         return self.by_block or (
             RuleTally(self.rule, self.blocks, self.checked, self.failing, self.observed, self.samples),
         )
@@ -143,7 +143,7 @@ class RuleVerdict:
 
     @property
     def text(self) -> str:
-        """It for people, without its blocks.
+        """The verdict in words, without its partitions.
 
         >>> RuleVerdict("not_null(a)", "fail", "withheld", NOTHING, checked=900, failing=12).text
         'not_null(a): 12 of 900 rows'
@@ -154,7 +154,7 @@ class RuleVerdict:
 
 @frozen
 class RunJudgement:
-    """What becomes of the blocks of a run.
+    """The withheld partitions of a run, with the verdicts of its rules.
 
     Attributes:
         withheld: Blocks that are not published; their old rows stay.
@@ -167,12 +167,12 @@ class RunJudgement:
     counts: Mapping[str, tuple[PartitionRowCount, ...]] = field(default_factory=dict)
 
     def with_withheld(self, parts: PartitionSet) -> RunJudgement:
-        """The same where these blocks are not published either, as they are withheld in another outlet."""
+        """The judgement that also withholds these partitions, because another outlet withholds them."""
         counts = {rule: tuple(each for each in some if not each.block & parts) for rule, some in self.counts.items()}
         return replace(self, withheld=self.withheld | parts, counts=counts)
 
     def with_outlet(self, name: str) -> RunJudgement:
-        """The same, which tells that the rules are those of that outlet: others may have rules of the same names."""
+        """The judgement with its rules named by their outlet: other outlets may have rules of the same names."""
         verdicts = tuple(replace(each, outlet=name) for each in self.verdicts)
         return replace(
             self,
@@ -181,7 +181,7 @@ class RunJudgement:
         )
 
     def merge(self, other: RunJudgement) -> RunJudgement:
-        """Of both: what one withholds is withheld."""
+        """The judgement of both: a partition that either withholds is withheld."""
         one, two = self.with_withheld(other.withheld), other.with_withheld(self.withheld)
         return RunJudgement(one.withheld, (*one.verdicts, *two.verdicts), {**one.counts, **two.counts})
 
