@@ -47,7 +47,7 @@ def test_what_spark_has_to_look_after_is_left_to_it(spark, tmp_path):
     assert made.run(spark).ok
     table = DeltaTable(tmp_path / "warehouse/daily")
     assert {"deletionVectors", "columnMapping"} <= {*table.protocol().writer_features}
-    (run,) = made.runs()
+    (run,) = made.history.runs()
     assert (run.status, run.rows) == ("success", 1)
 
 
