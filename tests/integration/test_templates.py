@@ -65,9 +65,9 @@ def test_an_inlet_needs_no_alias_and_takes_one(engine, flights, tmp_path):
 
 def test_views_do_not_outlive_the_run(engine, spark, flights, tmp_path):
     run = order(table("report", tmp_path, **sql("SELECT * FROM {{ inlets.flights }}", "flights")), flights)
-    before = {each.name for each in spark.catalog.listTables()}
+    before = {each.tableName for each in spark.sql("SHOW TABLES").collect()}
     assert len(computed(engine, run)) == 6
-    assert {each.name for each in spark.catalog.listTables()} == before
+    assert {each.tableName for each in spark.sql("SHOW TABLES").collect()} == before
 
 
 def test_the_partitions_of_a_run_are_a_relation(engine, flights, tmp_path):

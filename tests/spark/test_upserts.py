@@ -51,7 +51,7 @@ def test_a_merge_searches_what_can_hold_its_keys_and_leaves_what_is_as_it_was():
     keys = "t.`id` = s.sparkassets_0 AND t.`id` BETWEEN 1 AND 9 AND (`day` = 1)"
     changed = "NOT (t.`name` <=> s.sparkassets_1)"
     values = "(`id`, `name`) VALUES (s.sparkassets_0, s.sparkassets_1)"
-    assert statement(within="`day` = 1", newest_by=("name",)).split("\n") == [
+    assert statement(match_condition="`day` = 1", newest_by=("name",)).split("\n") == [
         f"MERGE INTO t AS t USING sparkassets_upsert AS s ON {keys}",
         f"WHEN MATCHED AND s.sparkassets_2 AND {late} THEN DELETE",
         f"WHEN MATCHED AND NOT s.sparkassets_2 AND {late} AND {changed} THEN UPDATE SET t.`name` = s.sparkassets_1",
