@@ -214,8 +214,12 @@ class NumberedTable:
 
     @contextmanager
     def mended(self) -> Iterator[NumberedTable | None]:
-        """The table as `mend` will leave it, for a look; None where nothing of its log is torn."""
-        if self._folder is None or not durability.find_torn_files(self._folder):
+        """Yields a copy of the table as `set_aside_torn` will leave it; None if its log is whole or unlistable."""
+        try:
+            is_torn = self._folder is not None and bool(durability.find_torn_files(self._folder))
+        except PermissionError:
+            is_torn = False  # whoever opens the table reports it
+        if self._folder is None or not is_torn:
             yield None
             return
         from tempfile import TemporaryDirectory
