@@ -1,4 +1,4 @@
-"""Segments that runs added without rows of them (``segments: runtime``), and that no run has computed since."""
+"""Partitions of segments that runs added without writing their rows (``segments: runtime``), not computed since."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class AddedPartitions:
     """Partitions of the segments that scheduled runs added.
 
     Attributes:
-        due: Those that are due at once, whatever the schedule says.
-        further: Those that a run of such partitions added in its turn: they wait for the next tick, and for another
-            invocation in any case, so that a function which adds a segment whenever it is called comes to an end.
-        invocation: Of the newest run that added any.
+        due: Partitions that are due at once, whatever the schedule says.
+        further: Partitions that a run of ``due`` ones added. They wait for the next tick and another invocation;
+            otherwise a function that adds a segment in every call would never come to an end.
+        invocation: The invocation of the newest run that added any.
     """
 
     due: PartitionSet = NOTHING
@@ -25,11 +25,11 @@ class AddedPartitions:
         return bool(self.due or self.further)
 
     def without_partitions(self, blocks: PartitionSet) -> AddedPartitions:
-        """Those that are left once a run has computed ``blocks``, or had nothing to do for them."""
+        """The rest after a run has computed ``blocks`` or had nothing to do for them."""
         return AddedPartitions(self.due - blocks, self.further - blocks, self.invocation) if self else self
 
     def with_added(self, fresh: PartitionSet, *, by: PartitionSet, invocation: str) -> AddedPartitions:
-        """With what a run of the partitions ``by`` has added; what an earlier invocation added is as any other.
+        """Adds the ``fresh`` partitions of a run that computed ``by``; those of earlier invocations are forgotten.
 
         >>> a, b, c = (PartitionSet.by_segment({(key,): PartitionSet.span(0, 1).time}) for key in "abc")
         >>> first = AddedPartitions().with_added(b, by=a, invocation="1")

@@ -1,4 +1,4 @@
-"""Requests to compute blocks again, whatever is known of them: recorded, so that whoever goes on knows the rest."""
+"""Requests to compute partitions again whatever their state; recorded so that any driver can finish them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sparkassets.frozen import frozen
 
 @frozen
 class BackfillEntry:
-    """Somebody asks for blocks of an asset to be computed again (``backfill --force``).
+    """A person asked for partitions to be computed again (``backfill --force``).
 
     Attributes:
-        asked: As it was asked, maybe open in time: who asks for the same again goes on with what is left. Nothing gives
-            up what is left of ``blocks``.
-        blocks: What of that is to be computed; a later request takes over what an earlier one has left of it.
-        newest_first: In which order.
-        limited: Only so many runs of it were wanted (``--max-runs``): the rest is left to who asks again.
+        asked: The partitions as requested, maybe open in time; the same request again continues with the rest. Nothing
+            means that the rest of ``blocks`` is given up.
+        blocks: The partitions to compute; a later request takes them over from earlier ones.
+        newest_first: Whether to compute the newest partitions first.
+        limited: The number of runs was limited (``--max-runs``), so only the same request again continues it.
     """
 
     asset: str
@@ -27,13 +27,13 @@ class BackfillEntry:
 
 @frozen(array_like=True)
 class RedoRequest:
-    """A request that is not answered wholly.
+    """The unfinished rest of a request.
 
     Attributes:
-        seq: Number of its entry; what was claimed before that does not answer it.
-        at: When it was asked, Unix seconds.
+        seq: Sequence number of its entry; runs that were claimed before do not answer it.
+        at: When it was recorded, Unix seconds.
         asked, newest_first, limited: As in `BackfillEntry`.
-        left: What no run has computed since.
+        left: Partitions that no run has computed since.
     """
 
     seq: int

@@ -1,4 +1,7 @@
-"""The kinds of journal entries: each says what happened; `sparkassets.core.journal.fold` says what follows from it."""
+"""The kinds of journal entries: each records one fact; `sparkassets.core.journal.fold` derives the state from them.
+
+A new field needs a default, because older entries are read without it (docs/design/journal.md#formats).
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,16 @@ from sparkassets.core.validations import PartitionRowCount, RuleVerdict
 from sparkassets.frozen import frozen
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
-"""``changed``: a source was no longer what the run was planned with, and what it is now is recorded; ``lost``: the run
-only settled an older one, which had left nothing, and had nothing to compute."""
+"""``changed``: a source had changed since the run was planned, and its new content is recorded; ``lost``: the run only
+settled an older one, which had written nothing, and had nothing to compute."""
 
 NOT_TRIED: frozenset[FailureCause] = frozenset({"cancelled", "changed", "lost"})
-"""What says nothing about the blocks: these are planned as if the run had never been."""
+"""Causes that say nothing about the partitions: these are planned as if the run had never been."""
 
 
 @frozen
 class SpecEntry:
-    """The compiled schedule, partition and mapping of an asset, by which the fold goes from here on."""
+    """The compiled schedule, partitioning and mappings of an asset, which the fold uses from this entry on."""
 
     asset: str
     spec: FoldSpec
@@ -40,14 +43,14 @@ class SpecEntry:
 
 @frozen
 class EventEntry:
-    """An update that someone announced: somebody else, or a run that wrote more than its own asset.
+    """An announced update of a dataset, by an outside writer or by a run that wrote more than its own asset.
 
     Attributes:
-        asset: Whose dataset it is; None when several assets, or none, have the URI.
-        parts: What was updated; everything for a dataset without partitions, or as a whole.
-        id: By which whoever announces it tells it from others of the dataset; one that is known is not recorded again.
-        at: When it happened, Unix seconds; None when it was recorded.
-        run, interval: The run that announced it, and its data interval.
+        asset: The asset with this URI; None when several assets, or none, have it.
+        parts: Updated partitions; everything for a dataset without partitions, or as a whole.
+        id: The announcer's identifier, unique in the dataset; a known one is not recorded again.
+        at: When it happened, Unix seconds; None for the time of the record.
+        run, interval: The run that announced it, and its data interval, Unix seconds.
     """
 
     uri: str
@@ -62,11 +65,11 @@ class EventEntry:
 
 @frozen(array_like=True)
 class ViewChanges:
-    """What was found new of a view: of the partitions that values of a source's rows make.
+    """Changes of a view: of the partitions that values in a source's rows make.
 
     Attributes:
-        changed: Those that rows came to, or went from, and that hold some.
-        removed: Those that hold none any more.
+        changed: Partitions that gained or lost rows and still hold some.
+        removed: Partitions that hold no rows any more.
     """
 
     changed: PartitionSet = NOTHING
@@ -78,13 +81,13 @@ class ViewChanges:
 
 @frozen
 class ObservedEntry:
-    """What was found new in a source.
+    """Changes that a look at a source found.
 
     Attributes:
-        changed, removed: Time whose data is new, changed, or gone.
+        changed, removed: Partitions whose data is new or changed, and those whose data is gone.
         whole: The source as a whole was updated.
         cursor: Merged by key into the source's cursor; None deletes a key.
-        views: What is new of views, by their identities.
+        views: Changes of views, by the identity of the view.
     """
 
     asset: str
@@ -100,17 +103,18 @@ class ObservedEntry:
 
     @property
     def is_event(self) -> bool:
-        """Whether anything was updated; a mere move of the position is none."""
+        """Whether anything was updated; an entry that only moves the position is no event."""
         return self.whole or bool(self.changed) or bool(self.removed)
 
 
 @frozen
 class ClaimEntry(RequestedRun):
-    """A driver's right to write an asset, until its lease is over; its own `seq` is the run's fence token.
+    """A driver's right to write an asset until its lease is over; the entry's `seq` is the run's fence token.
 
     Attributes:
         planned: The planner's time, Unix seconds.
-        processes: Those that may commit, as `sparkassets.processes` has them; the driver first, then what was enlisted.
+        processes: Processes that may commit, as `sparkassets.processes` identifies them; the driver first, then the
+            enlisted ones.
     """
 
     run: str
@@ -123,10 +127,10 @@ class ClaimEntry(RequestedRun):
 
 @frozen
 class RenewEntry:
-    """The claims that a driver still holds: (asset, fence token).
+    """A driver's renewal of the claims that it still holds: (asset, fence token).
 
     Attributes:
-        enlisted: Processes that may commit for these claims from now on, besides those that did before.
+        enlisted: Further processes that may commit for these claims from now on.
     """
 
     claims: tuple[tuple[str, int], ...] = ()
@@ -135,30 +139,30 @@ class RenewEntry:
 
 @frozen
 class SuccessEntry:
-    """A run is in its target: its event, its coverage and its watermarks, all in one.
+    """A run is committed in its target: the asset's event, coverage and watermarks in one entry.
 
-    That of a multi-asset is no event: those of its outlets are (`OutletEntry`).
+    The success of a multi-asset is no event; its outlets' entries are (`OutletEntry`).
 
     Attributes:
-        run, token: The run that was found in the target, and its claim.
-        recorder: Fence token of the claim that recorded it; another one after a recovery.
-        blocks: Everything for an asset without partitions.
-        unchanged: Those of the blocks that came out as they were: current, and no news to anybody.
-        withheld: Those of the blocks that are not published, as their validations failed.
-        verdicts: What the validations did, of all outlets.
-        counts: By the names of the rules that compare with the past: the rows of what was published.
+        run, token: The run that is in the target, and its claim's fence token.
+        recorder: Fence token of the claim that recorded it; differs from ``token`` after a recovery.
+        blocks: Computed partitions; everything for an asset without partitions.
+        unchanged: Partitions of ``blocks`` whose rows stayed the same: current, and no event for consumers.
+        withheld: Partitions of ``blocks`` that are not published because validations failed.
+        verdicts: Results of the validations, of all outlets.
+        counts: Published rows by partition, by the name of each rule that compares with the past.
         watermarks: Inlet to high value.
         seconds: From the start of its work to its record, by the recorder's clock.
-        definition: What computed it; empty where nobody said.
-        keys: Segments of open dimensions that it came to know, by column: it added them, or they came out of a run of
-            all segments.
-        outlets: The assets that it wrote, of a multi-asset.
-        iteration: The name of what it published, where the asset keeps iterations.
-        beside: That is of an earlier interval than what readers see, which stays.
-        restores: The run whose iteration it made the newest again; it computed nothing.
-        mark: Of a run that wrote its target itself: tells the version's commit from any other. All that the log holds
-            up to that version is the run's.
-        besides: What it changed of what is there besides its blocks.
+        definition: Id of the definition that computed it; empty where none was recorded.
+        keys: Segments of open dimensions that the run made known, by column: it added them, or found them when it
+            computed all segments.
+        outlets: Assets that the run of a multi-asset wrote.
+        iteration: Name of the published iteration, where the asset keeps iterations.
+        beside: The iteration is of an earlier interval than the one that readers see, which stays visible.
+        restores: The run whose iteration this run made the newest again; it computed nothing.
+        mark: For a run that wrote its target itself, identifies the commit of ``version``. All commits up to that
+            version belong to the run.
+        besides: Present partitions that the run changed besides ``blocks``.
     """
 
     asset: str
@@ -211,17 +215,17 @@ class SuccessEntry:
 
 @frozen
 class OutletEntry:
-    """What a run of a multi-asset left in one of its outlets: an event of its own.
+    """The result of a multi-asset's run in one of its outlets; an event of its own.
 
-    It stands in the same commit as the success of the run, before it: an outlet never has a run that another lacks.
+    It stands before the run's success in the same commit of the journal, so no outlet has a run that another lacks.
 
     Attributes:
         asset, uri: The outlet.
         maker: The multi-asset.
         run, token, recorder, blocks, table_id, version, interval, pins, extra, definition, unchanged, withheld,
-            iteration, beside, restores, mark, besides: As in `SuccessEntry`, of this outlet.
-        epoch: Fence token of the claim that committed it, where that is a later one than the run's own: it published
-            what was missing of a run that was in other outlets already. 0 where it is the run's.
+            iteration, beside, restores, mark, besides: As in `SuccessEntry`, for this outlet.
+        epoch: Fence token of a later claim that committed this outlet, to complete a run that other outlets already
+            had; 0 where the run's own claim committed it.
     """
 
     asset: str
@@ -264,15 +268,15 @@ class FailureEntry:
     """A run failed.
 
     Attributes:
-        fenced: Whether it is certain that nothing of it can land any more; if not, the chain stays.
-        error: First line for people.
-        details: Where the whole story is, such as a log file's name.
+        fenced: Whether none of its commits can land any more; if not, its claim stays in the chain.
+        error: First line, for people.
+        details: Where the full report is, such as a log file's name.
         hint: What to do about it.
-        divisions: How many more runs may look for the bad ones of the blocks; None where it did not fail of its data.
-        bad: Those of the blocks that read a file which the error names, so that nobody has to look for them.
-        asks: Older runs of the chain, of which a person has to tell whether they are in; it has fenced them, and wrote
+        divisions: How many more runs may search for the bad partitions; None where the data was not the cause.
+        bad: Partitions of ``blocks`` that read a file which the error names; they need no search.
+        asks: Older runs of the chain that a person has to look for in the target. This run fenced them and wrote
             nothing itself.
-        watermarks: As in `sparkassets.core.journal.recovery_questions.Question`.
+        watermarks: As in `sparkassets.core.journal.recovery_questions.RecoveryQuestion`.
     """
 
     asset: str
@@ -295,11 +299,11 @@ class FailureEntry:
 
 @frozen
 class SkippedEntry:
-    """A run wrote nothing, as its code said that there is nothing to do; what it was claimed for is used up.
+    """A run wrote nothing because its code had nothing to do; the events and ticks that it was claimed for are used up.
 
     Attributes:
         blocks: Everything for an asset without partitions.
-        reason: What the code said.
+        reason: The reason that the code gave.
         seconds: From the start of its work to its record, by the driver's clock.
     """
 
@@ -315,10 +319,10 @@ class SkippedEntry:
 
 @frozen
 class SegmentEntry:
-    """Somebody said which segments of an open dimension there are (``added``), or that some are not any more.
+    """A person added segments to an open dimension, or removed some.
 
     Attributes:
-        column: Of the dimension.
+        column: The dimension's column.
     """
 
     asset: str
@@ -329,7 +333,7 @@ class SegmentEntry:
 
 @frozen
 class PauseEntry:
-    """An asset stops running (``paused``), or goes on; what comes for it meanwhile is kept."""
+    """An asset stops running (``paused``) or goes on; events that arrive while it is paused are kept."""
 
     asset: str
     paused: bool
@@ -337,11 +341,11 @@ class PauseEntry:
 
 @frozen
 class LateEntry:
-    """People are told that an asset is late, or (``over``) that it is no more.
+    """People were notified that an asset is late, or (``over``) that it no longer is.
 
     Attributes:
         by: The deadline that it missed, Unix seconds.
-        blocks: Which partitions were to be there by then; everything for a run of the asset.
+        blocks: Partitions that were expected by then; everything for a run of the asset.
     """
 
     asset: str
@@ -352,7 +356,7 @@ class LateEntry:
 
 @frozen
 class TickPassedEntry:
-    """A tick of an asset's timetable came, and nothing of the asset was out of date: what comes waits for the next.
+    """A tick passed while nothing of the asset was out of date; later updates wait for the next tick.
 
     Attributes:
         cursor: The data interval of that tick, Unix seconds.

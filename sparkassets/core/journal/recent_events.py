@@ -1,4 +1,7 @@
-"""Events that are remembered: those of long ago in packs, which stay as they are stored until somebody asks for one."""
+"""Remembered events of a dataset; old ones are in packs, which stay in their stored form until one event is read.
+
+A dataset can have a million unused events. Decoding all of them at every start would take seconds.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,25 @@ from typing import Generic, Protocol, TypeVar
 
 
 class HasNumber(Protocol):
-    """What has its number in the journal."""
+    """A value with a sequence number in the journal."""
 
     @property
     def seq(self) -> int:
-        """The number."""
+        """The sequence number."""
 
 
 T = TypeVar("T", bound=HasNumber)
 
 PACK = 1000
-"""Events of a pack: many packs cost next to nothing, and one of them is read in some milliseconds."""
+"""Events in a pack: many packs cost next to nothing, and one of them is decoded in some milliseconds."""
 
 
 class EventPack(Generic[T]):
-    """Events that are read together, once somebody asks for one; never none.
+    """Events that are decoded together when one is needed; never empty.
 
     Attributes:
-        first, last: Their smallest and their greatest number.
-        count: How many they are.
+        first, last: The smallest and the greatest sequence number.
+        count: Number of events.
     """
 
     __slots__ = ("_items", "_read", "_text", "count", "first", "last")
@@ -38,7 +41,7 @@ class EventPack(Generic[T]):
 
     @classmethod
     def from_events(cls, items: tuple[T, ...]) -> EventPack[T]:
-        """A pack of events that are read, ascending."""
+        """A pack of decoded events, ascending."""
         pack = cls(items[0].seq, items[-1].seq, len(items), text="", read=lambda _: items)
         pack._items = items
         return pack
@@ -51,18 +54,18 @@ class EventPack(Generic[T]):
         return self._items
 
     def encoded_text(self, write: Callable[[tuple[T, ...]], str]) -> str:
-        """The events as they are stored: as they were, or as ``write`` has them."""
+        """The stored form of the events; encoded by ``write`` where the pack was not read from a store."""
         if not self._text:
             self._text = write(self.items)
         return self._text
 
 
 class RecentEvents(Generic[T]):
-    """Events, ascending by their numbers.
+    """Events, ascending by sequence number.
 
     Attributes:
-        packs: The older ones.
-        loose: The newest, among them the very last.
+        packs: Older events.
+        loose: The newest events, including the last one.
     """
 
     __slots__ = ("loose", "packs")
@@ -72,11 +75,11 @@ class RecentEvents(Generic[T]):
 
     @classmethod
     def from_events(cls, items: Iterable[T]) -> RecentEvents[T]:
-        """These events; ascending."""
+        """The value of these events, ascending."""
         return cls().with_events(items)
 
     def with_events(self, items: Iterable[T]) -> RecentEvents[T]:
-        """With newer events behind them; what is many by then is packed."""
+        """Appends newer events, and packs older ones once there are many."""
         loose, packs = (*self.loose, *items), list(self.packs)
         begin = 0
         while len(loose) - begin > 2 * PACK:
@@ -112,25 +115,25 @@ class RecentEvents(Generic[T]):
 
     @property
     def first(self) -> int:
-        """The number of the oldest; 0 where there is none."""
+        """The sequence number of the oldest event; 0 where there is none."""
         if self.packs:
             return self.packs[0].first
         return self.loose[0].seq if self.loose else 0
 
     @property
     def newest(self) -> T | None:
-        """The last one."""
+        """The newest event."""
         return self.loose[-1] if self.loose else None
 
     def between(self, after: int, up_to: int | None = None) -> Iterator[T]:
-        """Those with a number behind ``after`` and not behind ``up_to``, where that is given; ascending."""
+        """Yields the events numbered above ``after`` and at most ``up_to``, ascending; None is no limit."""
         for pack in self.packs:
             if pack.last > after and (up_to is None or pack.first <= up_to):
                 yield from _events_between(pack.items, after, up_to)
         yield from _events_between(self.loose, after, up_to)
 
     def with_numbers(self, numbers: Collection[int]) -> Iterator[T]:
-        """Those with one of these numbers; ascending."""
+        """Yields the events with these numbers, ascending."""
         wanted = sorted(numbers) if self.packs else ()
         for pack in self.packs:
             if _has_number_between(wanted, pack.first, pack.last):
@@ -138,7 +141,7 @@ class RecentEvents(Generic[T]):
         yield from (each for each in self.loose if each.seq in numbers)
 
     def without(self, up_to: int, *, but: Collection[int]) -> RecentEvents[T]:
-        """Only the newest, and those whose number is behind ``up_to`` or among ``but``, a set."""
+        """The newest event, and those numbered above ``up_to`` or in ``but``, a set."""
         apart = sorted(but) if self.packs else ()
         packs = (pack if pack.first > up_to else _pack_without(pack, up_to, but, apart) for pack in self.packs)
         kept = tuple(each for each in self.loose[:-1] if each.seq > up_to or each.seq in but)
@@ -146,7 +149,7 @@ class RecentEvents(Generic[T]):
 
 
 def _pack_without(pack: EventPack[T], up_to: int, but: Collection[int], apart: Sequence[int]) -> EventPack[T] | None:
-    """What of a pack is left by `RecentEvents.without`; the numbers ``apart`` are those of ``but``, ascending."""
+    """The pack's rest in `RecentEvents.without`, None if empty; ``apart`` has the numbers of ``but``, ascending."""
     if pack.last <= up_to and not _has_number_between(apart, pack.first, pack.last):
         return None
     kept = tuple(each for each in pack.items if each.seq > up_to or each.seq in but)
@@ -158,5 +161,5 @@ def _events_between(items: tuple[T, ...], after: int, up_to: int | None) -> Iter
 
 
 def _has_number_between(numbers: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of the numbers, ascending, is from first to last."""
+    """Whether one of the ascending numbers is from ``first`` to ``last``, inclusive."""
     return bisect_left(numbers, first) < bisect_right(numbers, last)

@@ -1,7 +1,7 @@
-"""What people read of an entry is recorded without credentials, and without values of the environment.
+"""Removes credentials and values of the environment from the texts of entries.
 
-Names of datasets, files and partitions are recorded as they are, since they are compared. A credential in them is
-refused where they are declared or announced, and so is one in an extra.
+Names of datasets, files and partitions are recorded as they are, because they are compared. A credential in a name is
+refused where the name is declared or announced, and so is one in an extra.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sparkassets.core.validations import FailingRow, RuleTally, RuleVerdict
 
 
 def redact_entry(entry: Entry, variables: Mapping[str, str]) -> Entry:
-    """The entry as it is recorded; the very same where it holds no text for people.
+    """The entry to record; the same object where it holds no text for people.
 
     Args:
-        entry: As it was decided.
-        variables: Of the environment; instead of their values, ``${NAME}`` is recorded.
+        entry: The entry as decided.
+        variables: Variables of the environment; ``${NAME}`` is recorded instead of their values.
     """
     match entry:
         case FailureEntry():

@@ -1,4 +1,4 @@
-"""How long entries are kept, and which may go: from the oldest on, up to what still runs."""
+"""How long entries are kept, and which may expire: the oldest ones, up to the first claim that is not settled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparkassets.core.journal.state import State
 from sparkassets.frozen import frozen
 
 SLACK = 16
-"""By which part of its time an entry may be kept longer, so that letting go costs little."""
+"""An entry may be kept longer by this fraction of the retention, so that entries expire in few, large steps."""
 
 
 @frozen
@@ -19,17 +19,17 @@ class RetentionPolicy:
     """How long entries are kept.
 
     Attributes:
-        seconds: At least.
+        seconds: The least time for which an entry is kept.
     """
 
     seconds: int
 
     def cutoff(self, now: datetime) -> datetime:
-        """Entries from then on are kept."""
+        """The instant from which on entries are kept."""
         return now - timedelta(seconds=self.seconds)
 
     def is_due(self, oldest: datetime, now: datetime) -> bool:
-        """Whether an entry is so old that it is worth while to let go of it.
+        """Whether the oldest entry is old enough for an expiry to pay off.
 
         >>> from datetime import UTC
         >>> first, keeps = datetime(2025, 1, 1, tzinfo=UTC), RetentionPolicy(16 * 86_400)
@@ -40,11 +40,11 @@ class RetentionPolicy:
 
 
 def last_expendable_seq(state: State) -> int:
-    """The number up to which entries may go: not the newest, and none since the claim of a run that is not settled."""
+    """The sequence number up to which entries may expire: before the newest entry and every unsettled claim."""
     claims = (link.token for asset in state.assets.values() for link in asset.chain)
     return min([state.seq, *claims]) - 1
 
 
 def find_outdated(entries: Sequence[NumberedEntry], before: datetime) -> list[NumberedEntry]:
-    """The first of these entries that are older; one by a clock that runs ahead keeps those after it."""
+    """The leading entries that are older than ``before``; an entry by a fast clock keeps all after it."""
     return list(takewhile(lambda each: each.at < before, entries))

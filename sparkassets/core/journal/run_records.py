@@ -1,4 +1,4 @@
-"""Runs as people see them: the claims of the journal, each with how it ended (docs/design/journal.md#entries)."""
+"""Runs as people see them: each claim in the journal with its ending (docs/design/journal.md#entries)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
 RUN_KINDS = ("claim", "success", "failure", "unfenced", "skipped")
-"""The kinds of entries that tell of runs."""
+"""The kinds of entries that record runs."""
 
 _Ending = SuccessEntry | FailureEntry | SkippedEntry
 
@@ -24,20 +24,20 @@ RunStatus = Literal["running", "success", "failed", "skipped", "withheld", "canc
 
 @frozen
 class RunRecord(RequestedRun):
-    """One run.
+    """One run: its request, and how it ended.
 
     Attributes:
-        token: Fence token, the journal's number of its claim.
-        status: ``withheld`` where validations let nothing of it through; ``lost`` when its driver is gone, or another
-            run settled it and nothing of it was in the target.
-        started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for
-            one that runs or was lost.
-        unchanged: Those of its blocks that came out as they were, and were no news to anybody.
-        withheld: Those of its blocks that are not published, as their validations failed.
-        verdicts: What its validations did.
+        token: Fence token: its claim's sequence number.
+        status: ``withheld`` where validations withheld all of it; ``lost`` when its driver is gone, or another run
+            settled it and none of it was in the target.
+        started, ended: When it was claimed and recorded, Unix seconds, by its driver's clock; ``ended`` is None for a
+            running or lost run.
+        unchanged: Partitions of the run whose rows stayed the same, which was no event for consumers.
+        withheld: Partitions of the run that are not published because validations failed.
+        verdicts: Results of its validations.
         adopted: The older run that it found in the target and recorded instead of computing.
-        skipped: Why it wrote nothing, as its code said; empty where it was not skipped.
-        partitions: Keys ``A..B`` of its blocks, where a `Project` gave it.
+        skipped: The reason that its code gave for writing nothing; empty where it was not skipped.
+        partitions: Keys ``A..B`` of its partitions, where a `Project` returned it.
     """
 
     run: str
@@ -70,7 +70,7 @@ def run_records(entries: Iterable[NumberedEntry], gone: Collection[int] = ()) ->
     """The runs that were claimed in ``entries``, in the order of their claims.
 
     Args:
-        entries: Ascending by ``seq``, of `RUN_KINDS`; whatever happened after the first of them is among them.
+        entries: Ascending by ``seq``, of `RUN_KINDS`; complete from the first of them on.
         gone: Fence tokens of open claims whose driver is gone.
     """
     claims: list[tuple[ClaimEntry, NumberedEntry]] = []
@@ -106,7 +106,7 @@ def run_records(entries: Iterable[NumberedEntry], gone: Collection[int] = ()) ->
 
 
 def _is_settled(ended: FailureEntry | SkippedEntry) -> bool:
-    """Whether nothing of the run can land any more."""
+    """Whether none of the run's commits can land any more."""
     return isinstance(ended, SkippedEntry) or ended.fenced or bool(ended.asks)
 
 

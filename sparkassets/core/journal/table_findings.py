@@ -1,4 +1,4 @@
-"""What a look at an asset's own table found there that no run of the asset did, and how the journal keeps it."""
+"""Findings of a look at an asset's own table: losses and changes that no run of the asset made."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.frozen import frozen
 
 FindingKind = Literal["moved", "changed", "restored", "replaced", "gone", "back"]
-"""``moved``: commits that change no row; ``back``: what was lost is there again."""
+"""``moved``: commits that change no row; ``back``: a lost table is present again."""
 
 
 @frozen(array_like=True)
 class ForeignCommit:
-    """A commit of somebody else that changed rows of the table.
+    """A commit of another writer that changed rows of the table.
 
     Attributes:
-        version: 0 where the log no longer tells it.
-        at: By the clock of whoever committed, Unix seconds.
-        blocks: What was computed whose rows it touched; everything for a table without partitions.
+        version: 0 where the log no longer has it.
+        at: Time of the commit by its writer's clock, Unix seconds.
+        blocks: Computed partitions whose rows it touched; everything for a table without partitions.
     """
 
     version: int
@@ -31,15 +31,15 @@ class ForeignCommit:
 
 @frozen
 class TableFinding:
-    """What one look at a table found.
+    """The result of one look at a table.
 
     Attributes:
         reason: A clause for people, such as ``its table at /lake/a is gone``.
-        lost: What was computed and is not in the table any more, as far as it can be told.
-        table_id, version: What was looked at; None where there is no table.
-        mark: Tells that version's commit from any other.
-        watermarks: What the newest run that is still in the table had reached; None where that cannot be told.
-        commits: Those of others that changed rows, ascending.
+        lost: Computed partitions that are no longer in the table, as far as known.
+        table_id, version: The observed table and version; None where there is no table.
+        mark: Identifies the commit of that version.
+        watermarks: Watermarks of the newest run that is still in the table; None where these are unknown.
+        commits: Commits of others that changed rows, ascending.
     """
 
     kind: FindingKind
@@ -53,17 +53,17 @@ class TableFinding:
 
     @property
     def is_loss(self) -> bool:
-        """Whether something that was computed is not there any more."""
+        """Whether computed partitions are no longer in the table."""
         return bool(self.lost)
 
 
 @frozen
 class TargetEntry:
-    """What was found, and what follows from it for the asset.
+    """A finding, and its consequences for the asset.
 
     Attributes:
-        stuck: It cannot be computed again, so the asset runs no more until a person decides.
-        watermarks: From where the asset goes on.
+        stuck: The loss cannot be computed again, so the asset does not run until a person decides.
+        watermarks: Watermarks from which the asset goes on.
     """
 
     asset: str
@@ -74,26 +74,26 @@ class TargetEntry:
 
     @property
     def table_id(self) -> str | None:
-        """Of the table that was looked at."""
+        """The id of the observed table."""
         return self.found.table_id
 
     @property
     def version(self) -> int | None:
-        """Of the table that was looked at."""
+        """The observed version."""
         return self.found.version
 
     @property
     def event_partitions(self) -> PartitionSet:
-        """What others changed rows of."""
+        """The partitions whose rows others changed."""
         return PartitionSet.union(commit.blocks for commit in self.found.commits)
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What its event tells people."""
+        """The extra of its event, for people."""
         commits = self.found.commits
         return {"operations": [each.operation for each in commits], "versions": [each.version for each in commits]}
 
     @property
     def is_event(self) -> bool:
-        """Whether the data that consumers read is other data now."""
+        """Whether the rows that consumers read have changed."""
         return bool(self.event_partitions)

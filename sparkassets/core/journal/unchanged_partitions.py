@@ -1,4 +1,4 @@
-"""Which of a run's blocks are no news: they came out as they were, and that is what was told of them before."""
+"""Finds the partitions of a run that are no event for consumers, because their rows stayed the same."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
 
 def known_unchanged(asset: AssetState, same: PartitionSet, *, table_id: str | None) -> PartitionSet:
-    """Those of ``same``, the blocks whose rows a run found to be as they were, that consumers know so.
+    """The partitions of ``same`` that consumers already know with these rows.
 
-    What was never there, or is lost, or stands in another table by now, is news whatever its rows are.
+    Partitions that were not present before, were lost, or are in another table now, are an event whatever their rows.
 
     Args:
-        asset: Before the run is recorded.
-        same: Of the run's blocks; everything of an asset without partitions.
-        table_id: Of the table that the run is in.
+        asset: Its state before the run is recorded.
+        same: Partitions whose rows the run left unchanged; everything for an asset without partitions.
+        table_id: The table that the run is in.
     """
     if asset.table_id != table_id or asset.stuck_loss is not None:
         return NOTHING

@@ -1,4 +1,4 @@
-"""Whether a snapshot says what the journal does: compared row by row, as they are stored."""
+"""Compares a snapshot with a replay of the journal, row by row in their stored form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkassets.core.journal.state import State
 
 
 def find_differences(replayed: State, snapshot: State) -> list[str]:
-    """The assets and dataset URIs of which the two do not say the same, by name."""
+    """The names of assets and URIs of datasets whose rows differ, ascending."""
     ours, theirs = _encoded_rows(replayed), _encoded_rows(snapshot)
     return sorted(
         {asset or uri for asset, uri in ours.keys() | theirs.keys() if _rows_differ(ours, theirs, (asset, uri))}
@@ -20,12 +20,12 @@ def find_differences(replayed: State, snapshot: State) -> list[str]:
 
 
 def _encoded_rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
-    """Without the number of the commit, which a replay does not know."""
+    """The rows by (asset, URI), without the commit's number, which a replay does not know."""
     alike = {
         uri: replace(known, recent=RecentEvents.from_events(known.recent)) for uri, known in state.datasets.items()
     }
-    packed = encode(replace(state, datasets=alike))  # as if all had come at once
-    encoded = encode(decode(packed, journal_id=""))  # what is empty is then left out, however it came to be
+    packed = encode(replace(state, datasets=alike))  # packs as if all events had come at once
+    encoded = encode(decode(packed, journal_id=""))  # leaves out empty values, however they came to be
     rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
     return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
 

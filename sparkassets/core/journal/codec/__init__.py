@@ -1,4 +1,4 @@
-"""How entries and the state are written down, and read again; what they mean is in the rooms beside this one."""
+"""Encodes entries and the state as rows, and decodes them; their meaning is in `entries`, `state` and `fold`."""
 
 from sparkassets.core.journal.codec.entries import from_row, to_row
 from sparkassets.core.journal.codec.snapshot import decode, encode

@@ -1,4 +1,4 @@
-"""Rows of an older format as today's has them; rows of today's as they are."""
+"""Upgrades rows of an older format to the present one; rows of the present format stay as they are."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sparkassets.errors import StateError
 
 
 def entry_of_today(row: JournalRow) -> JournalRow:
-    """The row of the same entry.
+    """The row of the same entry in the present format.
 
     Raises:
-        StateError: It is damaged or newer, or would say something else.
+        StateError: The row is damaged or newer, or the upgraded row would not decode to the same entry.
     """
     if not _is_older(row.body):
         return row
@@ -27,10 +27,10 @@ def entry_of_today(row: JournalRow) -> JournalRow:
 
 
 def known_of_today(row: SnapshotRow) -> SnapshotRow:
-    """The row of the same asset or dataset.
+    """The snapshot's row of the same asset or dataset in the present format.
 
     Raises:
-        StateError: It is damaged or newer, or would say something else.
+        StateError: The row is damaged or newer, or the upgraded row would not decode to the same state.
     """
     if not _is_older(row.body):
         return row

@@ -14,10 +14,10 @@ class JournalRow:
     Attributes:
         seq: Number of the entry, ascending by one through the whole journal.
         at: When it was decided, by its driver's clock; for people, never for order. Aware, UTC.
-        segment: The encoded tuple of segments that the entry is about; None where it is about several, or none.
-        starts, ends: Half-open time ranges that the entry is about; Unix seconds, disjoint, ascending. Of segments the
-            time of any of them: which has which time is in the body.
-        id: By which whoever announced an event tells it from others of its dataset.
+        segment: The encoded tuple of segments of the entry's partitions; None for several tuples or none.
+        starts, ends: Half-open time ranges of the entry's partitions; Unix seconds, disjoint, ascending. With segments,
+            the time that any of them has; the time of each is in the body.
+        id: The announcer's identifier of an event, unique in its dataset.
         extra: JSON object of an event.
         body: JSON object with everything else, its format version under ``v``.
     """
@@ -41,14 +41,14 @@ class JournalRow:
 
 @frozen
 class SnapshotRow:
-    """One row of ``<state>/watermarks``: what is known of an asset (or of a dataset, when ``asset`` is None).
+    """One row of ``<state>/watermarks``: the state of an asset, or of a dataset where ``asset`` is None.
 
     Attributes:
         seq, commit: The journal's sequence and commit number that the row stands for; equal in all rows of a snapshot.
-        segment: The encoded tuple of segments that is covered; None where it is several, or none.
-        starts, ends: Covered time; Unix seconds, half-open, disjoint, ascending. Of segments that of any of them.
-        stale_inlets, stale_starts, stale_ends, stale_seqs: Parallel lists: which inlet made which covered time stale,
-            and the number of its newest cause; of segments likewise, and the body has which of them.
+        segment: The encoded tuple of covered segments; None for several tuples or none.
+        starts, ends: Covered time; Unix seconds, half-open, disjoint, ascending. With segments, that of any of them.
+        stale_inlets, stale_starts, stale_ends, stale_seqs: Parallel lists: the inlet that made time stale, the time,
+            and the number of the newest cause. With segments, the body has the time of each.
         watermarks: JSON object, inlet to high value.
         cursor: JSON object, position in a source.
         body: JSON object with the rest, its format version under ``v``.

@@ -1,4 +1,4 @@
-"""What is left of requests to compute blocks again."""
+"""Folds requests to compute partitions again, and keeps what is left of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkassets.core.partitions import PartitionSet
 
 
 def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: NumberedEntry) -> None:
-    """The request is the newest; of the same blocks, and of the same request, the older one asks no more."""
+    """Adds the request as the newest: it replaces the same older request, and takes its partitions from all others."""
     asset = work.assets[entry.asset]
     others = [each for each in asset.redo if each.asked != entry.asked]
     if not entry.asked:
@@ -27,7 +27,7 @@ def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: N
 
 
 def answer_requests(requests: Iterable[RedoRequest], entry: SuccessEntry | SkippedEntry) -> tuple[RedoRequest, ...]:
-    """What is left after a success, or a run that was skipped: it answers what was asked before it was claimed."""
+    """The requests after a success or a skipped run, which answers those that were recorded before its claim."""
     if entry.blocks.is_everything:
         return tuple(requests)
     return _open_requests(
@@ -41,7 +41,7 @@ def requests_without(requests: Iterable[RedoRequest], blocks: PartitionSet) -> t
 
 
 def drop_unknown_requests(asset: AssetState) -> AssetState:
-    """The asset without requests of which it has no partition any more: their last segment went."""
+    """Drops requests for segments that the asset does not have any more."""
     if not asset.redo or not asset.spec.partitioning.segments:
         return asset
     known = asset.spec.partitioning.known_partitions

@@ -1,4 +1,4 @@
-"""Each kind of entry, and the function that says what follows from it."""
+"""`fold`, and the handler of each kind of entry."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from sparkassets.core.journal.table_findings import TargetEntry
 
 
 def fold(state: State, entries: Iterable[NumberedEntry], *, commit: int) -> State:
-    """The state after ``entries`` (ascending by ``seq``), as of journal commit ``commit``."""
+    """The state after ``entries``, ascending by ``seq``, as of commit ``commit`` of the journal."""
     work, seq = FoldWorkspace(state), state.seq
     for numbered in entries:
         seq = numbered.seq

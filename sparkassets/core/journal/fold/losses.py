@@ -1,4 +1,4 @@
-"""What follows for an asset from a look at its own table, and from a success for what is lost or changed there."""
+"""Updates an asset after a look at its own table, and its losses and foreign changes after a success."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
 MOST_COMMITS = 20
-"""Foreign commits that are remembered of one asset; the newest tell enough."""
+"""Foreign commits that the state remembers for one asset; the newest."""
 
 
 def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
-    """The asset once the entry of number ``seq`` is known."""
+    """The asset after the finding that the entry of number ``seq`` records."""
     found = entry.found
     if entry.stuck:
         return replace(asset, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
@@ -60,9 +60,9 @@ def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> Asse
 
 
 def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: TableLoss | None) -> AssetState:
-    """A multi-asset once a look at one of its outlets is known: what is lost there its next run makes again, in all.
+    """A multi-asset after a finding in one of its outlets: its next run computes lost partitions again in all outlets.
 
-    ``stuck`` is what another of its outlets lost, if a person has to decide on it.
+    ``stuck`` is the loss of another outlet that a person has to decide on, if there is one.
     """
     found = entry.found
     if entry.stuck:
@@ -76,9 +76,9 @@ def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuc
 
 
 def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
-    """What a success tells of a table that another one had replaced before the run wrote; None as a rule.
+    """The finding that the table was replaced by another one before the run wrote; None in the usual case.
 
-    A run that writes its target itself may have made it anew.
+    A run that writes its target itself may have created the new table, so its success is no such finding.
     """
     if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.mark:
         return None
@@ -90,9 +90,9 @@ def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry)
 def record_table_version(
     asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, link: ClaimState | None
 ) -> AssetState:
-    """The asset after the success of number ``seq``: how far its log is known, and what is lost or changed still.
+    """The asset after the success of number ``seq``: its version, how far its log is known, and remaining losses.
 
-    ``link`` is the claim that recorded it.
+    ``link`` is the claim that recorded the success.
     """
     stuck = asset.stuck_loss
     decided = stuck is not None and stuck.seq != seq
@@ -106,7 +106,7 @@ def record_table_version(
 
 
 def accept_table_content(asset: AssetState, blocks: PartitionSet) -> AssetState:
-    """The asset after a person took what its table holds of ``blocks`` as it is."""
+    """The asset with its table's content of ``blocks`` taken as valid: neither lost nor changed by others."""
     left = (replace(commit, blocks=commit.blocks - blocks) for commit in asset.foreign)
     return replace(
         asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_remaining_loss(asset.loss, blocks)
@@ -114,7 +114,7 @@ def accept_table_content(asset: AssetState, blocks: PartitionSet) -> AssetState:
 
 
 def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
-    """The newest version that is recorded: of runs side by side another may have committed later, and be in already."""
+    """The newest recorded version: a parallel run may have committed later and be recorded already."""
     before = asset.version
     if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
         return entry.version
@@ -122,20 +122,20 @@ def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: 
 
 
 def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> bool:
-    """Whether the log holds nothing unknown before the success's own commit, or is another table's."""
+    """Whether the log has no unknown commit before the success's own, or belongs to another table."""
     if asset.seen is None or asset.table_id != entry.table_id or entry.mark:
         return True
     return entry.version is not None and asset.seen == entry.version - 1
 
 
 def _remaining_loss(loss: TableLoss | None, blocks: PartitionSet) -> TableLoss | None:
-    """What of a loss is not computed yet, now that ``blocks`` are."""
+    """The rest of a loss after ``blocks`` were computed; None where nothing is left."""
     rest = _lost_partitions(loss) - blocks
     return replace(loss, blocks=rest) if loss is not None and rest else None
 
 
 def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
-    """The mark of the commit that is in the table: of a stamped one the fence token of the claim that made it."""
+    """The mark of the commit in the table: its own, or the fence token of the claim that committed it."""
     if entry.mark:
         return entry.mark
     later = entry.epoch if isinstance(entry, OutletEntry) else 0
@@ -143,5 +143,5 @@ def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
 
 
 def _lost_partitions(loss: TableLoss | None) -> PartitionSet:
-    """The partitions that are lost still; none where it cannot be told which."""
+    """The lost partitions; none where it is unknown which ones are."""
     return loss.lost_partitions if loss is not None else NOTHING

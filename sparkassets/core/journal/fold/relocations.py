@@ -1,4 +1,4 @@
-"""An asset goes to another place, or has partitions of other columns, or its dataset goes by another URI."""
+"""Moves an asset to another place or other partitioning columns, and its dataset to another URI."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, StampedPartitions
 
 
 def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -> AssetState:
-    """The asset at its new place, or in partitions of other columns: what was computed stands elsewhere, or otherwise.
+    """The asset at its new place, or with partitions of other columns, where nothing is computed yet.
 
-    Nothing is there yet; events that tell partitions which are no more tell of the whole dataset.
+    Recent events with partitions that the new partitioning cannot name become events of the whole dataset.
     """
     if not work.has_others(spec.uri, old.name):
         dataset = replace(work.dataset(spec.uri), coverage=NOTHING, gone=NOTHING)
@@ -39,7 +39,7 @@ def move_asset(work: FoldWorkspace, old: AssetState, spec: FoldSpec, seq: int) -
 
 
 def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
-    """The dataset of an asset goes by another URI: its events, and what was used of them, go with it."""
+    """Moves the asset's dataset to another URI, with its events and their consumption."""
     shared = work.has_others(old, name)
     dataset, there = work.dataset(old), work.dataset(new)
     moving = [replace(ref, uri=new) for ref in dataset.recent if not shared or ref.asset == name]
@@ -52,7 +52,7 @@ def rename_dataset(work: FoldWorkspace, name: str, old: str, new: str) -> None:
 
 
 def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, numbers: Collection[int]) -> None:
-    """What an asset has used of the events that go to the new URI goes with them."""
+    """Moves an asset's consumption of the events that go to the new URI."""
     asset = itemize_unused_events(work, itemize_unused_events(work, work.assets[name], old), new)
     before = dict(asset.partly.get(old, ()))
     going = {number: rest for number, rest in before.items() if number in numbers}
@@ -68,7 +68,7 @@ def _rename_consumption(work: FoldWorkspace, name: str, old: str, new: str, numb
 
 
 def _join_datasets(there: DatasetState, dataset: DatasetState, moving: Collection[EventRef]) -> DatasetState:
-    """The dataset of the new URI with all that was the old one's."""
+    """The dataset of the new URI, with everything from the old one."""
     coverage = there.coverage | dataset.coverage
     return replace(
         there,

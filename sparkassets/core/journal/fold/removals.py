@@ -1,8 +1,7 @@
-"""What an inlet that keeps (``on_removed: keep``) does to a consumer when partitions of it go, and come back; lookback.
+"""Keeps rows of a consumer whose input was removed (``on_removed: keep``), and the partitions that lookback owes.
 
-A block that was computed from a partition which is gone keeps its rows: `AssetState.kept` says which and since when. It
-does so until a run that was claimed later has computed it again, or everything that it needs is there again. What a
-success leaves of the lookback of gaps is here too.
+A partition whose input partition was removed keeps its rows: `AssetState.kept` records it, and since when. It is kept
+until a run that was claimed later has computed it again, or all of its input is present again.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sparkassets.core.runs import RunRequest
 def keep_removed_rows(
     asset: AssetState, inlet: FoldInlet, removed: PartitionSet, *, computed: PartitionSet, seq: int
 ) -> AssetState:
-    """The consumer after ``removed`` of the inlet went: what was ``computed`` from it keeps its rows."""
+    """The consumer after ``removed`` of the inlet were removed: partitions ``computed`` from them keep their rows."""
     if inlet.on_removed != "keep" or not inlet.needs.is_mapped or not removed:
         return asset
     lost = inlet.needs.affected_partitions(removed) & computed
@@ -26,7 +25,7 @@ def keep_removed_rows(
 
 
 def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, gone: PartitionSet) -> AssetState:
-    """The consumer after ``came`` of the inlet is there (again), while ``gone`` is not."""
+    """The consumer after ``came`` of the inlet are present again: partitions whose input is complete are not kept."""
     marks = asset.kept.get(inlet.name)
     if marks is None or not inlet.needs.is_mapped or not came:
         return asset
@@ -38,7 +37,7 @@ def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, 
 def clear_kept_and_owed(
     asset: AssetState, blocks: PartitionSet, request: RunRequest | None, *, through: int
 ) -> AssetState:
-    """The asset with what a success of ``blocks``, claimed at ``through``, leaves of rows that were kept and is owed.
+    """Updates kept, owed and gaps after a success of ``blocks`` that was claimed at ``through``.
 
     ``request`` is None where the claim is not known any more.
     """
@@ -58,3 +57,4 @@ def _with_kept(asset: AssetState, name: str, marks: StampedPartitions) -> AssetS
 
 
 _ANY = 1 << 62
+"""Later than any sequence number."""

@@ -1,4 +1,4 @@
-"""Runs that end as skipped: they write nothing and tell nobody, and use up what they were claimed for."""
+"""Folds skipped runs: they write nothing and are no event, but use up the causes that they were claimed for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from sparkassets.core.journal.state import AssetState, LastSkip
 
 
 def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry) -> None:
-    """Blocks that are there count as current, others rest; no watermark moves, so that no row is passed over."""
+    """Present partitions of the run count as current, and others rest until a new cause.
+
+    No watermark moves, so that later runs read the rows that this one did not.
+    """
     work.flush_stale_marks(entry.asset)
     asset = work.assets[entry.asset]
     chain = asset.chain_without_slot(entry.token)
@@ -46,8 +49,9 @@ def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry)
 def _use_up_skipped(
     work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None
 ) -> AssetState:
-    """The asset for which nothing is due any more of what the run was claimed for."""
+    """The asset after the skipped run used up everything that it was claimed for."""
     is_whole, partitioned = entry.blocks.is_everything, asset.spec.partitioning.is_partitioned
+    # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
     counts = claim if is_whole != partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
     after = cause_consumption.use_up_causes(work, asset, entry.blocks, counts, token=entry.token)

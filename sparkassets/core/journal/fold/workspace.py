@@ -1,4 +1,8 @@
-"""What one call of the fold works on: a state that is written in place, and that grows without being copied."""
+"""The mutable working copy of the state during one call of the fold.
+
+Coverage, recent events and stale marks grow in buffers, because rebuilding their immutable values for each of many
+entries takes quadratic time. Read them by the methods, which flush the buffers; not from `assets` or `datasets`.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,11 @@ Name = TypeVar("Name", str, tuple[str, str])
 
 
 class FoldWorkspace:
-    """A state on its way; what no entry touches is the state's own.
+    """A state being changed; values that no entry touches are shared with the original.
 
     Attributes:
-        assets: Without the marks of what is stale that came since; `marked` has them.
-        datasets: Without the coverage and the events that came since; `dataset` and `recent` have them.
+        assets: Without buffered stale marks; `flush_stale_marks` adds them.
+        datasets: Without buffered coverage and events; `dataset` and `recent_events` add them.
         consumers, keepers: As in `State`.
     """
 
@@ -35,7 +39,7 @@ class FoldWorkspace:
         self._marking: dict[str, dict[str, GrowingStampedPartitions]] = {}
 
     def result(self, seq: int, commit: int) -> State:
-        """The state with all that came."""
+        """Flushes all buffers and returns the new state."""
         for uri in [*self._fresh, *self._growing]:
             self.dataset(uri)
         for name in list(self._marking):
@@ -45,7 +49,7 @@ class FoldWorkspace:
     # ------------------------------------------------------------------ assets
 
     def flush_stale_marks(self, name: str) -> AssetState | None:
-        """The asset with all marks of what is stale; None where there is no such asset."""
+        """Adds the buffered stale marks to the asset and returns it; None where there is no such asset."""
         asset, marking = self.assets.get(name), self._marking.pop(name, {})
         if asset is not None and marking:
             stale = {**asset.stale, **{inlet: marks.result() for inlet, marks in marking.items()}}
@@ -53,7 +57,7 @@ class FoldWorkspace:
         return asset
 
     def add_stale_mark(self, name: str, inlet: FoldInlet, blocks: PartitionSet, *, seq: int) -> None:
-        """Marks blocks of the asset as stale, or as having a new cause, because of that inlet."""
+        """Marks partitions of the asset with the cause ``seq``: stale for that inlet, or to be tried again."""
         if blocks:
             marking = self._marking.setdefault(name, {})
             if inlet.name not in marking:
@@ -63,7 +67,7 @@ class FoldWorkspace:
             marking[inlet.name].overlay(blocks, seq)
 
     def inlet_with_coverage(self, inlet: FoldInlet) -> FoldInlet:
-        """The inlet with what it has, where that tells what is needed of it."""
+        """The inlet with its present partitions, where its mapping depends on the newest of them."""
         return inlet.with_available(self.dataset(inlet.uri).coverage) if inlet.needs.goes_by_newest else inlet
 
     def has_others(self, uri: str, name: str) -> bool:
@@ -73,7 +77,7 @@ class FoldWorkspace:
     # ------------------------------------------------------------------ datasets
 
     def dataset(self, uri: str) -> DatasetState:
-        """The dataset with all that came, also when nothing is known of it."""
+        """Flushes the dataset's buffers and returns it; an empty one for an unknown URI."""
         self.recent_events(uri)
         growing = self._growing.pop(uri, None)
         dataset = self.datasets.get(uri) or DatasetState(uri)
@@ -82,35 +86,35 @@ class FoldWorkspace:
         return dataset
 
     def newest_seq(self, uri: str) -> int:
-        """The number of the dataset's newest event; 0 before the first."""
+        """The sequence number of the dataset's newest event; 0 before the first."""
         dataset = self.datasets.get(uri)
         return dataset.seq if dataset is not None else 0
 
     def recent_events(self, uri: str) -> RecentEvents[EventRef]:
-        """The dataset's events that are remembered, with those that came."""
+        """The dataset's remembered events, with the buffered ones."""
         dataset, fresh = self.datasets.get(uri), self._fresh.pop(uri, None)
         if dataset is not None and fresh:
             dataset = self.datasets[uri] = replace(dataset, recent=dataset.recent.with_events(fresh))
         return dataset.recent if dataset is not None else RecentEvents()
 
     def growing_coverage(self, uri: str) -> GrowingPartitions:
-        """The coverage of the dataset, to be added to."""
+        """The buffer of the dataset's coverage, to be changed in place."""
         if uri not in self._growing:
             dataset = self.datasets.get(uri)
             self._growing[uri] = GrowingPartitions(dataset.coverage if dataset is not None else NOTHING)
         return self._growing[uri]
 
     def remember_event(self, ref: EventRef, *, alone: bool) -> None:
-        """Adds an event to its dataset; ``alone`` when all before it are forgotten."""
+        """Buffers an event of its dataset; ``alone`` forgets the buffered ones before it."""
         if alone:
             self._fresh[ref.uri] = [ref]
         else:
             self._fresh.setdefault(ref.uri, []).append(ref)
 
-    # ------------------------------------------------------------------ who goes by a dataset
+    # ------------------------------------------------------------------ dependents of a dataset
 
     def readers(self, uri: str) -> Iterator[tuple[str, FoldInlet]]:
-        """The assets that read the dataset, with the inlet by which they do."""
+        """Yields each asset that reads the dataset, with its inlet."""
         for name, inlet_name in self.consumers.get(uri, ()):
             inlet = self.assets[name].spec.inlet(inlet_name)
             if inlet is not None:
@@ -121,11 +125,11 @@ class FoldWorkspace:
         return [self.assets[name] for name in self.keepers.get(uri, ())]
 
     def dependent_assets(self, uri: str) -> set[str]:
-        """The assets that the dataset matters to, as an input or as a cause."""
+        """The names of the assets that read the dataset or are triggered by it."""
         return {*self.keepers.get(uri, ()), *(name for name, _ in self.consumers.get(uri, ()))}
 
     def update_listeners(self, name: str, old: AssetState | None) -> None:
-        """Notes who goes by which dataset, now that the asset's spec changed."""
+        """Updates `consumers` and `keepers` after the asset's spec changed from ``old``."""
         new = self.assets[name]
         before = old if old is not None else new
         for uri in {*before.spec.listens, *new.spec.listens}:
@@ -138,7 +142,7 @@ class FoldWorkspace:
 
 
 def _set_or_drop(known: dict[str, tuple[Name, ...]], uri: str, values: Collection[Name]) -> None:
-    """Keeps no dataset with nobody."""
+    """Stores the values of a dataset, ascending; drops the dataset where there are none."""
     if values:
         known[uri] = tuple(sorted(values))
     else:
