@@ -15,7 +15,7 @@ class DeltaChangeFeeds:
         self._known: dict[tuple[str, TablePosition, int], ChangeAvailability] = {}
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
-        """As `sparkassets.ports.Feeds` has it."""
+        """As `sparkassets.ports.ChangeFeeds` has it."""
         if asset.storage is None:
             return ChangeAvailability()
         key = asset.storage.path, position, version

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class TableRelation:
     """One table.
 
-    >>> Relation(StorageLocation("/lake/a`b", "a")).sql, Relation(StorageLocation.named(("main", "a"))).sql
+    >>> TableRelation(StorageLocation("/lake/a`b", "a")).sql, TableRelation(StorageLocation.of_table(("main", "a"))).sql
     ('delta.`/lake/a``b`', '`main`.`a`')
     """
 

@@ -32,7 +32,7 @@ _STAGED: Final = f"{_BESIDE}staged_"
 def companion_relation(relation: TableRelation, what: str) -> TableRelation:
     """The table that a table keeps to itself: in a folder that no reader looks at, or with its name and a suffix.
 
-    >>> kept_beside(Relation(StorageLocation.named(("s", "a"))), "remembered").sql
+    >>> companion_relation(TableRelation(StorageLocation.of_table(("s", "a"))), "remembered").sql
     '`s`.`a__sparkassets_remembered`'
     """
     storage = relation.storage

@@ -165,7 +165,7 @@ class _EmptyComputation:
 
 
 class _RehearsalEngine:
-    """Implements `ports.Engine` and `ports.Outlets`: commits without rows, in memory.
+    """Implements `ports.Engine` and `ports.TargetFactory`: commits without rows, in memory.
 
     Attributes:
         failing: Assets whose runs fail.

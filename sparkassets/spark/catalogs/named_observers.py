@@ -217,7 +217,7 @@ class _NamedInspection:
 def _group_versions(versions: Sequence[int]) -> list[tuple[int, int]]:
     """Ascending versions as first and last of those that follow each other.
 
-    >>> _stretches([3, 4, 6])
+    >>> _group_versions([3, 4, 6])
     [(3, 4), (6, 6)]
     """
     found: list[tuple[int, int]] = []
@@ -407,7 +407,7 @@ class NamedChangeFeeds:
         self._workplace = workplace
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
-        """As `sparkassets.ports.Feeds` has it; a run itself finds out where nobody can look."""
+        """As `sparkassets.ports.ChangeFeeds` has it; a run itself finds out where nobody can look."""
         workplace = self._workplace()
         if workplace is None:
             return ChangeAvailability()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SparkTargetFactory:
-    """Targets that are written where an engine computes; implements `ports.Outlets`."""
+    """Targets that are written where an engine computes; implements `ports.TargetFactory`."""
 
     def __init__(self, engine: SparkEngine) -> None:
         self._workplace = engine.workplace

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AppendMode(AllColumnsMode):
-    """Implements `LandingMode` for `sparkassets.core.writes.Append`."""
+    """Implements `LandingMode` for `sparkassets.core.writes.AppendWrite`."""
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
         """The columns change only as the asset's ``schema`` lets them."""

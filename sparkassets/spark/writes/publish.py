@@ -6,7 +6,7 @@ from sparkassets.spark.writes.replace import ReplaceMode
 
 
 class PublishMode(ReplaceMode):
-    """Implements `LandingMode` for `sparkassets.core.writes.Publish`.
+    """Implements `LandingMode` for `sparkassets.core.writes.PublishWrite`.
 
     To readers of the table it is what ``replace`` is: the files that go stay in the folders of their own iterations.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReplaceMode(AllColumnsMode):
-    """Implements `LandingMode` for `sparkassets.core.writes.Replace`."""
+    """Implements `LandingMode` for `sparkassets.core.writes.ReplaceWrite`."""
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
         """A run that replaces all may change the columns; one of some blocks, as the asset's ``schema`` lets it."""

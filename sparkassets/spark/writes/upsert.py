@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class UpsertMode:
-    """Implements `LandingMode` for `sparkassets.core.writes.Upsert`; `sparkassets.spark.upserts` tells how."""
+    """Implements `LandingMode` for `sparkassets.core.writes.UpsertWrite`; `sparkassets.spark.upserts` tells how."""
 
     by_spark = True
 
