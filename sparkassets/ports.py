@@ -673,7 +673,7 @@ class RunComputation(Protocol):
         """``{"watermarks": {inlet: high as text}, "extra": {what the function told}, "events": [what it announced]}``.
 
         Besides ``"keys": {column: [segments that it added]}``, and ``"outlets": {name: {what was told of it}}``. Keys
-        only where set; an event is as `sparkassets.core.journal.announcements.told_of` writes it.
+        only where set; an event is as `sparkassets.core.journal.announcements.encode_announcement` writes it.
         """
 
     def release(self) -> None:

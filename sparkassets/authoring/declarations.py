@@ -30,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 OTHERWISE: Final = {"name": "asset", "at": "path"}
-"""Arguments by the key of YAML that they are."""
+"""The keys of YAML for arguments of another name."""
 _NOT_HERE: Final = {
     "python": "the function below is what the asset runs: @asset takes no 'python'",
     "asset": "the name of an asset is 'name' here, or the first argument: @asset('orders')",
@@ -40,7 +40,7 @@ AT_ONCE: Final = frozenset({"sql", "source"})
 
 
 class AssetKeys(TypedDict, total=False):
-    """What an asset is declared by: the keys of YAML; `at` is its `path`, `name` what `asset` is there."""
+    """The keys of an asset as in YAML; `at` stands for `path`, and `name` for `asset`."""
 
     name: str
     at: Target
@@ -87,7 +87,7 @@ class DeclarationPlace:
     """Where a module that is being imported declares an asset.
 
     Attributes:
-        positions: First line, last line, first and end column as Python has them; None of code without any.
+        positions: First line, last line, first and end column as in Python; empty where they are unknown.
     """
 
     module: str
@@ -96,20 +96,20 @@ class DeclarationPlace:
 
 
 KeyProblem = tuple[str, str]
-"""A key of a declaration, or nothing, and what is wrong with it."""
+"""A key of a declaration, or an empty text, and its problem."""
 
 
 @dataclass(frozen=True)
 class AssetDeclaration:
-    """One asset as it was declared.
+    """One declared asset.
 
     Attributes:
-        name: Of the asset.
-        keys: As YAML has them, without the name.
-        function: What it runs; None for SQL and sources.
+        name: Name of the asset.
+        keys: Keys as in YAML, without the name.
+        function: The function of the asset; None for SQL and sources.
         place: None where no module is being imported.
-        problems: Keys that cannot be used, each with what is wrong with it; the key is empty where it is none.
-        is_reference: Whether it is only named with its URI, and may be declared elsewhere.
+        problems: Unusable keys, each with its problem; the key is empty for a problem of the whole declaration.
+        is_reference: Whether only its name and URI are given, so that another declaration may define it.
     """
 
     name: str
@@ -121,7 +121,7 @@ class AssetDeclaration:
 
 
 class AssetFunction(ConditionExpression, Generic[P, R]):
-    """A function that makes an asset: it is called as it would be without that, and stands for the asset elsewhere.
+    """A function that computes an asset: it is called as before, and stands for the asset in conditions and inlets.
 
     Attributes:
         name: Of the asset.
@@ -133,11 +133,11 @@ class AssetFunction(ConditionExpression, Generic[P, R]):
         self.name = name
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function returns."""
+        """Calls the function."""
         return self._function(*args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What workers get is the function: they need no sparkassets."""
+        """Pickles the function alone, as workers may lack sparkassets."""
         return partial, (self._function,)
 
     def plain(self) -> str:
@@ -157,10 +157,10 @@ class AssetFunction(ConditionExpression, Generic[P, R]):
 
 
 _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
-"""By module and asset, of all modules that were imported."""
+"""Functions by module and asset, of all imported modules."""
 _SINKS: list[Callable[[AssetDeclaration], None]] = []
 _UNUSED: dict[int, AssetDeclaration] = {}
-"""Decorators that were made while modules are imported to find their assets, and stand above no function yet."""
+"""Decorators created during discovery that decorate no function yet."""
 _DECLARES_NOTHING: Final = "asset() declares nothing here: it stands above no function, and has no 'sql' or 'source'"
 
 
@@ -218,7 +218,7 @@ def multi_asset(
 
 
 def outlets_of(given: object) -> dict[str, Any]:
-    """The outlets as YAML has them, of a map or of names alone."""
+    """The outlets as in YAML, from a map or a list of names."""
     said = to_plain(given)
     if isinstance(said, list) and all(isinstance(each, str) for each in said):
         return {each: {} for each in said}
@@ -237,21 +237,21 @@ def _rename_keys(keys: Any) -> Any:  # noqa: ANN401  what is no map YAML's check
 
 @dataclass
 class DeclaredKeys:
-    """What an asset is declared by, as YAML has it.
+    """The keys of a declaration as in YAML.
 
     Attributes:
-        values: By the keys of YAML.
-        problems: While modules are imported to find their assets, every key that cannot be used.
+        values: Values by the keys of YAML.
+        problems: Every unusable key; collected during discovery only.
     """
 
     values: dict[str, Any]
     problems: list[KeyProblem] = field(default_factory=list)
 
     def refuse(self, key: str, message: str) -> None:
-        """Refuses a key: at once, or with all others where declarations are being collected.
+        """Refuses a key: at once, or during discovery together with all others.
 
         Raises:
-            TypeError: They are not.
+            TypeError: Outside discovery.
         """
         if not _SINKS:
             raise TypeError(message)
@@ -259,7 +259,7 @@ class DeclaredKeys:
 
 
 def _make_declaration(given: DeclaredKeys, place: DeclarationPlace | None) -> Any:  # noqa: ANN401  a decorator, or an asset's name
-    """Declares an asset at once where it has no function, else what declares it by the function below."""
+    """Declares an asset without a function at once, else returns the decorator that declares it."""
     keys = given.values
     own = keys.pop("asset", None)
     if AT_ONCE & keys.keys():
@@ -289,16 +289,16 @@ def _make_declaration(given: DeclaredKeys, place: DeclarationPlace | None) -> An
 
 
 _PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {"schedule": plain_schedule, "validations": plain_rules}
-"""What makes the value of a key as YAML has it, where that is not `plain`."""
+"""Functions that make the value of a key plain, where `to_plain` does not fit."""
 
 
 def declared_keys(keys: Mapping[str, Any], name: object = None) -> DeclaredKeys:
-    """The keys as YAML has them; those that are None are not given.
+    """The keys as in YAML; a key with the value None counts as absent.
 
-    While modules are imported to find their assets, an unknown key is left to the checks of YAML, which name its place.
+    During discovery an unknown key is left to the checks of YAML, which report its place.
 
     Raises:
-        TypeError: There is no such key, two are the same one, or a value is none of YAML's.
+        TypeError: A key is unknown, given twice under two names, or its value has no form in YAML.
     """
     found = DeclaredKeys({})
     if name is not None and "name" in keys:
@@ -331,13 +331,13 @@ def _suggest_key(key: str) -> str:
 
 
 def find_function(module: str, name: str) -> Callable[..., Any] | None:
-    """The function of that asset which a module that was imported declares."""
+    """The function of an asset that an imported module declares; None without one."""
     return _FUNCTIONS.get((module, name))
 
 
 @contextmanager
 def collect_declarations() -> Iterator[list[AssetDeclaration]]:
-    """What is declared while the block lasts; at its end also every decorator that stands above no function."""
+    """Collects declarations while entered; at the end adds every decorator that decorates no function."""
     found: list[AssetDeclaration] = []
     sink = found.append
 
@@ -362,7 +362,7 @@ def _record_declaration(declaration: AssetDeclaration) -> None:
 
 
 def _place(frame: FrameType | None) -> DeclarationPlace | None:
-    """Where the module that is being imported, or the innermost of several, has come to."""
+    """The current position in the module that is being imported, or in the innermost of several."""
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
     if frame is None:

@@ -1,4 +1,4 @@
-"""What runs in a process of its own: imports modules, and tells as JSON what they declare."""
+"""The child process that imports an author's modules and reports their declarations as JSON."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _STARTERS: Final = ("java", "spark-submit", "spark-class")
 """Programs that start a JVM."""
 _LISTING: Final = ("os.listdir", "os.scandir")
 _MOST_TOLD: Final = 500
-"""Characters of what a module raised."""
+"""Longest text of an error that is reported, in characters."""
 
 
 def main() -> None:
-    """Reads from standard input which modules, as JSON; writes the result where that says; ends the process."""
+    """Reads a request as JSON from stdin, writes the result to the file that it names, and ends the process."""
     wanted = json.load(sys.stdin)
     replace_spark(always=wanted["without_spark"])
     result = _import_all([tuple(each) for each in wanted["modules"]])
     part = Path(f"{wanted['result']}.part")
     part.write_text(json.dumps(result), encoding="utf-8")
     part.rename(wanted["result"])
-    os._exit(0)  # threads that a module started keep nobody
+    os._exit(0)  # does not wait for threads that a module started
 
 
 def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
-    """What the modules declare, where importing one failed, and what they looked at."""
+    """Declarations of the modules, failed imports, and the files, folders and variables that were read."""
     seen = _ImportObserver({folder for _, folder in modules})
     failures = []
     with collect_declarations() as found:
@@ -56,7 +56,7 @@ def _import_all(modules: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _describe_declaration(each: AssetDeclaration) -> dict[str, Any]:
-    """A declaration, with the function below whatever else is around it."""
+    """A declaration as JSON, with its function below all decorators."""
     function: Any = each.function
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -74,7 +74,7 @@ def _describe_declaration(each: AssetDeclaration) -> dict[str, Any]:
 
 
 def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[str, Any]:
-    """What a module raised, and the last line of the author's code on the way."""
+    """A failed import: the error, and the last line of the author's code in its traceback."""
     place = (error.filename, error.lineno or 1) if isinstance(error, SyntaxError) and error.filename else None
     for step in traceback.extract_tb(error.__traceback__):
         if seen.is_own(step.filename):
@@ -91,13 +91,13 @@ def _failure(error: BaseException, module: str, seen: _ImportObserver) -> dict[s
 
 
 class _ImportObserver:
-    """What modules look at while they are imported, as far as it can change what they declare.
+    """Records the files, folders and variables that modules read during import, as they may change declarations.
 
     Attributes:
-        folders: Of the project's packages.
-        known: The modules that were there before.
-        variables: Of the environment.
-        folders_listed: The project's own, whose names were asked for.
+        folders: Folders that hold the project's packages.
+        known: Modules that were loaded before.
+        variables: Names of environment variables that were read.
+        folders_listed: Folders of the project that were listed.
     """
 
     def __init__(self, folders: set[str]) -> None:
@@ -111,12 +111,12 @@ class _ImportObserver:
         sys.addaudithook(self._audit)
 
     def is_own(self, file: str) -> bool:
-        """Whether it lies beside the project's packages, or in them."""
+        """Whether a file lies in the project's packages, or beside them."""
         return "site-packages" not in file and os.path.realpath(file).startswith(self.folders)
 
     @property
     def _recording_lookup(self) -> Callable[[Any, str], str]:
-        """Looks up a variable; remembers those that the author's code asks for."""
+        """A lookup of a variable that records names which the author's code reads."""
         plain = type(os.environ).__getitem__
 
         def record_variable(environment: Any, name: str) -> str:  # noqa: ANN401  a class that `os` does not name
@@ -130,16 +130,16 @@ class _ImportObserver:
         return record_variable
 
     def all_files(self) -> Iterator[str]:
-        """The project's own files that were read, and those of the modules that were imported."""
+        """Files of the project that were read, and those of its imported modules."""
         yield from (each for each in self._opened | self.all_modules(new=False) if self.is_own(each))
 
     def all_modules(self, *, new: bool = True) -> set[str]:
-        """The files of the modules that were imported, or of all that are there."""
+        """Files of modules that were imported since the start; of all loaded modules without ``new``."""
         modules = (each for name, each in list(sys.modules.items()) if not new or name not in self.known)
         return {str(file) for each in modules if (file := getattr(each, "__file__", None))}
 
     def modules_elsewhere(self) -> Iterator[str]:
-        """Those that are neither the project's, nor installed, nor Python's own."""
+        """Files of imported modules that are neither the project's, nor installed, nor Python's own."""
         own = tuple(os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib"))
         for file in self.all_modules():
             path = os.path.realpath(file)
@@ -160,12 +160,12 @@ class _ImportObserver:
 
 
 def _is_installed(file: str) -> bool:
-    """Whether a module is of an installed package, which is another one when that is installed anew."""
+    """Whether a module belongs to an installed package, which changes when the package is reinstalled."""
     return "site-packages" in file or "dist-packages" in file
 
 
 def _is_import(frame: FrameType) -> bool:
-    """Whether Python's own import looks there for modules."""
+    """Whether the import system lists the folder to find modules."""
     return "importlib" in frame.f_code.co_filename
 
 

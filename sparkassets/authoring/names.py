@@ -12,7 +12,7 @@ from sparkassets.authoring.plain_values import AssetColumn, plain_schedule
 
 
 class ConditionExpression:
-    """What a condition is made of; ``&`` binds tighter than ``|``.
+    """An operand of a condition; ``&`` binds tighter than ``|``.
 
     An operand may be text too: an asset's name, a preset, a cron; or the map of a timetable, or a `timedelta`.
     """
@@ -81,7 +81,7 @@ class Asset(ConditionExpression):
 
 
 class JoinedCondition(ConditionExpression):
-    """Two conditions of which any, or all, must hold."""
+    """Two conditions joined by ``&`` or ``|``."""
 
     def __init__(self, how: str, *parts: object) -> None:
         for part in parts:

@@ -1,4 +1,4 @@
-"""Imports modules of a project's own packages, whatever other packages of these names there are."""
+"""Imports modules of a project's own packages, even if other packages have the same names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def import_from(module: str, folder: str) -> ModuleType:
-    """The module, of the package in ``folder``; what it raises is raised.
+    """Imports a module of the package in ``folder``; errors of its code pass through.
 
     Raises:
         ModuleNotFoundError: It is not there.
@@ -33,7 +33,7 @@ def is_loaded(package: str, folder: str) -> bool:
 
 
 def _load(package: str, folder: str) -> None:
-    """Loads the package from ``folder`` alone, as one with an ``__init__.py`` anywhere hides those without.
+    """Loads the package from ``folder`` alone: elsewhere on the path, one with an ``__init__.py`` would hide it.
 
     Raises:
         ModuleNotFoundError: It is not there.

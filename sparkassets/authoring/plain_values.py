@@ -1,4 +1,4 @@
-"""What is said in Python as YAML would have it: texts, numbers, lists and maps."""
+"""Converts values of Python to plain values of YAML: texts, numbers, lists and maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AssetColumn:
 
 @runtime_checkable
 class HasPlainForm(Protocol):
-    """What Python writes with an object, such as a condition, a partition or a validation."""
+    """An object with a form in YAML, such as a condition, a partition or a validation."""
 
     def plain(self) -> Any:  # noqa: ANN401  text, number, list or map
         """It as YAML has it."""
@@ -33,7 +33,7 @@ def to_plain(value: object) -> Any:  # noqa: ANN401  text, number, list or map
 
     >>> from datetime import timedelta
     >>> from sparkassets.authoring.partitions import PartitionByInterval
-    >>> plain({"window": timedelta(days=7), "at": (PartitionByInterval("@daily"),)})
+    >>> to_plain({"window": timedelta(days=7), "at": (PartitionByInterval("@daily"),)})
     {'window': '604800s', 'at': [{'by': 'day'}]}
     """
     match value:
@@ -68,7 +68,7 @@ def plain_schedule(value: object) -> Any:  # noqa: ANN401  text or map
 
 
 def _text(value: object) -> str:
-    """What is text in YAML and not in Python."""
+    """The text of a value that is text in YAML but not in Python."""
     match value:
         case timedelta():
             return _duration(value)

@@ -1,4 +1,4 @@
-"""Validations of rows as Python writes them: ``AssetValidation.not_null(orders.amount, severity="warn")``."""
+"""Validations of rows in Python: ``AssetValidation.not_null(orders.amount, severity="warn")``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bound = int | float | str | date
 
 
 class RuleOptions(TypedDict, total=False):
-    """What every rule may have, as in YAML."""
+    """Options of every rule, as in YAML."""
 
     name: str
     severity: str
@@ -127,7 +127,7 @@ class AssetValidation:
 
 
 def plain_rules(value: object) -> Any:  # noqa: ANN401  what is no list YAML's checks refuse
-    """Rules as YAML has them, but for those that `place_rules` may move to an inlet."""
+    """Rules as in YAML, except those that `place_rules` may move to an inlet."""
     if not isinstance(value, list | tuple):
         return to_plain(value)
     return [each if isinstance(each, AssetValidation) else to_plain(each) for each in value]
@@ -164,7 +164,7 @@ def _by_name(types: Mapping[Any, str]) -> dict[str, str]:
 
 
 def _owner(columns: Iterable[object]) -> str | None:
-    """The asset whose columns these are; None where they are named by text.
+    """The asset that the columns belong to; None where they are named by text.
 
     Raises:
         TypeError: They belong to more than one.

@@ -53,7 +53,7 @@ COMMANDS = {
 _PACKAGE = Path(__file__).parents[1]
 
 BROKEN_PIPE = 141
-"""What a shell reports when whoever reads the output goes away (128 + SIGPIPE)."""
+"""The exit code that a shell reports when the reader of the output has gone (128 + SIGPIPE)."""
 
 
 class LazyGroup(click.Group):
@@ -101,9 +101,9 @@ def cli() -> None:
 
 
 def run_command(args: Sequence[str]) -> int:
-    """Runs one command, given what follows the program's name; returns the exit code, whatever happens."""
+    """Runs one command, given the arguments after the program's name; returns the exit code and never raises."""
     _make_streams_safe()
-    os.environ.setdefault("RUST_LOG", "error")  # deltalake's warnings tell of how it looks for credentials
+    os.environ.setdefault("RUST_LOG", "error")  # deltalake logs each place where it looks for credentials
     arguments = without_separator(args)
     try:
         with _plain_warnings():
@@ -117,14 +117,14 @@ def run_command(args: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001  the outermost boundary: a person sees a sentence, never a traceback
         known = to_known_error(_translate_error(error))
         code = known.exit_code
-        with suppress(OSError):  # where nobody can be told
+        with suppress(OSError):  # where stderr is closed as well
             report_error(known, as_json="--json" in arguments)
     return code
 
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """What the program itself warns of is a line for people, without the place in its code."""
+    """Shows the program's own warnings as one line, without the place in its code."""
     usual = warnings.formatwarning
 
     def plain(
@@ -141,7 +141,7 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _make_streams_safe() -> None:
-    """Lets the program write whatever it has to say, also where the shell closed a stream."""
+    """Replaces closed streams, and keeps text in other encodings from raising errors."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -151,7 +151,7 @@ def _make_streams_safe() -> None:
 
 
 def _translate_error(error: Exception) -> Exception:
-    """The error; of output that found no room one that says so."""
+    """The error itself, or for output on a full disk one that says so."""
     if isinstance(error, OSError) and error.errno == ENOSPC and error.filename is None:
         _drop_output()
         return SparkAssetsError(f"the output cannot be written: {error.strerror}")
@@ -159,7 +159,7 @@ def _translate_error(error: Exception) -> Exception:
 
 
 def _drop_output() -> None:
-    """Lets Python end without another try to write."""
+    """Redirects stdout to the null device, so that Python does not flush it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

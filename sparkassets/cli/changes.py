@@ -1,4 +1,4 @@
-"""Changes of code in the terminal: what is different, whom it reaches and what recomputing takes."""
+"""Changes of code in the terminal: the differences, the assets affected and the cost of recomputing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What columns are made of, for people."""
+"""Column lineage, for people."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def column_tree(found: ColumnLineage) -> ExplanationNode:
 
 
 def columns_tree(found: AssetColumnLineage) -> ExplanationNode:
-    """The columns of an asset, with what each is made of."""
+    """The columns of an asset as a tree, each with the columns that it is made of."""
     if found.columns is None:
         return ExplanationNode(
             found.asset, None, (ExplanationNode("neither its query nor a declaration tells its columns", holds=False),)

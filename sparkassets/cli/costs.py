@@ -1,4 +1,4 @@
-"""What runs are to cost, for people."""
+"""Estimated costs of runs, for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COST_COLUMNS = (TableColumn("reads", is_right_aligned=True), TableColumn("takes"
 
 
 def cost_cells(estimate: CostEstimate) -> list[str]:
-    """What one run reads, and how long it takes: an interval where earlier runs leave it open."""
+    """The size that one run reads and its duration, as an interval where earlier runs vary."""
     reads = "unknown" if estimate.bytes is None else size_text(estimate.bytes)
     if estimate.seconds is None:
         return [reads, "unknown"]
@@ -25,7 +25,7 @@ def cost_cells(estimate: CostEstimate) -> list[str]:
 
 
 def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:
-    """What several runs of an asset read and take in all, as far as it is known."""
+    """The total size and duration of several runs of an asset, or ``unknown``."""
     found = sum_estimates(estimates)
     reads = "unknown" if "bytes" in found.unknown else size_text(found.bytes)
     takes = "unknown" if "seconds" in found.unknown else f"~{duration_text(found.seconds)}"
@@ -34,7 +34,7 @@ def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:
 
 
 def in_all(found: CostTotals) -> str:
-    """One line of what all runs cost, and of how many it is not known; unknown where nothing is known of any."""
+    """One line with the cost of all runs and the number of runs without an estimate; ``unknown`` if none has one."""
     parts = [
         _figure("reads", f"{size_text(found.bytes)} in {plural(found.files, 'file')}", found, "bytes"),
         _figure("takes", f"~{duration_text(found.seconds)}", found, "seconds"),

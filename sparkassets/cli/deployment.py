@@ -1,4 +1,4 @@
-"""What `deploy` does: the project checked as it will run there, its files made and written."""
+"""The work of `deploy`: checks the project as it will run there, builds its files and writes them."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 _IN_A_WHEEL = ("databricks", "kubernetes")
-"""Where the project's folder is taken along."""
+"""Kinds of deployment that pack the project's folder into a wheel."""
 
 
 @frozen
 class DeployRequest:
-    """What is asked for.
+    """Arguments of a `deploy` command.
 
     Attributes:
-        folder: The project's.
-        out: Where the files go.
-        set_variables: What ``--set`` says.
-        timezone: Of ``cron``; the project's by default.
+        folder: The project's folder.
+        out: The folder that the files are written to.
+        set_variables: Variables given by ``--set``.
+        timezone: Time zone of ``cron``; by default the project's.
         library: A wheel of sparkassets.
-        cluster: As of a `DeploymentSpec`; so ``group`` and ``mail``.
-        timeout: After which a start that has not ended is stopped.
+        cluster: As in `DeploymentSpec`, like ``group`` and ``mail``.
+        timeout: Time after which an unfinished start is stopped.
         force: Whether to write over files that were changed by hand.
     """
 
@@ -68,7 +68,7 @@ class DeployRequest:
 
 
 def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec, WrittenFiles, list[str]]:
-    """Writes the files of a deployment; what it is, what became of the files, and which profiles it has not and why.
+    """Writes the files of a deployment; returns it, the changes to files, and why profiles are left out.
 
     Raises:
         InputError: It cannot run so there, or files were changed by hand.
@@ -112,7 +112,7 @@ def write_deployment(kind: Kind, wanted: DeployRequest) -> tuple[DeploymentSpec,
 
 
 def _check(wanted: DeployRequest, project: ProjectSpec) -> None:
-    """Refuses arguments that a run there would be refused with, or that mean nothing.
+    """Refuses arguments that a run there would refuse, or that have no effect.
 
     Raises:
         InputError: What is wrong.
@@ -130,7 +130,7 @@ def _check(wanted: DeployRequest, project: ProjectSpec) -> None:
 
 
 def next_commands(kind: Kind, deployment: DeploymentSpec, out: Path) -> list[str]:
-    """What to type next."""
+    """The commands to type next."""
     there = f"cd {shlex.quote(str(out))}"
     unit = f"sparkassets-{deployment.resource}"
     match kind:
@@ -166,7 +166,7 @@ def _usual_first(profiles: Sequence[str], usual: str) -> tuple[str, ...]:
 
 
 def _arguments(select: Sequence[str], given: Mapping[str, str]) -> tuple[str, ...]:
-    """What follows `run` there.
+    """The arguments of `run` there.
 
     Raises:
         InputError: Something in it is secret, or a template that nothing will fill in.
@@ -200,10 +200,10 @@ def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], lib
 def _targets(
     project: ProjectSpec, environment: Mapping[str, str], given: Mapping[str, str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The profiles that a bundle has a target for, the usual one first; and why it has none for others.
+    """The profiles with a target in the bundle, the default one first, and why others have none.
 
-    One that is asked for (``--profile``) is the only one. Else those are left out whose state or tables are on this
-    machine, as long as another one is not.
+    With ``--profile`` there is only that one. Else profiles whose state or tables are on this machine are left out,
+    as long as another profile remains.
 
     Raises:
         InputError: One cannot run there, or there is none.
@@ -230,7 +230,7 @@ def _targets(
 
 
 def _refuse_unset(project: ProjectSpec, given: Mapping[str, str]) -> None:
-    """Refuses what a task's environment does not say."""
+    """Refuses a project that needs variables which a task's environment lacks."""
     name = project.profile
     missing = sorted(project.variables.keys() - given.keys() - project.secrets.keys())
     if missing:
@@ -243,7 +243,7 @@ def _refuse_unset(project: ProjectSpec, given: Mapping[str, str]) -> None:
 
 
 def _refuse_inside(project: ProjectSpec) -> None:
-    """Refuses a state or tables in the project's folder, which is a wheel's there."""
+    """Refuses a state or tables in the project's folder, which becomes part of a wheel there."""
     around = Path(project.root).parent
     places = {"the state": project.state, "the warehouse": project.warehouse}
     places |= {

@@ -1,4 +1,4 @@
-"""What a person sees of an error: a sentence, a hint and an exit code; a traceback only in a file."""
+"""Errors as people see them: a sentence, a hint and an exit code; a traceback only in a file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ INTERRUPTED = 130
 """128 + SIGINT."""
 
 MOST_SAID = 1_500
-"""Characters of a line of a message."""
+"""Longest line of a message, in characters."""
 
 
 def refuse_placeholders(args: Sequence[str]) -> None:
-    """Refuses what a job system should have replaced: a misspelt parameter reference passes through as text.
+    """Refuses placeholders that a job system should have replaced: a misspelt reference passes through as text.
 
     Raises:
         InputError: An argument holds ``{{``, or a character that no argument can hold.
@@ -40,7 +40,7 @@ def refuse_placeholders(args: Sequence[str]) -> None:
 
 
 def _has_bytes(argument: str) -> bool:
-    """Whether it can come from a shell: bytes that are no text are kept as some of the surrogates, others have none."""
+    """Whether a shell can have passed it: undecodable bytes become certain surrogates; others have no bytes."""
     try:
         os.fsencode(argument)
     except UnicodeEncodeError:
@@ -49,16 +49,16 @@ def _has_bytes(argument: str) -> bool:
 
 
 _VARIABLES: dict[str, str] = {}
-"""Of the environment, those that the project of this invocation uses."""
+"""Variables of the environment that the project of this invocation uses."""
 
 
 def hide_values(variables: Mapping[str, str]) -> None:
-    """From now on no message shows the values of these variables, but their names."""
+    """Replaces the values of these variables by their names in all later messages."""
     _VARIABLES.update(variables)
 
 
 def report_error(error: Exception, *, as_json: bool) -> int:
-    """Tells what went wrong: for people on stderr, with ``--json`` as a document on stdout as well.
+    """Reports an error on stderr, and with ``--json`` also as a document on stdout.
 
     Returns:
         The exit code.
@@ -96,20 +96,20 @@ def to_known_error(error: Exception) -> SparkAssetsError:
 
 
 def message_of(error: SparkAssetsError) -> str:
-    """What is wrong, without the hint; of a project that is not valid, how many problems it has."""
+    """The message without the hint; for an invalid project, the number of its problems."""
     if isinstance(error, SpecError):
         return f"{len(error.problems)} problem{'' if len(error.problems) == 1 else 's'} in the project's files"
     return "\n".join(map(_shorten_line, _safe(str(error.args[0])).split("\n")))
 
 
 def _shorten_line(line: str) -> str:
-    """What it begins and ends with, where what was typed is a whole file: the end says what is wrong."""
+    """The start and the end of an overlong line, such as a whole file as an argument: the reason stands last."""
     half = MOST_SAID // 2
     return line if len(line) <= MOST_SAID else f"{line[:half]} … {line[-half:]}"
 
 
 def _safe(text: str) -> str:
-    """Without credentials, and without values of the environment."""
+    """The text with credentials and values of the environment redacted."""
     from sparkassets.core.redaction import redact
 
     return redact(text, variables=_VARIABLES)
@@ -126,7 +126,7 @@ def error_document(error: SparkAssetsError) -> dict[str, Any]:
 
 
 def print_warnings(warnings: Sequence[SpecProblem]) -> None:
-    """Tells on stderr what is valid and probably not meant."""
+    """Writes warnings to stderr: valid settings that are probably mistakes."""
     terminal = Terminal.from_stream(sys.stderr)
     for warning in warnings:
         terminal.print(f"{terminal.paint('warning:', 'yellow', 'bold')} {warning}")
@@ -152,7 +152,7 @@ def _usage_hint(error: click.UsageError) -> str | None:
 
 
 def _asset_hint(context: click.Context, message: str) -> str | None:
-    """How a command that takes no names as they are is told of which assets."""
+    """A hint to pass assets by an option, where a command takes no names as arguments."""
     extra = re.fullmatch(r"Got unexpected extra arguments? \((\S+)( .*)?\)", message)
     option = next((each for each in ("--select", "--asset") if any(each in p.opts for p in context.command.params)), "")
     if extra is None or not option:
@@ -178,7 +178,7 @@ def _option_hint(error: click.NoSuchOption) -> str | None:
 
 
 def _unknown_command(error: click.UsageError) -> InputError | None:
-    """Of a group of commands, in the words that the program itself has for its own."""
+    """The error of an unknown command in a group, in the program's own words; None for any other error."""
     named = re.match(r"No such command '(.*?)'", error.message)
     if named is None or error.ctx is None or not isinstance(error.ctx.command, click.Group):
         return None
@@ -186,7 +186,7 @@ def _unknown_command(error: click.UsageError) -> InputError | None:
 
 
 def no_such_command(name: str, known: Iterable[str], path: str) -> InputError:
-    """The error of a command that is none of the ``known`` ones after ``path``, such as ``sparkassets state``."""
+    """The error for an unknown command after ``path``, such as ``sparkassets state``; suggests one of ``known``."""
     from sparkassets.core.suggestions import did_you_mean
 
     return InputError(

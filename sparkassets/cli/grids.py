@@ -19,7 +19,7 @@ _STATUS = 7
 
 
 def print_list(stretches: Sequence[tuple[str, int, str]], terminal: Terminal, *, whole: bool) -> None:
-    """Writes partitions by their labels, with number and status; of what does not fit the screen the last ones.
+    """Writes stretches of partitions with number and status; the last ones where the screen is too small.
 
     Args:
         stretches: At least one.
@@ -34,7 +34,7 @@ def print_list(stretches: Sequence[tuple[str, int, str]], terminal: Terminal, *,
 
 
 def print_grid(grid: PartitionGrid, terminal: Terminal, *, time: str, whole: bool) -> None:
-    """Writes statuses with time down and segments across; of what does not fit the screen the newest and the first.
+    """Writes statuses with time down and segments across; newest times and first segments on a small screen.
 
     Args:
         grid: With a row at least.
@@ -58,7 +58,7 @@ def print_grid(grid: PartitionGrid, terminal: Terminal, *, time: str, whole: boo
 
 
 def _bands(titles: Sequence[str], width: int | None, *, stub: int) -> Iterator[range]:
-    """The columns that have room beside each other, at least one; ``stub`` is what stands before them."""
+    """The columns that fit beside each other, at least one; ``stub`` is the width of the first column."""
     first, across = 0, INDENT + stub
     for number_of, title in enumerate(titles):
         wide = GAP + min(max(len(title), _STATUS), LEAST)

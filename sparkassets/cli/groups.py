@@ -1,4 +1,4 @@
-"""Groups of commands, such as ``sparkassets state``, whose help tells of each command all of its first sentence."""
+"""Groups of commands, such as ``sparkassets state``, whose help shows the whole first sentence of each command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WHOLE: Final = 1000
 
 
 class WrappedGroup(click.Group):
-    """A group that wraps what its commands do, where click's own cuts it off."""
+    """A group whose help wraps the summaries of its commands, which click's own truncates."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands."""

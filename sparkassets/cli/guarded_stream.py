@@ -1,4 +1,4 @@
-"""What a driver says to whoever listens: its work goes on, or ends in order, also when nobody does any more."""
+"""A text stream that ignores a closed reader, so that a driver's work goes on or ends in order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TextIO
 
 
 class GuardedStream:
-    """A text stream that is written to while somebody listens.
+    """A text stream whose writes are dropped once its reader has gone.
 
-    A terminal that was closed hears nothing more, and after a signal nobody need: what it ended may be the reader, too.
+    A closed terminal raises EIO. After a signal every OSError is ignored: it may have ended the reader, too.
 
     Args:
-        stream: Where to.
-        ends: Whether a signal has come.
+        stream: The stream to write to.
+        ends: Returns whether a signal has come.
     """
 
     def __init__(self, stream: TextIO, ends: Callable[[], bool]) -> None:
@@ -23,13 +23,13 @@ class GuardedStream:
         self._ends = ends
 
     def write(self, text: str) -> int:
-        """Writes it, where somebody listens."""
+        """Writes the text, unless the reader has gone."""
         with self._ignore_closed():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Passes on what was written, where somebody listens."""
+        """Flushes the stream, unless the reader has gone."""
         with self._ignore_closed():
             self._stream.flush()
 

@@ -1,4 +1,4 @@
-"""What ``--json`` prints: one document, made of plain values."""
+"""The output of ``--json``: one document, made of plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is late, for people."""
+"""Late assets, for people."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ USUAL_FOLDERS = (Path("conf"), Path())
 
 
 def usual_folder() -> Path:
-    """Where the project is unless it is said."""
+    """The project's folder where ``--project`` is not given."""
     return next((folder for folder in USUAL_FOLDERS if has_project(folder)), USUAL_FOLDERS[0])
 
 
@@ -90,12 +90,12 @@ def _remember_given(context: click.Context, _: click.Parameter, values: tuple[st
 
 
 def given_variables() -> Mapping[str, str]:
-    """What ``--set`` of this command says."""
+    """Variables given by ``--set`` of this command."""
     return click.get_current_context().meta.get(_GIVEN) or {}
 
 
 def variables() -> dict[str, str]:
-    """The environment, and what ``--profile`` and ``--set`` of this command say beside it."""
+    """The environment, overlaid with ``--profile`` and ``--set`` of this command."""
     from sparkassets.core.variables import merge_requested
 
     context = click.get_current_context(silent=True)
@@ -104,12 +104,12 @@ def variables() -> dict[str, str]:
 
 
 class AssetNameParam(click.ParamType):  # type: ignore[type-arg]  # that of older clicks takes no argument
-    """The name of an asset; what is wrong with it is told when it is looked up."""
+    """The name of an asset; an unknown name is reported when the command looks it up."""
 
     name = "asset"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The assets of the project whose names begin so."""
+        """The assets of the project whose names begin with ``incomplete``."""
         from click.shell_completion import CompletionItem
 
         del param
@@ -165,10 +165,10 @@ over_budget_option: Callable[[F], F] = click.option(
 
 @frozen
 class ProgressOptions:
-    """How an invocation is told, besides to people.
+    """How programs are informed of an invocation, besides the output for people.
 
     Attributes:
-        metrics: Where figures are written to.
+        metrics: File that metrics are written to.
     """
 
     style: Style = ""
@@ -176,14 +176,14 @@ class ProgressOptions:
 
 
 PLAINLY = ProgressOptions()
-"""To people alone."""
+"""Output for people alone."""
 
 
 def progress_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Options of what runs, which the command gets as one `Telling`, by that name.
+    """Adds the options on progress, which the command gets as one `ProgressOptions` named ``telling``.
 
     Raises:
-        InputError: Progress is to be told in two ways.
+        InputError: Two formats of progress are requested.
     """
 
     @wraps(command)
@@ -212,7 +212,7 @@ def progress_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def print_forgotten(project: Project) -> None:
-    """Says on stderr where history begins, if not with the first start of all."""
+    """Writes to stderr where the history begins, if older entries have expired."""
     from sparkassets.cli.terminal import Terminal
 
     if text := project.history.cut_note():
@@ -232,22 +232,22 @@ def last_option(default: int) -> Callable[[F], F]:
 
 
 def open_branch(project: Project, branch: str | None, *, existing: bool = False) -> OpenProject:
-    """The project as it is in that branch, if one is named; with ``existing`` something has to have run there.
+    """The project in a branch, if one is named; with ``existing`` the branch must have run before.
 
     Raises:
-        InputError: There is no base to branch off, or no such branch where there has to be.
+        InputError: There is no base to branch off, or ``existing`` is set and the branch does not exist.
     """
     return project if branch is None else project.branches.open(branch, existing=existing)
 
 
 def explain_no_runs(base: Project, branch: str | None, otherwise: str) -> str:
-    """What is said where nothing runs: that the branch is the base, or else what is said of any project."""
+    """The text for no runs: that the branch equals the base, or else ``otherwise``."""
     same = branch is not None and not base.branches.differs(branch)
     return "nothing differs from the base: the branch computes nothing" if same else otherwise
 
 
 def open_project(folder: Path, *, tables: bool = False) -> Project:
-    """The checked project of that folder; with ``tables`` the columns of tables that others write are checked, too.
+    """The checked project in a folder; ``tables`` also checks the columns of tables that others write.
 
     Raises:
         InputError: There is none.
@@ -265,9 +265,9 @@ def open_project(folder: Path, *, tables: bool = False) -> Project:
 
 
 def _asset_names(ctx: click.Context) -> Iterator[str]:
-    """The names of a project that is valid; none of one that is not, as nothing may be printed here."""
+    """The asset names of a valid project; none for an invalid one, as shell completion must print nothing else."""
     try:
         project = open_project(Path(ctx.params.get("folder") or usual_folder()))
-    except Exception:  # noqa: BLE001  whoever types is told when the command runs
+    except Exception:  # noqa: BLE001  the command itself reports the error
         return
     yield from project.spec.assets

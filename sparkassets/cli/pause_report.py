@@ -1,4 +1,4 @@
-"""What `pause` and `resume` tell."""
+"""The output of `pause` and `resume`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparkassets.cli.terminal import Terminal
 
 
 def report_changes(assets: Sequence[str], changed: Collection[str], *, done: str, already: str, as_json: bool) -> None:
-    """Says of each asset whether anything changed; in JSON ``{done: [ASSET, …], "unchanged": [ASSET, …]}``."""
+    """Reports for each asset whether anything changed; in JSON ``{done: [ASSET, …], "unchanged": [ASSET, …]}``."""
     named = list(dict.fromkeys(assets))
     if as_json:
         same = [name for name in named if name not in changed]

@@ -59,13 +59,13 @@ NOTHING_IS_DUE, NOTHING_WAS_DUE = "nothing is due", "nothing was due"
 def print_plan(
     plan: Plan, project: ProjectSpec, terminal: Terminal | None = None, *, idle: str = NOTHING_IS_DUE
 ) -> None:
-    """Writes what runs, and below why the rest does not; assets that want nothing come last and dimmed.
+    """Writes the planned runs, and below them why the rest waits; assets with nothing due come last, dimmed.
 
     Args:
         plan: From `Project.plan`.
         project: The plan's project.
         terminal: Where to; by default stdout.
-        idle: What is said where nothing runs.
+        idle: The text for a plan without runs.
     """
     terminal = terminal or Terminal.from_stream(sys.stdout)
     terminal.print(terminal.paint(f"plan at {format_zoned(from_unix(plan.at), project.timezone)}", "bold"))
@@ -134,7 +134,7 @@ def print_downstream(
     project: ProjectSpec,
     terminal: Terminal,
 ) -> None:
-    """Writes what a backfill would make due after it, and at what cost by what is there now."""
+    """Writes what a backfill would make due downstream, with costs estimated from the present tables."""
     if not after:
         terminal.print("", "nothing downstream follows it")
         return
@@ -155,7 +155,7 @@ def print_downstream(
 def print_waiting(
     items: Sequence[Waiting], project: ProjectSpec, terminal: Terminal, *, quiet: bool, whole: bool = False
 ) -> None:
-    """Writes why assets do not run; with ``quiet`` also those that want nothing, dimmed; ``whole`` names all keys."""
+    """Writes why assets wait; ``quiet`` adds assets with nothing due, dimmed; ``whole`` lists all partition keys."""
     wanting = [item for item in items if not item.quiet]
     resting = [item for item in items if item.quiet]
     columns = [
@@ -175,13 +175,13 @@ def print_waiting(
 def print_summary(
     summary: Summary, project: ProjectSpec, terminal: Terminal | None = None, *, idle: str = NOTHING_WAS_DUE
 ) -> None:
-    """Writes how the runs of one invocation ended, and what still waits.
+    """Writes the results of an invocation's runs, and what still waits.
 
     Args:
         summary: From `Project.run` or `Project.backfill`.
         project: Its project.
         terminal: Where to; by default stderr.
-        idle: What is said where nothing ran.
+        idle: The text for a summary without runs.
     """
     terminal = terminal or Terminal.from_stream(sys.stderr)
     if summary.runs:
@@ -223,7 +223,7 @@ def print_summary(
 
 
 def print_failure(name: str, error: str, terminal: Terminal, *, hint: str = "", details: str = "") -> None:
-    """Writes the first line of a failure, its hint and the file that holds all of it; nothing without an error."""
+    """Writes the first line of a failure, its hint and the file with the full error; nothing without an error."""
     if error:
         lines = wrap(f"{name} failed: {strip_controls(error.removeprefix(f'{name}: '))}", terminal.width or sys.maxsize)
         terminal.print("", *(terminal.paint(line, "red") for line in lines))
@@ -241,7 +241,7 @@ def print_skipped(name: str, run: RunResult | RunRecord, project: ProjectSpec, t
 
 
 def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes which rules withheld a run's blocks, and some of the rows."""
+    """Writes the rules that withheld partitions of a run, with samples of failing rows."""
     failed = [verdict for verdict in run.verdicts if verdict.outcome == "withheld"]
     lines = wrap(f"{name} withheld: {strip_controls(withheld_by(failed))}", terminal.width or sys.maxsize)
     terminal.print("", *(terminal.paint(line, "red") for line in lines))
@@ -249,7 +249,7 @@ def print_withheld(name: str, run: RunResult | RunRecord, project: ProjectSpec, 
 
 
 def print_other_findings(name: str, run: RunResult | RunRecord, project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes what rules found in a run and did not withhold."""
+    """Writes the findings of rules that withheld nothing, such as warnings."""
     spec = project.assets.get(run.asset)
     beside = quarantine_path(spec) if spec is not None and run.blocks - run.withheld else ""  # no rows else
     for said in describe_other_outcomes(run.verdicts, beside=beside):
@@ -258,11 +258,11 @@ def print_other_findings(name: str, run: RunResult | RunRecord, project: Project
 
 
 MOST_SHOWN = 10
-"""Blocks of one rule of which each has a line."""
+"""At most so many partitions of one rule have a line each."""
 
 
 def print_figures(asset: str, verdicts: Sequence[RuleVerdict], project: ProjectSpec, terminal: Terminal) -> None:
-    """Writes what is withheld block by block, where several are, and some of the rows that fail, a line each."""
+    """Writes withheld partitions one by one, where there are several, and samples of failing rows, a line each."""
     for verdict in verdicts:
         apart = verdict.by_partition
         for each in apart[:MOST_SHOWN]:
@@ -284,11 +284,11 @@ def _print_samples(verdicts: Sequence[RuleVerdict], terminal: Terminal) -> None:
 
 
 def print_preview(previews: Sequence[SchedulePreview], now: datetime, terminal: Terminal) -> None:
-    """Writes the coming runs, each on its asset's own clock, and below why the other assets have none.
+    """Writes the coming runs in the time zone of their assets, and below why other assets have none.
 
     Args:
         previews: In the order that they are shown in.
-        now: What "in 3 h" counts from.
+        now: The instant from which "in 3 h" counts.
         terminal: Where to.
     """
     rows: list[Row] = []
@@ -324,14 +324,14 @@ def slot_cells(slot: Slot, timezone: str) -> list[str]:
 
 
 def interval_text(start: datetime, end: datetime, *, timezone: str) -> str:
-    """A data interval on the wall clock of a zone; of an instant that alone."""
+    """A data interval on the wall clock of a zone; one instant where start and end are equal."""
     return format_zoned(start, timezone) + (f" to {format_zoned(end, timezone)}" if start != end else "")
 
 
 def relative_time(seconds: int) -> str:
-    """How far ahead, or back, in the unit that tells it best.
+    """How far ahead or back, in the largest unit that fits.
 
-    >>> in_words(3 * 3600 - 20), in_words(-90), in_words(26 * 3600), in_words(3 * 86400)
+    >>> relative_time(3 * 3600 - 20), relative_time(-90), relative_time(26 * 3600), relative_time(3 * 86400)
     ('in 3 h', '2 min ago', 'in 26 h', 'in 3 days')
     """
     far = abs(seconds)
@@ -362,7 +362,7 @@ def blocks_text(asset: str, blocks: PartitionSet, project: ProjectSpec, *, whole
 
 
 def outcome_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
-    """How many of a run's blocks are withheld, and came out as they were; empty for none."""
+    """How many partitions of a run are withheld or unchanged; empty for none."""
     spec = project.assets.get(run.asset)
     if spec is None:
         return ""
@@ -371,7 +371,7 @@ def outcome_text(run: RunResult | RunRecord, project: ProjectSpec) -> str:
 
 
 def number_text(value: int | None) -> str:
-    """With thousands separated; empty for None."""
+    """A number with thousands separated; empty for None."""
     return "" if value is None else f"{value:,}"
 
 
@@ -387,7 +387,7 @@ def _planned_row(run: PlannedRun, project: ProjectSpec, *, whole: bool) -> Row:
 
 
 def _waiting_rows(items: Sequence[Waiting], project: ProjectSpec, style: str, *, whole: bool) -> list[Row]:
-    """A row for each reason: the assets that wait for it, and the partitions where these are of one asset."""
+    """A row for each reason: the assets that wait for it, and the partitions if they belong to one asset."""
     by_reason: dict[tuple[str, int | None], list[Waiting]] = {}
     for item in items:
         by_reason.setdefault((item.reason, item.until), []).append(item)

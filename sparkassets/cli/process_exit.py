@@ -11,17 +11,17 @@ from contextlib import suppress
 from typing import Final
 
 PATIENCE_SECONDS: Final = 5.0
-"""How long after all work such threads may take to end."""
+"""How long remaining threads may take to end, after the main thread."""
 
 
 def end_in_time(code: int, *, before: Collection[threading.Thread]) -> None:
-    """Sees to it that the process ends with this code once its main thread has ended, and says who held it up.
+    """Ends the process with this code soon after its main thread has ended, and names the threads that still run.
 
-    Where the process goes on, as in a notebook, nothing happens.
+    In a process that goes on, such as a notebook, nothing happens.
 
     Args:
-        code: Of the command.
-        before: The threads that there were before it.
+        code: Exit code of the command.
+        before: The threads that existed before it.
     """
     left = [each for each in threading.enumerate() if not each.daemon and each not in before]
     if left:

@@ -31,7 +31,7 @@ class ProgressReporter(Progress, Protocol):
     """A progress that has a screen to clear up."""
 
     def stopping(self, text: str) -> None:
-        """Tells that the invocation ends early; called by a signal handler, between any two steps of the program."""
+        """Reports that the invocation ends early; called by a signal handler, between any two steps of the program."""
 
     def __enter__(self) -> Self:
         """Begins to show."""
@@ -43,7 +43,7 @@ class ProgressReporter(Progress, Protocol):
 
 
 def make_reporter(project: ProjectSpec, terminal: Terminal, clock: Callable[[], datetime]) -> ProgressReporter:
-    """Bars where ``terminal`` can draw them, else lines, each with the time that ``clock`` tells."""
+    """Bars where ``terminal`` can draw them, else lines, each with the time of ``clock``."""
     drawn = terminal.width is not None and os.environ.get("TERM") != "dumb"
     return BarReporter(project, terminal) if drawn else LineReporter(project, terminal, clock)
 
@@ -57,7 +57,7 @@ class LineReporter:
         self._clock = clock
 
     def planned(self, plan: Plan) -> None:
-        """Ignored: every run tells of itself."""
+        """Ignored: every run is reported on its own."""
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""
@@ -72,7 +72,7 @@ class LineReporter:
         self._print(ended_line(result, self._project, self._terminal))
 
     def stopping(self, text: str) -> None:
-        """Tells that the invocation ends early."""
+        """Reports that the invocation ends early."""
         # by the file descriptor: the stream's buffer may be in use by what the signal interrupted
         os.write(self._terminal.stream.fileno(), f"{self._add_timestamp(text)}\n".encode())
 
@@ -94,7 +94,7 @@ class LineReporter:
 
 
 class BarReporter:
-    """A bar for the invocation and one for every running asset; what ended scrolls away above them."""
+    """A bar for the invocation and one for every running asset; finished runs scroll away above them."""
 
     def __init__(self, project: ProjectSpec, terminal: Terminal) -> None:
         from rich.console import Console
@@ -134,7 +134,7 @@ class BarReporter:
         self._count()
 
     def starting(self, what: str) -> None:
-        """Something that takes seconds begins; the bars make way for what it may print itself."""
+        """Reports a step of some seconds; the bars make way for its own output."""
         self._progress.stop()
         self._progress.console.print(f"starting {what}", style="dim")
 
@@ -157,7 +157,7 @@ class BarReporter:
         self._progress.console.print(line, no_wrap=True, overflow="ellipsis")
 
     def stopping(self, text: str) -> None:
-        """Tells that the invocation ends early, at the next redraw."""
+        """Reports that the invocation ends early, at the next redraw."""
         self._progress.update(self._whole, description=text)
 
     def __enter__(self) -> Self:

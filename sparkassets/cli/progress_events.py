@@ -30,7 +30,7 @@ _FACTS: Final = "facts"
 _LEVELS: Final[Mapping[str, int]] = {"failed": logging.ERROR, "cancelled": logging.WARNING}
 
 Tell = Callable[[str, str, Mapping[str, Any], int], None]
-"""Is given an event, a sentence on it, its facts and a level of logging."""
+"""Reports an event: its name, a sentence, its facts and a logging level."""
 
 
 class ProgressEvents:
@@ -65,7 +65,7 @@ class ProgressEvents:
         self._tell("run_ended", f"{said}: {why}" if why else said, facts, level)
 
     def stopping(self, text: str) -> None:
-        """Tells that the invocation ends early."""
+        """Reports that the invocation ends early."""
         self._tell("interrupted", text, {}, logging.WARNING)
 
     def report_end(self, summary: Summary) -> None:
@@ -78,7 +78,7 @@ class ProgressEvents:
         self._tell("ended", f"{said}{why}", facts, logging.INFO if summary.ok else logging.ERROR)
 
     def __enter__(self) -> Self:
-        """Tells as it goes."""
+        """Nothing to set up."""
         return self
 
     def __exit__(
@@ -89,7 +89,7 @@ class ProgressEvents:
 
 @contextmanager
 def open_events(project: ProjectSpec, style: Style) -> Iterator[ProgressEvents | None]:
-    """Progress in that style while the block lasts, and all that is logged; None where it is for people."""
+    """Progress and log records in a style while entered; None for people."""
     if not style:
         yield None
         return
@@ -125,7 +125,7 @@ class _JsonLineWriter:
         self._variables = variables
 
     def __call__(self, event: str, text: str, facts: Mapping[str, Any], level: int) -> None:
-        """An event, without the sentence on it."""
+        """Writes an event without its sentence."""
         del text, level
         told = {"event": event, "at": format_instant(datetime.now(UTC)), **facts}
         self._stream.write(f"{redact(_line(told), variables=self._variables)}\n")
@@ -133,7 +133,7 @@ class _JsonLineWriter:
 
 
 class _JsonFormatter(logging.Formatter):
-    """A record as a JSON object: when, how bad, who, what; of a run which, and of an event its facts."""
+    """A log record as a JSON object: time, level, logger, message and thread, with the facts of an event."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         super().__init__()

@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 RUNS_TOLD = 1000
-"""Runs that the document of a loop tells, the newest."""
+"""At most so many of the newest runs stand in the document of a loop."""
 
 STDOUT, STDERR = 1, 2
 """File descriptors, which a JVM inherits."""
 
 Work = Callable[[Progress], Summary]
-"""One invocation of the runtime, which tells how it goes."""
+"""One invocation of the runtime, which reports its progress."""
 
 Idle = Callable[[Summary], str]
 
 
 def nothing_was_due(_: Summary) -> str:
-    """What people are told of most summaries without runs."""
+    """The usual text for a summary without runs."""
     return NOTHING_WAS_DUE
 
 
@@ -57,16 +57,16 @@ def drive(
     telling: ProgressOptions = PLAINLY,
     idle: Idle = nothing_was_due,
 ) -> int:
-    """Does ``work``, tells how it went, and returns the exit code.
+    """Does ``work``, reports the result, and returns the exit code.
 
     Args:
-        project: Is asked to stop when a signal comes, and closed in the end.
-        work: What to do.
+        project: The project; a signal stops it, and it is closed at the end.
+        work: One invocation.
         as_json: The summary is one document on stdout; else a table on stderr, as stdout is for what people's own
             functions print.
         every_seconds: Does it again and again, with this pause between, until a signal comes.
-        telling: How it is told besides.
-        idle: What people are told of a summary without runs.
+        telling: Progress for programs.
+        idle: The text for a summary without runs.
     """
     if telling.metrics is not None:
         from sparkassets.wiring.watching import metrics_to
@@ -99,12 +99,12 @@ def drive(
 
 @dataclass(slots=True, eq=False, repr=False)
 class LoopSummary:
-    """Several ticks of a loop in a summary that does not grow with them.
+    """The ticks of a loop in one summary of bounded size.
 
     Attributes:
-        runs: The newest of all ticks.
-        last_tick: The newest tick.
-        ok: Whether no run failed so far, and in the newest tick every source could be looked at and nothing
+        runs: The newest runs of all ticks.
+        last_tick: The newest tick, without its runs.
+        ok: Whether no run has failed so far, and in the newest tick every source could be observed and nothing
             waits for a person.
     """
 
@@ -114,21 +114,21 @@ class LoopSummary:
     _unfailed: bool = True
 
     def add(self, tick: Summary) -> None:
-        """Another tick has ended."""
+        """Adds a tick that has ended."""
         self.runs.extend(tick.runs)
         self._unfailed &= replace(tick, faults=(), waiting=()).ok
         self.ok = self._unfailed and not tick.faults and not tick.stuck
         self.last_tick = replace(tick, runs=())
 
     def summary(self, *, interrupted: bool) -> Summary:
-        """What ran in all of them, and what waits after the last; nobody knows that after a signal."""
+        """The runs of all ticks and what waits after the last, which is unknown after a signal."""
         last = self.last_tick or Summary((), ())
         waiting = () if interrupted else last.waiting
         return replace(last, runs=tuple(self.runs), waiting=waiting, interrupted=interrupted)
 
 
 def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[ProgressEvents | None]:
-    """Progress for programs; None for people, who are most, and for whom nothing of it is loaded."""
+    """Progress for programs; None for people, for whom its modules are not loaded."""
     if not style:
         return nullcontext()
     from sparkassets.cli.progress_events import open_events
@@ -138,12 +138,12 @@ def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[Progre
 
 @frozen
 class ProgressOutput:
-    """Where it is told how ticks go.
+    """Where the progress of ticks is reported.
 
     Attributes:
-        events: Of programs; None where people are told.
-        prints_summary: Whether people are told the summary.
-        idle: What they are told of one without runs.
+        events: Progress for programs; None for people.
+        prints_summary: Whether the summary is printed for people.
+        idle: The text for a summary without runs.
     """
 
     terminal: Terminal
@@ -152,11 +152,11 @@ class ProgressOutput:
     idle: Idle
 
     def progress(self, project: ProjectSpec) -> ProgressReporter:
-        """What one tick's progress is told."""
+        """The listener that receives the progress of one tick."""
         return self.events or make_reporter(project, self.terminal, SystemClock().now)
 
     def report_tick(self, summary: Summary, project: ProjectSpec, *, quiet: bool, loops: bool) -> None:
-        """A tick is over; one of a loop without news is told programs alone."""
+        """Reports the end of a tick; without news (``quiet``) only to programs."""
         if self.events is not None:
             self.events.report_end(summary)
         elif self.prints_summary and not quiet:
@@ -179,7 +179,7 @@ def _ticks(
             stopper.tell = progress.stopping
             summary = work(_SignalProgress(progress, stopper))
         before = tally.last_tick.failures if tally.last_tick is not None else None
-        quiet = not summary.runs and summary.failures == before  # without news a loop tells only once
+        quiet = not summary.runs and summary.failures == before  # a loop reports an unchanged state only once
         tally.add(summary)
         told.report_tick(summary, project.spec, quiet=quiet, loops=every_seconds is not None)
         if every_seconds is None or summary.interrupted or summary.lost:
@@ -189,7 +189,7 @@ def _ticks(
 
 @frozen
 class _SignalProgress:
-    """A progress that takes the signals back once Spark has started: a plan comes first of all that follows."""
+    """A progress that reinstalls the signal handlers at each plan, since pyspark takes SIGINT when a session starts."""
 
     progress: Progress
     stopper: SignalStopper
@@ -210,7 +210,7 @@ class _SignalProgress:
 
 @contextmanager
 def stdout_for_one_document() -> Iterator[None]:
-    """While entered, what this process and the JVM that it starts write to stdout goes to stderr."""
+    """Redirects stdout of this process, and of the JVM that it starts, to stderr while entered."""
     stdout = sys.stdout
     stdout.flush()
     kept = os.dup(STDOUT)

@@ -24,11 +24,11 @@ class InterruptedBySignalError(BaseException):
 
 
 class SignalStopper:
-    """While it is entered, the first signal calls ``stop``; one that finds nothing to stop raises instead.
+    """Handles signals while entered: the first calls ``stop``, or raises where nothing could be stopped.
 
     Attributes:
-        signum: The signal that came; None before one did.
-        tell: Is told that the end begins; must be safe in a signal handler.
+        signum: The signal received; None before any.
+        tell: Called with a message when stopping begins; must be safe in a signal handler.
     """
 
     def __init__(self, stop: Callable[[], bool]) -> None:
@@ -39,7 +39,7 @@ class SignalStopper:
         self._former: dict[int, Any] = {}
 
     def install(self) -> None:
-        """Takes the signals, or takes them back: pyspark claims SIGINT whenever a session of its starts."""
+        """Installs the handlers, also again: pyspark takes SIGINT whenever a session starts."""
         if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
             for signum in SIGNALS:
                 if signum == _HANGUP and signal.getsignal(signum) == signal.SIG_IGN:
@@ -52,14 +52,14 @@ class SignalStopper:
         time.sleep(seconds)
 
     def __enter__(self) -> Self:
-        """Takes the signals."""
+        """Installs the handlers."""
         self.install()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Gives them back."""
+        """Restores the former handlers."""
         for signum, handler in self._former.items():
             signal.signal(signum, handler)
 
@@ -69,9 +69,9 @@ class SignalStopper:
         self.signum = signum
         if not self._stop():
             raise InterruptedBySignalError
-        with suppress(OSError, ValueError):  # who would be told may be gone, as a closed terminal is
+        with suppress(OSError, ValueError):  # the terminal may be closed
             self.tell(STOPPING)
 
 
 def _nobody(text: str) -> None:
-    """Tells nobody."""
+    """Ignores the message."""

@@ -63,7 +63,7 @@ def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequen
 def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
     """Column widths that fit into ``width`` as far as possible: of the free columns the widest gives way first.
 
-    >>> fit([6, 40, 60], 80, free=[False, True, True])
+    >>> fit_widths([6, 40, 60], 80, free=[False, True, True])
     [6, 34, 34]
     """
     widths = list(natural)

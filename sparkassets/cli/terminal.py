@@ -73,7 +73,7 @@ def _size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINE
 def strip_controls(text: str) -> str:
     r"""The text without control characters, which could move a terminal's cursor.
 
-    >>> clean("a\x1b[2Jb")
+    >>> strip_controls("a\x1b[2Jb")
     'a?[2Jb'
     """
     return _CONTROL.sub("?", text)

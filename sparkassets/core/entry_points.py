@@ -24,7 +24,7 @@ class RegisteredError(InputError):
     """There is no such name, or the parameters are wrong.
 
     Attributes:
-        path: Keys from what names it to the value at fault.
+        path: Keys from the one that names it to the value at fault.
         at_key: Whether the last key of the path is at fault, else its value.
         lacks: Whether a key is missing: no fault of its own where another key was refused already.
     """
@@ -75,12 +75,12 @@ class EntryPointRegistry:
         """The parameters that the factory takes by keyword.
 
         Args:
-            name: Of what it makes.
+            name: The registered name.
             factory: Is only looked at.
-            reserved: Keys that stand beside the parameters, so that none can have such a name.
+            reserved: Keys beside the parameters; no parameter may have such a name.
 
         Raises:
-            InputError: They cannot be told, or one has a reserved name.
+            InputError: They cannot be read, or one has a reserved name.
         """
         try:
             found = signature(factory, eval_str=True).parameters

@@ -67,7 +67,7 @@ def encode_extra(extra: Mapping[str, Any]) -> str:
 
 
 def _json_problem(error: TypeError | ValueError) -> str:
-    """What JSON says of a value; newer Pythons add the value to some, others do not."""
+    """The problem as JSON words it, without the value, which only newer Pythons add."""
     return str(error).partition(": ")[0]
 
 
@@ -81,5 +81,5 @@ def _depth(value: object) -> int:
 
 
 def nesting_error() -> InputError:
-    """Of objects and lists that are nested deeper than `EXTRA_DEPTH`, or than can be read."""
+    """The error for objects and lists that are nested deeper than `EXTRA_DEPTH`, or than can be read."""
     return InputError(f"the extra is nested too deep; expected at most {EXTRA_DEPTH} objects and lists in each other")

@@ -57,7 +57,7 @@ def wrong_member(path: Sequence[str | None]) -> tuple[int, str, str | None] | No
 
 
 def wrong_in_context(path: Sequence[str | None]) -> tuple[int, str, str | None] | None:
-    """As `wrong_member` of a path that begins with ``context``.
+    """As `wrong_member`, for a path that begins with ``context``.
 
     >>> wrong_in_context(["context", "execution_date"])
     (1, "the context of a run has no 'execution_date'", "here it is 'logical_date'")
@@ -75,7 +75,7 @@ def wrong_in_context(path: Sequence[str | None]) -> tuple[int, str, str | None] 
 class AttributeRecord(dict[str, Any]):
     """Named values, each an attribute and an item: ``event.extra.rows`` is ``event["extra"]["rows"]``.
 
-    Of a name that is a method of dicts, such as ``items``, the value is the item.
+    For a name that is also a method of dicts, such as ``items``, the attribute is the item.
     """
 
     __slots__ = ()
@@ -111,15 +111,15 @@ def to_record(value: Any) -> Any:  # noqa: ANN401
 class Event(AttributeRecord):
     """One update of a dataset.
 
-    Its members are those of `EVENT`: ``dataset`` is the asset's name, else the URI; ``source_run`` is None of an event
-    that no run made, and else has those of `SOURCE_RUN`.
+    Its members are those of `EVENT`: ``dataset`` is the asset's name, else the URI; ``source_run`` is None for an event
+    that no run made, and else has the members of `SOURCE_RUN`.
     """
 
     __slots__ = ()
 
 
 def build_event(found: Mapping[str, Any]) -> Event:
-    """An event, by what is recorded of it."""
+    """The event of a record."""
     told = {**to_record(found), "dataset": found.get("asset") or found.get("uri")}
     if source := told.get("source_run"):
         start, end = source.get("data_interval_start"), source.get("data_interval_end")

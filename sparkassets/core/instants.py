@@ -22,7 +22,7 @@ _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _DATE = r"\d{4}-\d\d-\d\d"
 _OFFSET = r"(?:Z|[+-]\d\d:?\d\d(?::\d\d)?)"
 _INSTANT = rf"\d{{4}}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.\d{{1,6}})?)?)?{_OFFSET}?)?"
-"""What texts look like, in ASCII; compiled when they are first looked for."""
+"""Pattern of an instant's text, in ASCII; compiled at its first use."""
 
 
 class InstantError(InputError):
@@ -63,7 +63,7 @@ def format_instant(instant: datetime) -> str:
 def format_zoned(instant: datetime, timezone: str, *, seconds: bool = False) -> str:
     """The instant for people: ISO 8601 on the wall clock of a zone, with its offset.
 
-    ``seconds`` are told where there are some, or always.
+    ``seconds`` shows seconds even if they are 0.
 
     >>> format_zoned(datetime(2025, 3, 21, 6, tzinfo=UTC), "Europe/Berlin"), format_zoned(datetime(2025, 3, 21, 6,
     ...     tzinfo=UTC), "UTC")
@@ -84,7 +84,7 @@ def parse_instant(text: str, *, zone: str) -> datetime:
     begins.
 
     Raises:
-        InstantError: It is no such text or no such date, or the zone's clocks skip or repeat it.
+        InstantError: The text has another form, there is no such date, or the zone's clocks skip or repeat it.
 
     >>> format_instant(parse_instant("2025-03-21 06:00", zone="Europe/Berlin"))
     '2025-03-21T05:00:00Z'
@@ -149,7 +149,7 @@ _LONGEST_ZONE = 100
 """Characters of a name that may be a mistyped one."""
 
 _OTHER_FILES = frozenset({"Factory", "localtime", "posix", "posixrules", "right"})
-"""What lies beside the zones: what differs from machine to machine, and copies that count leap seconds."""
+"""Files beside the zones: some differ between machines, others are copies that count leap seconds."""
 
 
 def _names_no_place(name: str) -> bool:
@@ -157,7 +157,7 @@ def _names_no_place(name: str) -> bool:
 
 
 def _suggest_zone(name: str) -> str | None:
-    """The zone that a mistyped name stands for; one without ``/`` is that of a city, not nearly ``EST``."""
+    """The zone that a mistyped name probably means; a name without ``/`` is taken for a city, not for ``EST``."""
     names = {each.lower(): each for each in sorted(available_timezones()) if not _names_no_place(each)}
     from difflib import get_close_matches
 
@@ -291,7 +291,7 @@ class ZoneOffsets:
             yield from self._narrow(middle, end, offset, after)
 
     def _probe(self, unix: int) -> int:
-        """The offset by ``zoneinfo``; outside the years of Python that of the nearest."""
+        """The offset by ``zoneinfo``; outside Python's years, that of the nearest year."""
         since = datetime.fromtimestamp(min(max(unix, _EARLIEST), _LATEST), self.zone).utcoffset() or timedelta()
         return since.days * DAY + since.seconds
 
@@ -382,7 +382,7 @@ class Duration:
         """The duration of a text such as ``7d``, ``-6d``, ``1h30m``, ``2w``, ``1mo``, ``1y``.
 
         Raises:
-            InstantError: It is none.
+            InstantError: The text is no duration.
 
         >>> Duration.parse("1h30m")
         Duration(months=0, days=0, seconds=5400)

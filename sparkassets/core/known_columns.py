@@ -15,7 +15,7 @@ class KnownColumns:
     Attributes:
         names: As they are written, in order.
         lacks: The beginning of a sentence that ends with the name of a column, such as ``the table has no column``.
-        hint: What to do where no name is close.
+        hint: The advice where no name is similar.
     """
 
     names: Sequence[str]
@@ -38,7 +38,7 @@ class KnownColumns:
         return cls(names, f"the table of asset {asset!r} has no column")
 
     def refuse(self, column: str) -> tuple[str, str | None] | None:
-        """What is wrong with naming that column, and a hint; None where it is there, in any case of letters.
+        """The problem with naming that column, and a hint; None where it exists, in any case of letters.
 
         >>> KnownColumns.of_select("flights", ["day", "dep_delay"]).refuse("dep_dely")
         ("the SELECT of asset 'flights' yields no column 'dep_dely'", "did you mean 'dep_delay'?")

@@ -50,7 +50,7 @@ def join_nonempty(*words: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value of Python's is, for a sentence, by its class.
+    """The class of a Python value as a noun phrase.
 
     >>> kind_of(3), kind_of("three")
     ('an int', 'a str')

@@ -1,6 +1,6 @@
 r"""Finds in the text of a query the tables that it names bare and the columns that it yields.
 
-A look at words and parentheses, not a parser: where the text does not tell for sure, nothing is said.
+Looks at words and parentheses and is no parser: where the text is ambiguous, nothing is reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<mark>\d[\w.]*|.)",
     re.DOTALL,
 )
-"""What is not closed reaches to the end, so that no character is looked at again from a later beginning."""
+"""Tokens of SQL with Jinja. An unclosed token reaches to the end, so that no character is scanned twice."""
 MOST_NESTED: Final = 1_000
 """Brackets inside each other in a query: no parser takes many more, and reading them takes memory."""
 _COLUMN: Final = re.compile(r"\{\{-?\s*inlets\.\w+\.([A-Za-z_]\w*)\s*-?\}\}")
@@ -78,7 +78,7 @@ def find_bare_tables(sql: str) -> list[tuple[str, int]]:
 
 
 def yielded_columns(sql: str) -> tuple[str, ...] | None:
-    """The columns that a query yields, in order; None where its text does not tell.
+    """The columns that a query yields, in order; None where its text is ambiguous.
 
     >>> yielded_columns("WITH x AS (SELECT 1 AS a) SELECT x.day, count(*) AS n, {{ inlets.f.carrier }} FROM x")
     ('day', 'n', 'carrier')

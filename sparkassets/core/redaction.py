@@ -17,11 +17,11 @@ _OPENS: Final = re.compile(
     r"|(?i:name|key|property)[\\\"']{0,6}(?:\s{0,9}[:=]|>)|:[ \t]{1,9}[|>][+-]?[0-9]?[ \t]{0,9}$",
     re.MULTILINE,
 )
-"""What a credential may follow on the next lines: a key, or the value that belongs to a name."""
+"""Text that a credential may follow on the next lines: a key, or the value that belongs to a name."""
 _LINES_OF_VALUES: Final = 8
 _LINES_OF_BLOCKS: Final = 200
 _SHORTEST: Final = 3
-"""Characters of a variable's value that can be told from the text around it."""
+"""Shortest value of a variable that is distinct from the text around it, in characters."""
 _LONG: Final = 8
 """From so many characters on a value is known inside of other words, too."""
 

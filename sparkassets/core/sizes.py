@@ -34,7 +34,7 @@ def parse_size(text: str) -> int:
 
 
 def size_text(size: float) -> str:
-    """A size in the decimal unit that tells it best.
+    """A size in the decimal unit that suits it best.
 
     >>> size_text(999), size_text(12_345_000_000), size_text(1_000_000), size_text(999_960)
     ('999 B', '12.3 GB', '1 MB', '1 MB')
@@ -47,7 +47,7 @@ def size_text(size: float) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration in the unit that tells it best.
+    """A duration in the unit that suits it best.
 
     >>> duration_text(0.4), duration_text(90), duration_text(26 * 3600), duration_text(3 * 86400)
     ('0.4 s', '2 min', '26 h', '3 days')

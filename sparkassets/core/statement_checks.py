@@ -18,7 +18,7 @@ _OPAQUE = re.compile(
     r"|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|`[^`]*(?:`|\Z)",
     re.DOTALL,
 )
-"""What is not closed reaches to the end, so that no character is looked at again from a later beginning."""
+"""Text that is no SQL word: Jinja, comments, quotes. Unclosed, it reaches to the end: no character is scanned twice."""
 _FIRST_WORD = re.compile(r"[\s(;]*+([A-Za-z_]+)")
 _QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
 _WRITE = re.compile(r"\b(?:INSERT\s++(?:INTO|OVERWRITE)|MERGE\s++INTO)\b", re.IGNORECASE)

@@ -39,8 +39,8 @@ def find_nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     """The one of ``known`` that looks most like ``name``, whatever its case; None when none does.
 
     Args:
-        name: What was written.
-        known: What could have been meant.
+        name: The name as written.
+        known: The names that could be meant.
         cutoff: How alike they are at least, from 0 to 1.
     """
     if len(name) > _LONGEST:

@@ -50,7 +50,7 @@ NAMES: Final = frozenset(
         "triggering_dataset_events",
     }
 )
-"""What a template may name (docs/design/projects.md#templates); whoever renders provides a value for each."""
+"""Names that a template may use (docs/design/projects.md#templates); every renderer provides a value for each."""
 
 _KNOWN: Final = "there are inlets, outlets, partitions, params, watermark, run_id and the times of the run"
 
@@ -141,13 +141,13 @@ def check_template(
     Args:
         template: Parsed.
         asset: The only name that may follow ``outlets.``.
-        columns: The known columns by inlet; of an inlet that is not among the keys every column is taken.
+        columns: The known columns by inlet; for an inlet that is not among the keys every column is accepted.
         params: What may follow ``params.``.
         dimensions: What may follow ``partition.``: the partition's column, if there is one.
         events: What may follow ``triggering_events.``: the datasets of which an update can trigger the asset, by each
             of their names; None where they are not known.
         watermarked: Whether an inlet is read above a watermark.
-        writes: Whether it is to be statements that write, and no SELECT.
+        writes: Whether the template must be statements that write, not a SELECT.
     """
     judge = _TemplateChecker(template, asset, columns, params, dimensions, events, watermarked)
     loading = list(judge.loading())
@@ -215,7 +215,7 @@ class Template:
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """The assets of which a column is named, as ``inlets.<name>.<column>``."""
+        """The assets with a column that is named, as ``inlets.<name>.<column>``."""
         inner = (node.node for node in self.members if member_of(node))
         owned = ((node, node.node) for node in inner if isinstance(node, nodes.Getattr | nodes.Getitem))
         named = (member_of(node) for node, owner in owned if isinstance(owner, nodes.Name) and owner.name == "inlets")
@@ -245,7 +245,7 @@ class Template:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Of its text, as Jinja counts them."""
+        """The lines of the text, as Jinja counts them."""
         return self.text.splitlines()
 
     @cached_property
@@ -316,7 +316,7 @@ class _TemplateChecker:
             yield self._fault(node, word, f"{word!r} cannot be used: a template stands alone", hint)
 
     def names(self) -> Iterator[TemplateFault]:
-        """Names outside the closed set, names of it that are set anew, and objects used without a member."""
+        """Faults of names: unknown names, names of the run that are set anew, and objects used without a member."""
         names = list(self.template.tree.find_all(nodes.Name))
         unknown = {node.name for node in names if node.ctx == "load"} - NAMES - set(FUNCTIONS)
         if unknown and self._compiles() is None:
@@ -446,7 +446,7 @@ def _statement(text: str, *, writes: bool) -> Iterator[TemplateFault]:
 
 
 def _syntax_fault(text: str, error: TemplateSyntaxError) -> TemplateFault:
-    """What Jinja says of a line; it knows no columns."""
+    """Jinja's syntax error as a fault of its line; Jinja reports no columns."""
     line = _line(text.splitlines(), error.lineno)
     column = len(line) - len(line.lstrip()) + 1
     message = f"the template is broken: {(error.message or '').rstrip('.')}"

@@ -69,7 +69,7 @@ def find_torn_files(table: Path) -> list[Path]:
 
 
 def put_aside_torn(table: Path) -> None:
-    """Renames what `torn` finds, so that the log ends with what is whole; safe for processes that do so at once.
+    """Renames what `find_torn_files` finds, so that the log ends with what is whole; safe for parallel processes.
 
     Raises:
         OSError: The folder cannot be written.

@@ -83,7 +83,7 @@ class TableFiles:
         return cls(adds, live_files(adds), table.schema().to_json())
 
     def split_files(self, parts: PartitionSet, *, partitioning: Partitioning) -> FileSplit:
-        """They against ``parts``, as `sliced` has it."""
+        """They against ``parts``, as `split_files` has it."""
         files = self.files
         if parts.is_everything or not parts:
             return FileSplit(inside=tuple(files)) if parts else FileSplit(outside=tuple(files))
@@ -101,7 +101,7 @@ class TableFiles:
         return FileSplit(tuple(held[True]), tuple(held[None]), tuple(held[False]))
 
     def find_holding(self, parts: PartitionSet, *, partitioning: Partitioning) -> list[LiveFile]:
-        """Those that `sliced` has inside or mixed, in no order; takes time by what lies near ``parts``."""
+        """Those that `split_files` has inside or mixed, in no order; takes time by what lies near ``parts``."""
         partitioning, parts = partitioning.without_whole_dimensions(parts)
         told = self._read_parts(parts, partitioning) if parts.extent is not None else None
         if told is None or parts.extent is None:
@@ -171,7 +171,7 @@ def split_staged(
     *,
     partitioning: Partitioning,
 ) -> StagedSplit:
-    """How files that are not committed yet lie against ``parts``, whole partitions, as `sliced` has it.
+    """How files that are not committed yet lie against ``parts``, whole partitions, as `split_files` has it.
 
     Args:
         fields: The columns of their table, as Delta has them in JSON.

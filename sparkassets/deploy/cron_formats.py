@@ -20,7 +20,7 @@ def to_quartz(cron: str) -> str:
     Raises:
         InputError: It is none, or Quartz cannot say it.
 
-    >>> quartz("*/30 6 * * MON-FRI"), quartz("0 0 L * *")
+    >>> to_quartz("*/30 6 * * MON-FRI"), to_quartz("0 0 L * *")
     ('0 0,30 6 ? * MON,TUE,WED,THU,FRI', '0 0 0 L * ?')
     """
     minutes, hours = _times(cron)
@@ -37,7 +37,7 @@ def to_on_calendar(cron: str, timezone: str) -> str:
     Raises:
         InputError: It is none, or systemd cannot say it.
 
-    >>> on_calendar("*/30 6 * 1,7 MON-FRI", "Europe/Berlin")
+    >>> to_on_calendar("*/30 6 * 1,7 MON-FRI", "Europe/Berlin")
     'Mon,Tue,Wed,Thu,Fri *-1,7-* 6:0,30:00 Europe/Berlin'
     """
     minutes, hours = _times(cron)

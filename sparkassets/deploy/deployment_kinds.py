@@ -1,4 +1,4 @@
-"""What is written for each place that a project may run in, by the templates beside this file."""
+"""The files for each place that a project may run in, from the templates beside this file."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ Kind = Literal["databricks", "airflow", "kubernetes", "cron", "systemd"]
 _Files = dict[str, OwnedContent]
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _START_OF_TIME: Final = 2025
-"""A year that is over: what starts a project is due at the next tick."""
+"""A past year, so that the first start is due at the next tick."""
 
 
 @frozen
 class DeploymentSpec:
-    """What is to run, when and where.
+    """A deployment: the command, its schedule and its place.
 
     Attributes:
-        project: Its name.
-        folder: The project's, absolute, on this machine.
-        out: Where the files are written, absolute.
-        arguments: What follows ``sparkassets run`` in every place, without project and profile.
-        profile: That holds; empty where there is none.
-        profiles: All that there are; of a bundle the targets, the first is the usual one.
+        project: Name of the project.
+        folder: The project's folder on this machine, absolute.
+        out: Folder that the files are written to, absolute.
+        arguments: Arguments of ``sparkassets run`` in every place, without project and profile.
+        profile: The active profile; empty without one.
+        profiles: All profiles, in a bundle its targets; the first is the default.
         cron: When it starts.
-        timezone: Of ``cron``.
-        loop: The pause between two looks, where it does not end by itself; ``cron`` is nothing then.
-        variables: Of the environment, those that the project needs.
-        wheel: Of the project, where it is not run in its folder.
-        library: The file name of a wheel of sparkassets that goes with it; empty where an index has it.
-        timeout: Seconds after which a start that has not ended is stopped.
-        mail: Who is told of a start that failed; empty is nobody.
-        cluster: The runtime and the type of nodes of a job's own cluster; None is serverless.
-        group: May start the job and see what it does; empty is nobody else.
-        command: What starts Python's sparkassets on this machine.
+        timezone: Time zone of ``cron``.
+        loop: The pause between two ticks of an endless loop, which ignores ``cron``; None for a start that ends.
+        variables: Variables of the environment that the project needs.
+        wheel: Wheel of the project, where it does not run in its folder.
+        library: File name of an enclosed wheel of sparkassets; empty to install from an index.
+        timeout: Seconds after which an unfinished start is stopped.
+        mail: Address notified of a failed start; empty for none.
+        cluster: Runtime and node type of a job cluster; None for serverless.
+        group: Group that may start and see the job; empty for none.
+        command: The command that starts sparkassets on this machine.
     """
 
     project: str
@@ -69,12 +69,12 @@ class DeploymentSpec:
 
     @property
     def name(self) -> str:
-        """By which it is told from other projects and other profiles."""
+        """Name of the deployment, unique among projects and profiles."""
         return f"{self.project}_{self.profile}" if self.profile else self.project
 
     @property
     def resource(self) -> str:
-        """Its name where letters are small and there is no underscore."""
+        """The name in lower case and without underscores, as Kubernetes and systemd need it."""
         return self.name.lower().replace("_", "-").strip("-")
 
     @property
@@ -84,7 +84,7 @@ class DeploymentSpec:
 
     @property
     def local_command(self) -> tuple[str, ...]:
-        """All of the command line, on this machine."""
+        """The whole command line on this machine."""
         profile = ("--profile", self.profile) if self.profile else ()
         return (*self.command, *self.run_command, "--project", self.folder, *profile)
 
@@ -93,14 +93,14 @@ def build_files(kind: Kind, deployment: DeploymentSpec) -> Mapping[str, OwnedCon
     """The files of a deployment, by their paths in its folder.
 
     Raises:
-        InputError: It cannot run so in that place.
+        InputError: The place does not support the deployment.
     """
     return _KINDS[kind](deployment)
 
 
 def _databricks(deployment: DeploymentSpec) -> _Files:
     if deployment.loop is None:
-        to_quartz(deployment.cron)  # or there is no saying when
+        to_quartz(deployment.cron)  # refuses a cron that Quartz cannot express
     _refuse_filled_in(deployment.run_command, ("${",), "Databricks")
     return {"databricks.yml": _render_template("databricks.yml.j2", deployment, quartz=to_quartz)}
 
@@ -167,7 +167,7 @@ def _refuse_loop(deployment: DeploymentSpec, why: str) -> None:
 
 
 def _refuse_filled_in(words: tuple[str, ...], marks: tuple[str, ...], whose: str) -> None:
-    """Refuses what would arrive as another text than was given.
+    """Refuses arguments that the place would change by filling in a template.
 
     Raises:
         InputError: A word holds a template of the place that it runs in.
@@ -179,7 +179,7 @@ def _refuse_filled_in(words: tuple[str, ...], marks: tuple[str, ...], whose: str
 
 
 def _java() -> str:
-    """Where this machine's Java is, which programs without a shell are not told."""
+    """The home of this machine's Java, as services without a shell lack JAVA_HOME; empty if unknown."""
     found = which("java")
     return os.environ.get("JAVA_HOME") or (str(Path(found).resolve().parents[1]) if found else "")
 
@@ -196,7 +196,7 @@ def _unit_word(word: str) -> str:
 
 
 def _escape_unit_text(text: str) -> str:
-    """What stands between quotes in a unit of systemd, in one line."""
+    """Text escaped for quotes in a unit of systemd, on one line."""
     known = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return "".join(each if each.isprintable() else _code(each) for each in known)
 
@@ -206,12 +206,12 @@ def _code(character: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """An argument as Kubernetes leaves it, which fills in ``$(NAME)``."""
+    """An argument escaped for Kubernetes, which would fill in ``$(NAME)``."""
     return text.replace("$", "$$")
 
 
 def _quote_text(text: str) -> str:
-    """A text as JSON writes it, and so YAML, which reads some characters only where they are escaped, and Python."""
+    """A text as a JSON string, valid also in YAML and Python; escaped where it has characters that YAML refuses."""
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 

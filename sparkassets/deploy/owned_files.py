@@ -1,4 +1,4 @@
-"""Files of a deployment: written anew as often as one likes, and never over what somebody changed by hand."""
+"""Files of a deployment: replaced at each call, but never over a file that was changed by hand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 RECORD: Final = ".sparkassets-deploy.json"
-"""Beside the files: what was written, by digest."""
+"""File beside the written ones that records their digests."""
 
 
 @frozen
 class OwnedContent:
-    """What a file is to hold.
+    """The content of a file.
 
     Attributes:
-        executable: Whether it is a program.
+        executable: Whether the file is executable.
     """
 
     data: bytes
@@ -31,11 +31,11 @@ class OwnedContent:
 
 @frozen
 class WrittenFiles:
-    """What became of the files, by their paths in the folder.
+    """The files of a deployment by what happened to them, as paths in the folder.
 
     Attributes:
-        unchanged: They held it already.
-        removed: They were written before and are no part of it any more.
+        unchanged: Files that had the content already.
+        removed: Files of an earlier deployment that are no part of it any more.
     """
 
     written: Sequence[str]
@@ -44,12 +44,12 @@ class WrittenFiles:
 
 
 def write_owned(folder: Path, files: Mapping[str, OwnedContent], *, force: bool = False) -> WrittenFiles:
-    """Writes the files, all or none.
+    """Writes the files; none of them where one was changed by hand.
 
     Args:
-        folder: Is made if it is not there.
+        folder: The folder; created if missing.
         files: By path in the folder.
-        force: Also over those that somebody changed.
+        force: Whether to replace files that were changed by hand.
 
     Raises:
         InputError: Files were changed by hand since they were written, or others are in their places; or the folder
@@ -90,7 +90,7 @@ def _keep(folder: Path, files: Mapping[str, OwnedContent]) -> None:
 
 
 def _record(folder: Path) -> Mapping[str, str]:
-    """The digests of what was written before; none where that is not known."""
+    """The digests of the files written before; none where the record is missing or invalid."""
     with suppress(FileNotFoundError, ValueError, AttributeError):
         found = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("files")
         if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""What a project needs beside sparkassets: the packages that its author lists, and the extras that its YAML implies."""
+"""Requirements of a project: the packages that its author lists, and the extras that its YAML implies."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _EXTRAS: Final[Mapping[type, str]] = {WorkingDays: "calendars", TradingCalendar:
 
 
 def requirements_of(project: ProjectSpec, sparkassets: str, *, spark: bool) -> tuple[str, ...]:
-    """What to install for a project: sparkassets with the extras that it needs, and what its own file lists.
+    """The requirements to install for a project: sparkassets with its extras, and those of the project's own file.
 
     Args:
-        project: Whose ``pyproject.toml`` or ``requirements.txt`` is looked for in its folder, then beside that.
-        sparkassets: The requirement that brings it, without extras, such as ``sparkassets==0.1.0``.
-        spark: Whether Spark is to be installed; where not, the place has it.
+        project: Its ``pyproject.toml`` or ``requirements.txt`` is searched in its folder, then beside that.
+        sparkassets: The requirement of sparkassets without extras, such as ``sparkassets==0.1.0``.
+        spark: Whether to install Spark; else the place provides it.
 
     Raises:
-        InputError: A line of the file cannot be taken along.
+        InputError: A line of the file cannot be used elsewhere.
     """
     extras, own = implied_extras(project), list[str]()
     for text in _read_requirements(Path(project.root)):
@@ -99,7 +99,7 @@ def _of_pyproject(file: Path) -> list[str] | None:
 
 
 def _of_requirements(file: Path, around: Path) -> Iterator[str]:
-    """The lines of a file of requirements, and of those that it includes."""
+    """The lines of a requirements file, and of the files that it includes."""
     if not file.resolve().is_relative_to(around.resolve()) or not file.is_file():
         raise InputError(f"there is no {file}, or it lies outside {around}", hint="list the packages in one file")
     for number, line in enumerate(file.read_text(encoding="utf-8-sig").replace("\\\n", " \n").splitlines(), start=1):

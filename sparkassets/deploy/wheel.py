@@ -33,9 +33,9 @@ class ProjectWheel:
     """A wheel.
 
     Attributes:
-        name: Of the file.
-        package: As it is installed.
-        command: Its entry point.
+        name: File name of the wheel.
+        package: Name of the installed package.
+        command: Name of its entry point.
     """
 
     name: str
@@ -48,14 +48,14 @@ class ProjectWheel:
 def build_wheel(
     project: str, files: Mapping[str, bytes], *, folder: str, base: str, requires: Sequence[str]
 ) -> ProjectWheel:
-    """The wheel of a project; its version changes whenever what is in it does.
+    """Builds the wheel of a project; its version changes whenever its content does.
 
     Args:
-        project: Its name.
-        files: By path from the folder around the project's, which is how functions are found beside it.
-        folder: The project's own, in ``files``.
-        base: The version that what is in it is added to, such as ``0.1.0``.
-        requires: What it needs, such as ``sparkassets==0.1.0``.
+        project: Name of the project.
+        files: Contents by path from the parent of the project's folder, so that packages beside it are found.
+        folder: The project's folder in ``files``.
+        base: The base version, to which a digest of the content is added, such as ``0.1.0``.
+        requires: Its requirements, such as ``sparkassets==0.1.0``.
     """
     package = f"{project.lower()}_sparkassets"
     command = f"sparkassets-{project}"

@@ -1,1 +1,1 @@
-"""Who follows the journal from outside: sinks that tell others what happens."""
+"""Sinks and watchers that report commits and runs to other systems."""

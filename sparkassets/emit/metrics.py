@@ -1,7 +1,7 @@
-"""Figures of a project for Prometheus: a text file that its textfile collector reads, written whole after each tick.
+"""Metrics of a project for Prometheus: a file for its textfile collector, replaced after each tick.
 
-Gauges say how it is now, by the journal. Counters go on from what the file says, as a driver lives no longer than a
-tick; of two drivers that write the same file at one moment, one's counts are lost.
+Gauges show the present state of the journal. Counters continue from the values in the file, as a driver may live no
+longer than a tick. Where two drivers write the same file at once, the counts of one are lost.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ RUNS: Final = "sparkassets_runs"
 SECONDS: Final = "sparkassets_run_seconds"
 TICKS: Final = "sparkassets_ticks"
 _HEAD: Final = b"# HELP sparkassets_"
-"""What every file of these begins with."""
+"""The first bytes of every metrics file of this package."""
 
 
 class MetricsWatcher:
-    """Watches invocations, and writes their figures to a file.
+    """Watches invocations, and writes their metrics to a file.
 
     Args:
-        file: Ends with ``.prom`` where a collector is to find it.
+        file: The file to write; a collector reads only names that end with ``.prom``.
 
     Raises:
-        InputError: The client of Prometheus is not installed, there is no such folder, or the file is no such one.
+        InputError: The client of Prometheus is not installed, the folder does not exist, or the file holds no metrics.
     """
 
     def __init__(self, project: ProjectSpec, file: Path, *, now: Callable[[], datetime]) -> None:
@@ -57,7 +57,7 @@ class MetricsWatcher:
         self._began = 0.0
 
     def began(self) -> None:
-        """The clock of the tick."""
+        """Starts the clock of the tick."""
         self._began = time.monotonic()
 
     def planned(self, plan: Plan) -> None:
@@ -73,7 +73,7 @@ class MetricsWatcher:
         """Nothing."""
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
-        """Writes the file anew; one that was broken off leaves it as it is."""
+        """Replaces the file; an invocation that was broken off leaves it unchanged."""
         if summary is None or state is None:
             return
         registry = self._client.CollectorRegistry()
@@ -133,7 +133,7 @@ class MetricsWatcher:
                 lates.labels(project, name).set(int(name in late))
 
     def _count_wrong(self, name: str, known: AssetState) -> Mapping[str, int]:
-        """How many partitions failed or are withheld; of an asset without any it counts as one."""
+        """How many partitions failed or are withheld; an asset without partitions counts as one."""
         partitioning = self._project.assets[name].partitioning
 
         def count(each: Any) -> int:  # noqa: ANN401  what failed or is withheld
@@ -143,18 +143,18 @@ class MetricsWatcher:
 
 
 class _MetricFamilies:
-    """What is collected as it is; the client's own counters would tell besides when they began, which is not now."""
+    """A collector of ready metric families: the client's own counters would add a wrong time of creation."""
 
     def __init__(self, families: Sequence[Any]) -> None:
         self._families = families
 
     def collect(self) -> Sequence[Any]:
-        """All of it."""
+        """All families."""
         return self._families
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether nothing is lost when the file is written: it is not there, or an earlier start wrote it.
+    """Whether the file may be replaced: it does not exist, is empty, or holds earlier metrics.
 
     A device or a pipe would be replaced by a file.
     """
@@ -167,7 +167,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _read_counters(file: Path) -> dict[tuple[str, tuple[str, str]], float]:
-    """The counters of a file that was written before, by name, asset and status; none of one that cannot be read."""
+    """The counters of an earlier file, by name, asset and status; none where it cannot be read."""
     from prometheus_client.parser import text_string_to_metric_families
 
     found: dict[tuple[str, tuple[str, str]], float] = {}

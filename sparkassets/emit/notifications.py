@@ -1,6 +1,6 @@
-"""Tells people what failed and what is late: one message for each receiver when an invocation is over.
+"""Sends notifications of failures and lateness: one message for each receiver when an invocation ends.
 
-URLs come from the environment when something is to be sent, and go nowhere but to Apprise.
+URLs are read from the environment only to send a message, and are passed to Apprise alone.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from sparkassets.ports import JournalCommit
 
 SEND_SECONDS: Final = 4.0
-"""How long all receivers of an invocation together are waited for."""
+"""How long an invocation waits for all receivers together."""
 
 _TYPES: Final = {"failure": "failure", "withheld": "warning", "late": "warning", "recovery": "success"}
-"""What Apprise calls a message, by the worst that it tells."""
+"""The type of a message in Apprise, by its most severe notice."""
 
 _THREAD: Final = "notify "
 
 
 class NotifyError(SparkAssetsError):
-    """Some receiver was not told."""
+    """Some receiver could not be notified."""
 
 
 class NotificationSink:
-    """A sink that tells people, as `notify` says.
+    """A sink that notifies people by the rules of `notify`.
 
     Args:
         environment: Holds the receivers' URLs, by the names that rules have.
@@ -49,15 +49,15 @@ class NotificationSink:
         self._project: ProjectSpec | None = None
 
     def committed(self, commit: JournalCommit) -> None:
-        """Remembers what may have to be told."""
+        """Collects the notices of a commit."""
         self._project = commit.project
         self._following.commit(commit.entries, before=commit.before, after=commit.after)
 
     def ended(self) -> None:
-        """Sends what the invocation has to tell.
+        """Sends the messages of the invocation.
 
         Raises:
-            NotifyError: Some receiver was not told; it names the variables that hold their URLs.
+            NotifyError: Some receiver could not be notified; names the variables that hold the URLs.
         """
         following, project = self._following, self._project
         self._following, self._project = NoticeCollector(), None
@@ -100,7 +100,7 @@ class NotificationSink:
                 sending.begin(who, partial(_notify, receiver, message))
 
     def _urls(self, name: str) -> str | None:
-        """What the variable holds, or the file that it names; None where it is not set."""
+        """The value of the variable ``name``, or the content of the file in ``<name>_FILE``; None if neither is set."""
         if value := self._environment.get(name, "").strip():
             return value
         file = self._environment.get(f"{name}_FILE", "").strip()
@@ -111,10 +111,10 @@ class NotificationSink:
 
 
 class _PendingDeliveries:
-    """What is on its way, each in a thread of its own, so that no receiver waits for another.
+    """Messages being sent, each in its own thread, so that no receiver delays another.
 
     Attributes:
-        faults: Why somebody was not told.
+        faults: Reasons why receivers were not notified.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class _PendingDeliveries:
         self._threads: list[threading.Thread] = []
 
     def begin(self, who: str, send: Callable[[], str]) -> None:
-        """Begins to tell somebody; ``send`` says why it could not, nothing where it could."""
+        """Starts to send; ``send`` returns the reason of a failure, empty for success."""
 
         def sending() -> None:
             try:
@@ -138,7 +138,7 @@ class _PendingDeliveries:
         self._threads.append(thread)
 
     def wait(self, seconds: float) -> list[str]:
-        """Why some were not told, after at most so long; who has not answered by then is left behind."""
+        """Waits at most so long, and returns why receivers were not notified; later answers are ignored."""
         from time import monotonic
 
         end = monotonic() + seconds
@@ -157,7 +157,7 @@ def _call(hook: PythonBody, message: NotificationMessage, project: ProjectSpec) 
 
 
 def _receivers(urls: str) -> list[Any]:
-    """What Apprise makes of the URLs; None where it makes nothing of them."""
+    """The receivers that Apprise finds in the URLs; ``[None]`` where it finds none."""
     apprise = _apprise()
     found = apprise.Apprise()
     with _SILENCE.silence_logs():
@@ -185,9 +185,9 @@ def _apprise() -> Any:  # noqa: ANN401  the package, which has no types
 
 
 class _LogSilencer(logging.Filter):
-    """Drops what libraries log while something is sent from here, as their lines may hold parts of URLs.
+    """Drops log records of libraries while messages are sent, as they may hold parts of URLs.
 
-    Others in the process may use the same libraries before and after.
+    Before and after, other code in the process may log through the same libraries.
     """
 
     def __init__(self) -> None:
@@ -197,11 +197,11 @@ class _LogSilencer(logging.Filter):
 
     @contextmanager
     def silence_logs(self) -> Iterator[None]:
-        """As long as the block does."""
+        """Drops the records while entered; safe in several threads at once."""
         with self._lock:
             self._sending += 1
             for name in _LOGGERS:
-                logging.getLogger(name).addFilter(self)  # which is there once
+                logging.getLogger(name).addFilter(self)  # adding it again has no effect
         try:
             yield
         finally:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openlineage.client.client import OpenLineageClient
 
 DEFAULT_NAMESPACE: Final = "default"
-"""Of jobs where nobody says another."""
+"""Namespace of jobs where none is configured."""
 CLOSE_SECONDS: Final = 4.0
 """How long the end of an invocation waits for a transport that sends beside the runs."""
 
@@ -26,7 +26,7 @@ Client = Callable[[], "OpenLineageClient"]
 
 
 def parent_of(variables: Mapping[str, str]) -> tuple[RunName, RunName] | None:
-    """The run that began this process, and the outermost one, by ``OPENLINEAGE_PARENT_ID`` and ``…_ROOT_PARENT_ID``."""
+    """The run that started this process and the outermost one, by ``OPENLINEAGE_PARENT_ID``, ``…_ROOT_PARENT_ID``."""
     parent = RunName.parse(variables.get("OPENLINEAGE_PARENT_ID", ""))
     if parent is None:
         return None
@@ -34,12 +34,12 @@ def parent_of(variables: Mapping[str, str]) -> tuple[RunName, RunName] | None:
 
 
 class OpenLineageSink:
-    """A sink that sends what happens as OpenLineage's events.
+    """A sink that sends OpenLineage events of commits and invocations.
 
     Args:
-        telling: Makes what is told of a project's runs.
+        telling: Builds the facets of a project's events.
         now: The time, for the end of an invocation.
-        client: Makes the client, once there is something to send.
+        client: Creates the client at the first event.
     """
 
     def __init__(self, telling: FacetBuilder, *, now: Callable[[], datetime], client: Client | None = None) -> None:
@@ -50,7 +50,7 @@ class OpenLineageSink:
         self._invocations: dict[str, bool] = {}
 
     def committed(self, commit: JournalCommit) -> None:
-        """Sends the events of what was committed; one that cannot be sent does not keep the next."""
+        """Sends the events of a commit; a failed event does not stop later ones."""
         told = run_events(commit.entries, before=commit.before, after=commit.after, telling=self._telling)
         self._send([*self._build_start_events(commit), *told])
         for each in commit.entries:
@@ -58,7 +58,7 @@ class OpenLineageSink:
                 self._invocations[each.entry.invocation] = False
 
     def ended(self) -> None:
-        """Sends that the invocation is over, and waits for what the transport has not sent yet."""
+        """Sends the end of the invocation, and waits for events that the transport still holds."""
         over, self._invocations = self._invocations, {}
         now = self._now()
         ends = [
@@ -73,7 +73,7 @@ class OpenLineageSink:
                 client.close(CLOSE_SECONDS)
 
     def _build_start_events(self, commit: JournalCommit) -> Iterator[Event]:
-        """Of each invocation its first claims' commit."""
+        """START of each invocation whose first claim is in the commit."""
         for each in commit.entries:
             if isinstance(each.entry, ClaimEntry) and each.entry.invocation not in self._invocations:
                 self._invocations[each.entry.invocation] = True
@@ -88,14 +88,14 @@ class OpenLineageSink:
         for each in found:
             try:
                 self._client.emit(to_client_event(each))
-            except Exception as error:  # noqa: BLE001  whatever a transport raises
+            except Exception as error:  # noqa: BLE001  transports raise any class
                 errors.append(error)
         if errors:
             raise errors[0]
 
 
 def to_client_event(event: Event) -> Any:  # noqa: ANN401  of a package that may not be installed
-    """The event as the client takes it: its own classes around the facets."""
+    """The event in the client's own classes."""
     from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
 
     return RunEvent(
@@ -124,7 +124,7 @@ def build_client() -> OpenLineageClient:
         ) from error
 
     class CredentialFreeClient(OpenLineageClient):
-        """The same, that tells where the code is without what its address may hold to get in."""
+        """A client that removes credentials from the URL of the source code."""
 
         def add_source_code_location_facet(self, event: Any) -> Any:  # noqa: ANN401  as the client's own
             told: Any = super().add_source_code_location_facet(event)

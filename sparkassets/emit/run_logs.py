@@ -1,6 +1,6 @@
-"""What a run prints and logs, in a file of its own: the thread tells whose it is, however many runs go side by side.
+"""Output and log records of each run, in a file of its own: the thread's name identifies the run among parallel ones.
 
-A run computes in threads that have its name; what threads do that its function starts itself is nobody's.
+A run computes in threads that have its name; output of threads that its function starts belongs to no run.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from sparkassets.core.results import RunResult, Summary
 
 LOGS_KEPT: Final = 1_000
-"""Files in a folder of logs; the oldest make way."""
+"""At most so many log files are kept; the oldest are removed."""
 DAYS_KEPT: Final = 30
 LOG_CHARACTERS: Final = 1_000_000
-"""Of a log that is longer the middle is left out."""
+"""Longest log; of a longer one the middle is left out."""
 _HALF: Final = LOG_CHARACTERS // 2
 _LEFT_OUT: Final = "[…]\n"
 
 
 class RunLogs:
-    """Watches an invocation, and writes what its runs print and log.
+    """Watches an invocation, and writes the output and log records of its runs.
 
     Args:
-        folder: Where; a file is named by its run, and there is none of a run that says nothing.
-        variables: Of the environment, whose values are not written.
+        folder: The folder; each file is named by its run, and a run without output has none.
+        variables: Variables of the environment, whose values are redacted.
     """
 
     def __init__(self, folder: Path, *, variables: Mapping[str, str]) -> None:
@@ -48,7 +48,7 @@ class RunLogs:
         self._silent = threading.local()
 
     def began(self) -> None:
-        """Listens to what is logged; where nobody has set up logging, from INFO on."""
+        """Installs the log handler; from level INFO on where logging is not configured."""
         root = logging.getLogger()
         if not root.handlers and root.level == logging.WARNING:
             self._level = root.level
@@ -62,7 +62,7 @@ class RunLogs:
         """Nothing."""
 
     def started(self, run: PlannedRun, run_id: str) -> None:
-        """Listens to a run, and to what is printed, unless somebody else prints by then."""
+        """Opens the log of a run, and captures stdout and stderr unless they are captured already."""
         del run
         self._logs[run_id] = _RunLogFile(self._folder / f"{run_id}.log", self._variables)
         for name in ("stdout", "stderr"):
@@ -71,12 +71,12 @@ class RunLogs:
                 setattr(sys, name, _TeeStream(stream, self))
 
     def finished(self, result: RunResult) -> None:
-        """Its file is whole."""
+        """Closes the log of the run."""
         if (log := self._logs.pop(result.run, None)) is not None:
             log.close()
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
-        """Listens no more, and removes what is old."""
+        """Removes the handler and the captures, and deletes old logs."""
         del summary, state
         root = logging.getLogger()
         root.removeHandler(self._handler)
@@ -93,7 +93,7 @@ class RunLogs:
         remove_old_logs(self._folder)
 
     def record_output(self, text: str) -> None:
-        """The thread that calls has printed or logged this."""
+        """Appends a text of the calling thread to the log of its run."""
         if self._logs and not getattr(self._silent, "on", False):
             name = threading.current_thread().name
             log = self._logs.get(name) or self._logs.get(name.rpartition("-")[0])
@@ -101,7 +101,7 @@ class RunLogs:
                 log.write(text)
 
     def to_stderr(self, record: logging.LogRecord) -> None:
-        """What nobody else handles goes where it would without us, and is not heard twice."""
+        """Passes a record to the last resort if no other handler takes it, as without ours; it is recorded once."""
         if len(logging.getLogger().handlers) > 1 or logging.lastResort is None:
             return
         if record.levelno >= logging.lastResort.level:
@@ -113,7 +113,7 @@ class RunLogs:
 
 
 class _RunLogHandler(logging.Handler):
-    """Hears what is logged."""
+    """Passes log records to `RunLogs`."""
 
     def __init__(self, logs: RunLogs) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class _RunLogHandler(logging.Handler):
         self.setFormatter(formatter)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes it down, where it is a run's; what connects to Spark tells only what is wrong."""
+        """Records a message of a run; from py4j only warnings and errors."""
         try:
             if record.levelno >= logging.WARNING or not record.name.startswith("py4j"):
                 self._logs.record_output(f"{self.format(record)}\n")
@@ -133,7 +133,7 @@ class _RunLogHandler(logging.Handler):
 
 
 class _TeeStream:
-    """A stream, and what is written to it heard."""
+    """A stream that also records its text in the log of a run."""
 
     def __init__(self, stream: TextIO, logs: RunLogs) -> None:
         self.stream = stream
@@ -221,7 +221,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def remove_old_logs(folder: Path) -> None:
-    """Removes logs beyond those that are kept, by number and by age; other drivers may do so at the same time."""
+    """Removes logs beyond the limits of number and age; other drivers may do so at the same time."""
     found: list[tuple[float, Path]] = []
     for log in folder.glob("*.log"):
         with suppress(OSError):

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 TRACER: Final = "sparkassets"
 FLUSH_MILLIS: Final = 2_000
-"""How long the end of an invocation waits for its spans to be taken."""
+"""How long the end of an invocation waits for its spans to be exported."""
 
 
 class TraceWatcher:
-    """Watches an invocation, and tells of it in spans, to whom the process or the environment says.
+    """Watches an invocation, and exports it as spans to the provider of the process or the environment.
 
-    Attributes of spans are those of the semantic conventions where there are some (``error.type``, ``exception``
-    events), else begin with ``sparkassets.``.
+    Attributes follow the semantic conventions where one exists (``error.type``, ``exception`` events), and else begin
+    with ``sparkassets.``.
     """
 
     def __init__(self, project: ProjectSpec, *, provider: Any = None) -> None:  # noqa: ANN401  of the SDK
@@ -37,19 +37,19 @@ class TraceWatcher:
         self._runs: dict[str, Any] = {}
 
     def began(self) -> None:
-        """The span of the invocation begins."""
+        """Starts the span of the invocation."""
         self._tick = self._tracer.start_span("tick", attributes={"sparkassets.project": self._project.name})
 
     def planned(self, plan: Plan) -> None:
-        """How much there is to do."""
+        """Adds an event with the number of planned runs."""
         self._tick.add_event("planned", {"sparkassets.runs": len(plan.runs)})
 
     def starting(self, what: str) -> None:
-        """Something that takes seconds begins."""
+        """Adds an event for a step that takes seconds."""
         self._tick.add_event(f"starting {what}")
 
     def started(self, run: PlannedRun, run_id: str) -> None:
-        """The span of a run begins."""
+        """Starts the span of a run."""
         asset = self._project.assets[run.asset]
         told: dict[str, Any] = {
             "sparkassets.project": self._project.name,
@@ -67,7 +67,7 @@ class TraceWatcher:
         self._runs[run_id] = self._tracer.start_span(f"run {run.asset}", context=context, attributes=told)
 
     def finished(self, result: RunResult) -> None:
-        """The span of a run ends, with what became of it."""
+        """Ends the span of a run, with its outcome."""
         span = self._runs.pop(result.run, None)
         if span is None:
             return
@@ -81,7 +81,7 @@ class TraceWatcher:
         span.end()
 
     def ended(self, summary: Summary | None, state: State | None) -> None:
-        """The span of the invocation ends, and with it those that nobody ended."""
+        """Ends the span of the invocation, and those of unfinished runs."""
         del state
         for span in self._runs.values():
             span.end()
@@ -112,7 +112,7 @@ _OWN: Any = None
 
 
 def _provider() -> Any:  # noqa: ANN401
-    """That of the process; where it has set up none, one of our own by the variables of OpenTelemetry."""
+    """The provider of the process; where none is set up, our own by the variables of OpenTelemetry."""
     global _OWN  # noqa: PLW0603  a process has one
     from opentelemetry import trace
 

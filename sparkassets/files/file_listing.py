@@ -68,7 +68,7 @@ def list_files(pattern: PathPattern, *, skipped: SkippedFiles | None = None) -> 
 def is_rowless(kind: str, size: int) -> bool:
     """Whether a file of that kind of source and that size in bytes holds no rows: such a file is not there.
 
-    >>> rowless("csv", 0), rowless("csv", 1), rowless("parquet", 0)
+    >>> is_rowless("csv", 0), is_rowless("csv", 1), is_rowless("parquet", 0)
     (True, False, False)
     """
     return size == 0 and kind != "parquet"

@@ -29,15 +29,15 @@ T = TypeVar("T")
 
 
 class CompiledCache(Generic[T]):
-    """A value that was made of one project's files, as long as it would come out the same.
+    """A cached value made from one project's files, valid while its inputs are unchanged.
 
-    A file is only believed when it is the user's own, as it is unpickled. It holds no value of the environment:
-    references stand for them, and a fingerprint tells whether they are still the same.
+    A cache file is unpickled, so it is used only if no other user can have written it. It holds no value of the
+    environment: references stand for them, and a fingerprint shows whether they are still the same.
 
     Args:
-        folder: Of the cache.
+        folder: Folder of the cache.
         kind: Class of the value.
-        of: What the value is made of, besides what its trace holds: the project's folder first.
+        of: Inputs of the value besides those in its trace: the project's folder first.
 
     Attributes:
         path: The file; beside the project it stands for this version of sparkassets and of Python, and the working
@@ -51,7 +51,7 @@ class CompiledCache(Generic[T]):
         self.path = folder / "projects" / blake2b(key.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
     def find(self, env: Mapping[str, str]) -> tuple[T, CompileTrace] | None:
-        """The value and what it was made from, if it would come out the same again; else None."""
+        """The value and its trace while its inputs are unchanged; else None."""
         try:
             if not _is_own(self.path):
                 return None
@@ -103,7 +103,7 @@ def _pickle_value(value: object, trace: CompileTrace, env: Mapping[str, str]) ->
 
 
 def _unpickle_value(payload: bytes, env: Mapping[str, str]) -> tuple[Any, CompileTrace] | None:
-    """The value that `_pickle_value` wrote and its trace; None where something is no longer as it was."""
+    """The value that `_pickle_value` wrote and its trace; None where an input has changed."""
     stream = BytesIO(payload)
     fingerprint = pickle.load(stream)  # noqa: S301  whole, the user's own, written by this very code; so the next two
     if not isinstance(fingerprint, VariableFingerprint) or not fingerprint.matches(env):
@@ -134,7 +134,7 @@ def _code() -> str:
 
 
 def _stamps(folder: str, *, deep: bool = True) -> Iterator[str]:
-    """Of every Python file in a folder, and of those below it, place, time and size."""
+    """Path, time and size of every Python file in a folder; with ``deep`` also below it."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):

@@ -1,4 +1,4 @@
-"""What a compiled project was made from, so that it can be told whether it would come out the same."""
+"""The inputs of a compiled project, to detect whether compiling again would give the same result."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _METADATA: Final = (".dist-info", ".egg-info", ".egg-link")
 
 
 class CompileTrace:
-    """Reads files, folders and variables, and remembers what it saw.
+    """Reads files, folders and variables, and records digests of them.
 
     Attributes:
         files: Path to a digest of the content; empty for a file that is not there.
         folders: Path to a digest of the names; empty for a folder that is not there.
-        variables: Names of the variables that were asked for.
-        packages: A digest of what is installed; empty where nothing of another package was asked for.
-        modules: Path of a module that a timetable is from, or that one of the project's imports, to its time and size.
-        seen: How many names the folders have held.
+        variables: Names of the variables that were read.
+        packages: A digest of the installed packages; empty where none was used.
+        modules: Paths of modules that define a timetable, or that the project's modules import, to their time and size.
+        seen: Number of names in all folders read.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class CompileTrace:
             self.modules[path] = f"{status.st_mtime_ns}:{status.st_size}"
 
     def include(self, other: CompileTrace) -> None:
-        """Adds what another trace saw."""
+        """Adds the records of another trace."""
         self.files |= other.files
         self.folders |= other.folders
         self.variables |= other.variables
@@ -97,7 +97,7 @@ class CompileTrace:
         self.modules |= other.modules
 
     def still_holds(self) -> bool:
-        """Whether all of it would be seen again as it was; variables are not looked at."""
+        """Whether everything but the variables is still as recorded."""
         now = CompileTrace()
         if self.packages:
             now.record_packages()
@@ -116,7 +116,7 @@ class CompileTrace:
 
 
 class TracedVariables(Mapping[str, str]):
-    """Variables of an environment; a trace remembers which were asked for."""
+    """Variables of an environment; a trace records which are read."""
 
     def __init__(self, env: Mapping[str, str], trace: CompileTrace) -> None:
         self._env = env
@@ -156,7 +156,7 @@ def _packages() -> Iterator[str]:
 
 
 def _content(path: Path | str) -> bytes:
-    """The bytes of a regular file; whatever else is there is not opened, as a pipe would keep its reader waiting."""
+    """The bytes of a regular file; anything else is not opened, as a pipe would block its reader."""
     try:
         status = os.stat(path)  # noqa: PTH116  at a fifth of pathlib's time
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What a function is made of: itself and what it calls in the project's own packages, from their source alone.
+"""The parts of a function: itself and all it names in the project's own packages, from their source alone.
 
-A part for each function, class and value of a module that is reached by names. Comments, docstrings, layout and what
-is not reached do not count. Where a name is made up as the code runs, all of its module counts.
+Each function, class and value of a module that names reach is a part. Comments, docstrings, layout and unreached code
+do not count. Where code builds names at run time, its whole module counts.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from sparkassets.core.definitions.definition import digest
 from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, Part, imported_in, parse_names
 
 DECLARING: Final = frozenset({("sparkassets", "asset"), ("sparkassets", "multi_asset")})
-"""What declares assets."""
+"""The decorators that declare assets."""
 _DYNAMIC: Final = frozenset({"globals", "eval", "exec", "__import__", "vars", "import_module"})
 
 
 class FunctionParts:
-    """The parts of functions, with the modules that were read for them.
+    """Computes the parts of functions, and caches the modules read for them.
 
     Args:
-        source: The text of a module by its dotted name, and whether it is a package; None for one of others.
+        source: Looks up a module's text by its dotted name, and whether it is a package; None outside the project.
     """
 
     def __init__(self, source: Callable[[str], tuple[str, bool] | None]) -> None:
@@ -30,7 +30,7 @@ class FunctionParts:
         self._modules: dict[str, ModuleNames | None] = {}
 
     def digest_parts(self, module: str, function: str) -> dict[str, str]:
-        """Digests of all that the function is made of, by ``module:name``."""
+        """Digests of all parts of a function, by ``module:name``."""
         parts: dict[str, str] = {}
         seen: set[Part] = set()
         left: list[Part] = [(module, function)]
@@ -41,7 +41,7 @@ class FunctionParts:
             seen.add(part)
             try:
                 told, found = self._part(part)
-            except (RecursionError, ValueError):  # nested too deep; a number of more digits than Python writes
+            except (RecursionError, ValueError):  # nested too deep; a number with more digits than Python prints
                 told, found = digest((self._source(part[0]) or ("",))[0]), []
             left += found
             if told:
@@ -49,7 +49,7 @@ class FunctionParts:
         return parts
 
     def _part(self, part: Part) -> tuple[str, list[Part]]:
-        """A digest of one part, empty for what stands elsewhere, and the parts that it names."""
+        """The digest of one part, empty for imported names, and the parts that it names."""
         name, own = part
         module = self._module(name)
         if module is None:
@@ -73,7 +73,7 @@ class FunctionParts:
                 yield each, name
 
     def _target(self, found: Part) -> Part:
-        """The part that an import means: a name of a module, or all of one that is a module itself."""
+        """The part that an import refers to: a name of a module, or a whole module."""
         owner, name = found
         if name == WHOLE:
             return found
@@ -137,7 +137,7 @@ class FunctionParts:
 
 
 def _strip_declaration(node: ast.stmt, module: ModuleNames) -> ast.stmt:
-    """A function without what declares it as an asset, which is no part of its code."""
+    """A function without the decorators that declare it as an asset: they are no part of its code."""
     if not isinstance(node, FUNCTIONS):
         return node
     code = [each for each in node.decorator_list if not _declares(each, module)]
@@ -158,7 +158,7 @@ def _declares(node: ast.expr, module: ModuleNames) -> bool:
 
 
 def _arguments_in(top: ast.stmt) -> set[int]:
-    """The nodes in a function's body that name its own arguments, whatever else the module has of these names."""
+    """Nodes of a function's body that name its own arguments, which hide names of the module."""
     if not isinstance(top, FUNCTIONS):
         return set()
     given = top.args
@@ -178,7 +178,7 @@ def _naming(node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
 
 
 def _dump(node: ast.AST) -> str:
-    """The syntax tree as text, without docstrings and places, alike in every version of Python."""
+    """The syntax tree as text, without docstrings and positions, the same in every version of Python."""
     told = []
     for name, value in ast.iter_fields(node):
         if name in ("kind", "type_comment", "type_ignores", "ctx"):

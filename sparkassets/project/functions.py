@@ -40,7 +40,7 @@ def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:
 
 
 def parse(text: str) -> ast.Module | None:
-    """The module; None of what is no Python."""
+    """The parsed module; None for text that is not Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -48,7 +48,7 @@ def parse(text: str) -> ast.Module | None:
 
 
 def broken_in(file: SourceFile) -> tuple[int, int, str]:
-    """Line, column and message of what is no Python."""
+    """Line, column and message of the error that keeps a file from being parsed."""
     try:
         ast.parse(file.text)
     except SyntaxError as error:
@@ -63,7 +63,7 @@ def broken_in(file: SourceFile) -> tuple[int, int, str]:
 def function_at(
     node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, names: ModuleNames, *, elsewhere: bool = False
 ) -> ModuleFunction:
-    """What is known of a function.
+    """The facts of a function.
 
     Args:
         node: Its definition.
@@ -85,7 +85,7 @@ def function_at(
 
 
 def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[ContextAccess]:
-    """What a function asks its ``context`` for, unless it gives that name to something else."""
+    """Uses of ``context`` in a function, unless it rebinds that name."""
     inside = [each for statement in function.body for each in ast.walk(statement)]
     if any(_binds_context(each) for each in inside):
         return

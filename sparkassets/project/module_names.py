@@ -1,4 +1,4 @@
-"""The names of a module's top level: what makes them, and where they were imported from; from its source alone."""
+"""The names of a module's top level: the statements that bind them, and their imports; from its source alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModuleNames:
 
     @cached_property
     def bound(self) -> dict[str, list[ast.stmt]]:
-        """The statements that make what each name stands for, or do something with it as the module is imported."""
+        """The statements that bind each name, or use it at import time."""
         found: dict[str, list[ast.stmt]] = defaultdict(list)
         for node in self.tree.body:
             for name in dict.fromkeys(_find_bound_names(node)):
@@ -39,19 +39,19 @@ class ModuleNames:
 
     @cached_property
     def imports(self) -> dict[str, Part]:
-        """What names stand for that are imported as the module is."""
+        """The parts that imported names refer to."""
         plain = [node for node in self.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
         return {name: part for node in plain for name, part in imported_in(node, self)}
 
     @cached_property
     def stars(self) -> list[str]:
-        """The modules of which all names were imported."""
+        """The modules of star imports."""
         found = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
         return [absolute(node, self) for node in found if any(each.name == WHOLE for each in node.names)]
 
 
 def parse_names(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
-    """The names of a module; None of what is no Python."""
+    """The names of a module; None for text that is not Python."""
     try:
         return ModuleNames(name, ast.parse(text), is_package=is_package)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -86,7 +86,7 @@ def _find_bound_names(node: ast.stmt) -> Iterator[str]:
 
 
 def imported_in(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]]:
-    """What names stand for that are imported anywhere in a statement."""
+    """Names imported anywhere in a statement, each with the part that it refers to."""
     for node in ast.walk(top):
         if isinstance(node, ast.Import):
             for alias in node.names:

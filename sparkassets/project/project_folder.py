@@ -127,7 +127,7 @@ def _load_declared(
 
 
 def _import(modules: Sequence[PythonFile], env: Mapping[str, str]) -> tuple[ImportResult, CompileTrace]:
-    """What modules declare, and everything that it depends on."""
+    """The declarations of modules, with a trace of all their inputs."""
     result, trace = import_modules(modules, without_requested(env)), CompileTrace()
     trace.variables.update(result.variables)
     for read, paths in ((trace.read_file, result.files), (trace.list_names, result.folders)):
@@ -142,7 +142,7 @@ def _import(modules: Sequence[PythonFile], env: Mapping[str, str]) -> tuple[Impo
 
 
 class SourceReader:
-    """Reads text files; what is no UTF-8 becomes a problem.
+    """Reads text files; a file that is not UTF-8 becomes a problem.
 
     Attributes:
         unreadable: Files that are there and became a problem.
@@ -155,7 +155,7 @@ class SourceReader:
         self.unreadable: set[Path] = set()
 
     def list_names(self, folder: Path) -> list[str] | None:
-        """What is in a folder; None where there is none, and nothing where it cannot be looked into."""
+        """The names in a folder; None where it does not exist, and none where it cannot be read."""
         try:
             return self.trace.list_names(folder)
         except OSError as error:
@@ -166,11 +166,11 @@ class SourceReader:
             return []
 
     def exists(self, path: Path) -> bool:
-        """Whether there is a file, which may be one that cannot be read."""
+        """Whether the file exists, readable or not."""
         return self.read_file(path) is not None or path in self.unreadable
 
     def read_file(self, path: Path, *, is_python: bool = False) -> SourceFile | None:
-        """The file, or None where there is none that can be read; Python may name another encoding than UTF-8."""
+        """The file, or None where none can be read; a Python file may declare another encoding than UTF-8."""
         try:
             content = self.trace.read_file(path)
         except OSError as error:
@@ -189,7 +189,7 @@ class SourceReader:
         return SourceFile(_label(path), Path(os.path.relpath(path, self.root)).as_posix(), text)
 
     def read_declaring(self, path: Path) -> SourceFile | None:
-        """A module that may declare assets; None of what no author has written, for all its bytes."""
+        """A module that may declare assets; None for a file whose bytes no author can have written."""
         if self.read_python(path) is not None:
             return self.read_file(path, is_python=True)
         return None
@@ -208,7 +208,7 @@ class SourceReader:
 
 
 def _encoding(module: bytes) -> str:
-    """What a module says that it is written in; UTF-8 where it does not, or where Python does not know that."""
+    """The encoding that a module declares; UTF-8 without one, or where Python does not know it."""
     try:
         return detect_encoding(BytesIO(module).readline)[0]
     except SyntaxError:
@@ -260,7 +260,7 @@ def _find_unread(project: ProjectDraft, reader: SourceReader) -> Iterator[SpecPr
 def yaml_files(
     folder: Path, names: list[str], reader: SourceReader, *, deep: bool, ends: tuple[str, ...] = _YAML
 ) -> Iterator[Path]:
-    """Those of a folder and of the folders in it; where a link leads back to a folder around it, it is not followed."""
+    """The files that end with ``ends``, with ``deep`` also below; links back to an outer folder are not followed."""
     for name in names:
         if name.startswith("."):
             continue
@@ -333,7 +333,7 @@ def _code(
 
 
 def _modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSource]:
-    """Those that exist, by name."""
+    """The existing modules, by name."""
     found = ((name, _module(name, reader)) for name in dict.fromkeys(names))
     return {name: module for name, module in found if module is not None}
 
@@ -341,7 +341,7 @@ def _modules(names: Iterable[str], reader: SourceReader) -> dict[str, ModuleSour
 def _hook_modules(
     project: ProjectDraft, assets: AssetFiles, reader: SourceReader, *, known: Collection[str]
 ) -> dict[str, ModuleSource]:
-    """The modules of the functions that are given messages, but for those that are ``known``."""
+    """The modules of functions that receive notifications, except those that are ``known``."""
     written = [project.keys.notify, *(draft.keys.notify for draft in assets.drafts.values())]
     hooks = [
         rule.python.partition(":")[0] for keys in written for rule in written_rules(keys) if rule.python is not None
@@ -351,7 +351,7 @@ def _hook_modules(
 
 
 def _with_parts(module: ModuleSource, function: str, parts: Mapping[str, str]) -> ModuleSource:
-    """The module, with what one of its functions is made of."""
+    """The module, with the parts of one of its functions."""
     known = module.functions.get(function)
     return replace(module, functions={**module.functions, function: replace(known, parts=parts)}) if known else module
 
@@ -367,7 +367,7 @@ def _source(name: str, project: ProjectDraft, reader: SourceReader) -> tuple[str
 
 
 def _first(paths: Iterable[str], reader: SourceReader) -> dict[str, SourceFile | None]:
-    """The first of these files that is there, by its path; None where it cannot be read."""
+    """The first existing file, by its path; None where it cannot be read."""
     for path in paths:
         file = reader.read_file(reader.root / path)
         if file or reader.root / path in reader.unreadable:

@@ -1,4 +1,4 @@
-"""Pickles in which references stand for what comes from the environment, and what tells that it is still the same."""
+"""Pickles in which references stand for values of the environment, and fingerprints that detect changed values."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ROUNDS: Final = 10_000
 
 @frozen
 class VariableFingerprint:
-    """Whether variables have the values that they had, without the values.
+    """A fingerprint that shows whether variables have changed, without holding their values.
 
     Attributes:
         names: The variables, set or not, ascending.
-        salt: Random, so that two fingerprints do not tell whether their values are equal.
+        salt: Random, so that two fingerprints do not reveal whether their values are equal.
         digest: Of all values together, slow to compute; empty where there are no variables.
     """
 
@@ -38,7 +38,7 @@ class VariableFingerprint:
         return cls(ordered, salt, _digest(ordered, env, salt))
 
     def matches(self, env: Mapping[str, str]) -> bool:
-        """Whether each variable is set, or unset, to what it was."""
+        """Whether each variable still has its value, or is still unset."""
         return _digest(self.names, env, self.salt) == self.digest
 
 
@@ -50,7 +50,7 @@ def _digest(names: tuple[str, ...], env: Mapping[str, str], salt: bytes) -> byte
 
 
 class ReferencePickler(pickle.Pickler):
-    """Pickles texts that hold a variable's value as what is around it and the number of the value."""
+    """Pickles texts that hold a variable's value as the surrounding text and the number of the value."""
 
     def __init__(self, stream: BytesIO, names: tuple[str, ...], env: Mapping[str, str]) -> None:
         super().__init__(stream, protocol=pickle.HIGHEST_PROTOCOL)
@@ -59,7 +59,7 @@ class ReferencePickler(pickle.Pickler):
         self._value = re.compile(f"({'|'.join(map(re.escape, longest_first))})") if longest_first else None
 
     def persistent_id(self, obj: object) -> tuple[str | int, ...] | None:
-        """The text in parts, every second of them the number of a value; None for what holds none."""
+        """The text in parts, every second of them the number of a value; None without any value."""
         if self._value is None or type(obj) is not str or not self._value.search(obj):
             return None
         parts = self._value.split(obj)
@@ -67,7 +67,7 @@ class ReferencePickler(pickle.Pickler):
 
 
 class ReferenceUnpickler(pickle.Unpickler):
-    """Reads what `ReferencePickler` wrote, with the values as they are now."""
+    """Reads pickles of `ReferencePickler`, inserting the present values."""
 
     def __init__(self, stream: BytesIO, names: tuple[str, ...], env: Mapping[str, str]) -> None:
         super().__init__(stream)

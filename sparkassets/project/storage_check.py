@@ -1,4 +1,4 @@
-"""Where a project's places really are: links followed, folders told by what they are, not by how they are written."""
+"""The real places of a project's storage: links are followed, and folders compared by identity, not by spelling."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _location(project: ProjectSpec, place: StorageUse) -> FileLocation:
 
 
 def locator() -> Callable[[str], StorageSite]:
-    """What finds the site of an absolute path as the disk has it; looks at each folder once. A URI's is as written."""
+    """A function that finds the site of an absolute path on disk, visiting each folder once; URIs stay as written."""
 
     @cache
     def identity(folder: str) -> str | None:
@@ -84,7 +84,7 @@ def locator() -> Callable[[str], StorageSite]:
 
 
 def _following() -> Callable[[str], str]:
-    """What follows the links of an absolute path; looks at each folder once."""
+    """A function that follows the links of an absolute path, visiting each folder once."""
 
     @cache
     def real(path: str) -> str:
@@ -98,7 +98,7 @@ def _following() -> Callable[[str], str]:
 
 
 def _with_letters(folder: str) -> tuple[str, str] | None:
-    """The folder, or the nearest above it whose name has letters; and the same path with their case turned."""
+    """The folder, or the nearest ancestor whose name has letters, and the same path with their case swapped."""
     while folder != "/":
         above, name = os.path.split(folder)
         if name.swapcase() != name:

@@ -1,4 +1,4 @@
-"""Writes the report as a static site that opens from a file, and never shows a reader half of it.
+"""Writes the report as a static site that opens from disk and is never seen half written.
 
 All but ``index.html`` has a name that tells what is in it, so nothing that a reader has open changes below them:
 the data of one writing is in a folder of its own, and ``index.html``, which names that folder, is written last. The
@@ -52,7 +52,7 @@ _TRANSLATED = str.maketrans(_UNSAFE)
 
 @frozen
 class WrittenSite:
-    """What was written.
+    """The written site.
 
     Attributes:
         index: The page to open.
@@ -68,7 +68,7 @@ def write_site(report: ReportDocuments, place: str) -> WrittenSite:
     """Writes the site to a folder on a disk or in an object store, or writes it anew there.
 
     Raises:
-        InputError: There is something else, or nothing can be written there.
+        InputError: The folder holds something else, or cannot be written.
     """
     folder = open_folder(place)
     try:
@@ -137,7 +137,7 @@ def _data(report: ReportDocuments) -> dict[str, bytes]:
 
 
 def _shards(pages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """The assets in lists that make files of about the same size."""
+    """The assets in lists that give files of about the same size."""
     shard: list[Mapping[str, Any]] = []
     size = 0
     for page in pages:
@@ -151,12 +151,12 @@ def _shards(pages: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, An
 
 
 def _script(name: str, document: object) -> bytes:
-    """A script that hands over a document: pages opened from a file may load nothing else."""
+    """A script that passes a document to the page: pages opened from disk may load scripts only."""
     return f"sparkassetsReport({_json(name)}, {_json(document)});\n".encode()
 
 
 def _json(document: object) -> str:
-    """JSON that is the same JavaScript wherever it stands, be it within HTML."""
+    """JSON that is safe as JavaScript, also inside HTML."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_TRANSLATED)
 

@@ -1,4 +1,4 @@
-"""Serves the site on loopback, for those who would rather have an address than a file."""
+"""Serves the site on loopback, under an address instead of a file."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ class _SiteRequestHandler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, *_: Any) -> None:  # noqa: ANN401
-        """Says nothing of what is asked for."""
+        """Logs no requests."""

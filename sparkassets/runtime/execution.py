@@ -245,7 +245,7 @@ class RunExecution:
             return outcome
         try:
             return replace(outcome, keys=self._discovered_segments(order, outcome))
-        except BaseException as error:  # noqa: BLE001  as in `run`
+        except BaseException as error:  # noqa: BLE001  as in `execute`
             return FailedRun("error", error, fenced=False, attempts=self._attempts)
 
     def _discovered_segments(self, order: RunOrder, done: CommittedRun) -> Mapping[str, Sequence[str]]:

@@ -60,7 +60,7 @@ def observe_sources(
     now: datetime,
     leaving: Mapping[str, str] = MappingProxyType({}),
 ) -> ObservationReport:
-    """Looks at every source once, after `changed_specs`; ``now`` is the real clock, by which ``settle`` goes.
+    """Looks at every source once, after `changed_spec_entries`; ``now`` is the real clock, by which ``settle`` goes.
 
     Those of ``leaving`` are looked at no more; it says what is wrong with each.
     """

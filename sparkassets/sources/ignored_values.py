@@ -18,7 +18,7 @@ def describe_ignored_values(left: LeftOut, partitioning: Partitioning) -> tuple[
     """A sentence for each column by which rows are told apart.
 
     >>> from sparkassets.core.partitions import SegmentPartition
-    >>> left_out({"region": ["us"]}, Partitioning(None, (SegmentPartition("region", ("de",)),)))
+    >>> describe_ignored_values({"region": ["us"]}, Partitioning(None, (SegmentPartition("region", ("de",)),)))
     ("rows left out whose 'region' is none of its segments: us",)
     """
     time = partitioning.time

@@ -36,7 +36,7 @@ class LogVolumeEstimator:
         self._known: dict[tuple[str, InletPin], InletVolume] = {}
 
     def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: AssetState) -> InletVolume:
-        """As `sparkassets.ports.Volumes` has it."""
+        """As `sparkassets.ports.VolumeEstimator` has it."""
         source, key = asset.source, (asset.name, pin)
         if key not in self._known:
             if asset.storage is None or (source is not None and source.kind == "events"):

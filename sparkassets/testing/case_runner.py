@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def run_cases(
     project: ProjectSpec, cases: Sequence[Case], *, spark: SparkSession | None = None
 ) -> Iterator[CaseResult]:
-    """How each test ends, as it ends: those that need no Spark first.
+    """The result of each test as it ends; tests without Spark come first.
 
     Args:
-        project: Whose tests they are.
-        cases: To be run.
+        project: The project under test.
+        cases: The tests to run.
         spark: The session to compute in; None takes the active one, else starts a small one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Given rows as Spark's: of the types that an asset declares, or as their first values tell."""
+"""Given rows as data frames, with the types that an asset declares or those of their first values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPES = {bool: "boolean", int: "bigint", float: "double", str: "string"}
 
 
 def frame_of(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataFrame:
-    """The rows that are given of an asset, of their types.
+    """The given rows of an asset as a data frame.
 
     Raises:
         InputError: The type of a column is not known, or there is no such file.
@@ -30,7 +30,7 @@ def frame_of(session: SparkSession, asset: AssetSpec, given: GivenRows) -> DataF
 
 
 def _infer_types(asset: AssetSpec, given: GivenRows) -> dict[str, str]:
-    """Type by column: as declared, else as the first value of each column tells."""
+    """Type by column: the declared one, else that of the column's first value."""
     types = dict(given.columns)
     time = asset.partitioning.time
     for row in given.rows:
@@ -73,7 +73,7 @@ def as_frame(
     owner: str,
     schema: Any = None,  # noqa: ANN401
 ) -> DataFrame:
-    """The rows as Spark's.
+    """The rows as a data frame of these types.
 
     Raises:
         RunError: A value is not of its column's type.
@@ -95,7 +95,7 @@ def as_frame(
             try:
                 one = session.createDataFrame([(json.dumps(row, default=str),)], "value string")
                 one.select(read.alias("row")).collect()
-            except Exception:  # noqa: BLE001  of whatever kind Spark makes it
+            except Exception:  # noqa: BLE001  Spark raises various classes
                 told = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
                 raise RunError(f"{owner}: {json.dumps(row, default=str)} does not fit {told}") from None
         raise

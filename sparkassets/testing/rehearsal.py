@@ -1,4 +1,4 @@
-"""Runs that compute nothing: the real driver, with its journal and tables in memory and the time that a test says."""
+"""Runs that compute nothing: the real driver, with journal and tables in memory and the clock of a test."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from sparkassets.state.memory_store import MemoryStore
 
 
 class ProjectRehearsal:
-    """A project whose runs succeed at once, but for those of the assets that are to fail.
+    """A project whose runs succeed at once, except those of assets set to fail.
 
     Attributes:
-        adapters: The outside of the project, in memory.
+        adapters: The project's adapters, in memory.
         project: The project.
     """
 
@@ -52,7 +52,7 @@ class ProjectRehearsal:
         return self._tables.failing
 
     def move_to(self, at: datetime) -> None:
-        """Sets what time it is."""
+        """Sets the clock."""
         self._clock.time = at
 
     def _outside(self) -> Adapters:
@@ -76,7 +76,7 @@ class ProjectRehearsal:
 
 
 def _with_event_sources(spec: ProjectSpec) -> ProjectSpec:
-    """The project with sources that nobody looks at, and runs that are not tried again."""
+    """The project with sources known by events alone, and runs without retries."""
     assets = {}
     for name, asset in spec.assets.items():
         source = None if asset.source is None else SourceSpec("events")

@@ -1,4 +1,4 @@
-"""How a test ended, and in what the rows differ from those expected."""
+"""Results of tests, and descriptions of rows that differ from the expected ones."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class CaseResult:
 
 
 def describe_difference(expected: Sequence[Row], found: Sequence[Row], *, tolerance: float = 0.0) -> str:
-    """In what rows differ from those that were expected, in whatever order, as lines; empty where they do not.
+    """The differences between found and expected rows in any order, as lines; empty where they are equal.
 
     Args:
         expected: Rows of equal columns.
-        found: Those that came, of these columns.
+        found: Rows of the run, with the same columns.
         tolerance: How far numbers may be off; NaN is equal to itself.
     """
     left = list(found)
@@ -75,7 +75,7 @@ def _sign_rows(sign: str, rows: Sequence[Row]) -> Iterator[tuple[str, Row]]:
 
 
 def _take_equal(row: Row, left: list[Row], tolerance: float) -> bool:
-    """Takes an equal row out of those that are left."""
+    """Removes an equal row from ``left``, and returns whether there was one."""
     for index, other in enumerate(left):
         if all(_equal(value, other[name], tolerance) for name, value in row.items()):
             del left[index]

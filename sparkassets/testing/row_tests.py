@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 class RowTests:
-    """Computes what tests of rows ask for, in one session.
+    """Runs the tests of rows in one session.
 
     Args:
-        project: Whose assets they are.
-        session: Where; None takes the active one, else starts a small one, which `close` stops.
+        project: The project under test.
+        session: The session; None takes the active one, else starts a small one, which `close` stops.
     """
 
     def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
@@ -41,12 +41,12 @@ class RowTests:
         self._folder = TemporaryDirectory(prefix="sparkassets-test-")
         self._project = replace(project, spark={**_SMALL, **project.spark})
         self._cases: dict[str, RowCase] = {}
-        """By the run that is ordered for each."""
+        """Tests by the id of their runs."""
         self._engine = SparkEngine(self._project, session, opening=self._read_given)
         self._engine.start()
 
     def close(self) -> None:
-        """Lets go of the session, and of all that was written."""
+        """Closes the session, and removes all tables of the tests."""
         self._engine.close()
         self._folder.cleanup()
 
@@ -54,7 +54,7 @@ class RowTests:
         """Why the test does not pass; empty where it does.
 
         Raises:
-            SparkAssetsError: It cannot be done.
+            SparkAssetsError: The run failed, and the test expects no failure.
         """
         order = self._order(case, Path(self._folder.name) / str(number))
         self._cases[order.run] = case
@@ -75,7 +75,7 @@ class RowTests:
         return "\n".join(filter(None, told))
 
     def _compute_tables(self, order: RunOrder) -> tuple[dict[str, DataFrame], RunJudgement]:
-        """What each table gets, and what becomes of the blocks: what is withheld of one table is of none."""
+        """The rows of each table and the judgement; a partition withheld from one table is withheld from all."""
         from sparkassets.spark.computation import computation_for
         from sparkassets.spark.self_writing import SelfWritingComputation
         from sparkassets.spark.targets.row_judgement import find_rules, judge_rows
@@ -103,7 +103,7 @@ class RowTests:
         return frames, judgement
 
     def _by_itself(self, computed: SelfWritingComputation) -> tuple[dict[str, DataFrame], RunJudgement]:
-        """What the asset's own code has left in the tables of the test, and what the rules say of it."""
+        """The rows that the asset's own code has written to the tables of the test, and their judgement."""
         from sparkassets.spark.targets.self_written_target import judged_in_table
 
         computed.write()
@@ -132,7 +132,7 @@ class RowTests:
     # ------------------------------------------------------------------ what is given
 
     def _order(self, case: RowCase, folder: Path) -> RunOrder:
-        """The run, as a driver orders it."""
+        """The order of the run, as a driver would make it."""
         project, asset = self._project, self._relocate_asset(self._project.assets[case.asset], folder)
         if case.params is not None:
             asset = replace(asset, params=case.params, segment_params=None)
@@ -159,14 +159,14 @@ class RowTests:
         return replace(asset, storage=asset.storage.at_path(str(folder / asset.name)))
 
     def _pin(self, case: RowCase, asset: AssetSpec, inlet: InletSpec) -> InletPin:
-        """What of the inlet is read."""
+        """The pin of an inlet: its required partitions and its watermark."""
         needed = self._project.dependency(asset, inlet)
         parts = needed.required_partitions(case.blocks) if needed.is_mapped else EVERYTHING
         given = case.given.get(inlet.name)
         return InletPin(inlet.uri, parts=parts, low=given.after if given is not None else None)
 
     def _read_given(self, session: SparkSession, order: RunOrder) -> ReadInlets:
-        """The inlets, of the given rows; mapped, and above the watermark, as a run reads them."""
+        """The inlets with the given rows, limited to the pinned partitions or the rows above the watermark."""
         from sparkassets.spark.inlet_reader import ReadInlets, read_above
 
         read, given = ReadInlets(), self._cases[order.run].given
@@ -187,7 +187,7 @@ class RowTests:
         return read
 
     def _write_before(self, case: RowCase, order: RunOrder) -> None:
-        """Writes the tables as they were before, where rows of them are given."""
+        """Writes the tables as they are before the run, where their rows are given."""
         for each in order.table_orders:
             given = case.given.get(each.asset.name)
             if given is None or each.asset.storage is None:
@@ -201,7 +201,7 @@ class RowTests:
     def _describe_differences(
         self, case: RowCase, name: str, found: DataFrame, rows: Sequence[Mapping[str, Any]]
     ) -> str:
-        """In what the rows of a table differ."""
+        """The differences between a table's rows and the expected ones; empty where they are equal."""
         asset = self._project.assets[name]
         if isinstance(asset.write, PublishWrite) and not found.columns:
             return f"{name} writes files, of which there are no rows"
@@ -231,7 +231,7 @@ _SMALL = {"sparkassets.small_data": "true"}
 
 
 def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement) -> DataFrame:
-    """The rows of the blocks that are not withheld."""
+    """The rows of the partitions that are not withheld."""
     left = order.blocks - judgement.withheld
     if not left:
         return frame.filter("false")
@@ -239,7 +239,7 @@ def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement
 
 
 def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | None, judgement: RunJudgement) -> str:
-    """In what the partitions that are withheld differ; what is withheld is to be expected."""
+    """The differences between withheld and expected partitions; a test must expect all that is withheld."""
     expected, partitioning = expected or NOTHING, order.asset.partitioning
 
     def describe_parts(parts: PartitionSet) -> str:
@@ -255,7 +255,7 @@ def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | Non
 
 
 def _is_expected_error(case: RowCase, error: SparkAssetsError) -> str:
-    """Whether a failure was expected."""
+    """Empty for the expected failure, else a description; raises ``error`` where none is expected."""
     wanted, told = case.expected.error, str(error)
     if not wanted:
         raise error
@@ -278,7 +278,7 @@ def _select_partitions(frame: DataFrame, asset: AssetSpec, parts: PartitionSet) 
 
 
 def _as_changes(frame: DataFrame) -> DataFrame:
-    """The rows as changes: inserted by one commit, where the test does not tell."""
+    """The rows as changes: by default inserted by one commit."""
     from pyspark.sql import functions as sql
 
     told = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}

@@ -1,4 +1,4 @@
-"""Tests of when assets run: moments one after another, each with what came and what is to run; no Spark, no files."""
+"""Tests of when assets run: a sequence of moments with events and expected runs; no Spark, no files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sparkassets.testing.rehearsal import ProjectRehearsal
 
 
 def run_times(project: ProjectSpec, case: TimeCase) -> str:
-    """Why the test does not pass, of the first moment that is not as expected; empty where it does.
+    """The differences at the first moment that is not as expected; empty where the test passes.
 
     Raises:
-        SparkAssetsError: It cannot be done: an event is wrong.
+        SparkAssetsError: The test itself is wrong, such as an invalid event.
     """
     rehearsal = ProjectRehearsal(project)
     for step in case.steps:
@@ -30,7 +30,7 @@ def run_times(project: ProjectSpec, case: TimeCase) -> str:
 
 
 def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> Iterator[str]:
-    """What is not as expected of a moment."""
+    """The differences of one moment from the expected runs and reasons."""
     rehearsal.move_to(step.at)
     rehearsal.failing.clear()
     rehearsal.failing.update(step.fails)
@@ -53,12 +53,12 @@ def _step(rehearsal: ProjectRehearsal, project: ProjectSpec, step: CaseStep) -> 
 
 
 def _reasons(waiting: Iterable[Waiting], name: str) -> list[str]:
-    """Why an asset waits, each reason once; none where ``name`` is empty."""
+    """The reasons for which an asset waits, each once; none for an empty ``name``."""
     return list(dict.fromkeys(each.reason for each in waiting if each.asset == name))
 
 
 def _describe_differences(project: ProjectSpec, step: CaseStep, runs: Sequence[RunResult]) -> Iterator[tuple[str, str]]:
-    """In what the runs of a moment differ from those that were expected; with the asset that should have run."""
+    """Differences between found and expected runs of a moment, each with the asset that did not run, or empty."""
     expected = step.runs or {}
     ran: dict[str, list[RunResult]] = {}
     for run in runs:

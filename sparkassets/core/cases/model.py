@@ -17,11 +17,11 @@ Row = Mapping[str, Any]
 
 @frozen
 class GivenRows:
-    """The rows of one inlet, or of the asset as it was before.
+    """Given rows of one inlet, or of the asset's own table before the run.
 
     Attributes:
         columns: Type by column, in order, as far as they are known.
-        file: The file that holds them instead, absolute.
+        file: Absolute path of a file that holds the rows instead.
         after: The watermark that the inlet is read from.
     """
 
@@ -34,13 +34,13 @@ class GivenRows:
 
 @frozen
 class ExpectedOutcome:
-    """What is to come of a run.
+    """The expected outcome of a run.
 
     Attributes:
-        tables: The rows of each table that is looked at, by its asset.
-        error: Part of the message that the run fails with; empty where it is to succeed.
-        withheld: What the validations hold back.
-        only: Whether there are no other columns.
+        tables: The expected rows of each table that is compared, by its asset.
+        error: Part of the expected error message; empty for a success.
+        withheld: The partitions that validations withhold.
+        only: Whether further columns are refused.
         tolerance: How far numbers may be off.
     """
 
@@ -56,12 +56,12 @@ class RowCase:
     """A test of the rows of one asset.
 
     Attributes:
-        asset: Whose run it is.
-        blocks: That are computed.
+        asset: The asset that runs.
+        blocks: The partitions that are computed.
         at: What time it is; aware, UTC.
         interval: The run's data interval, Unix seconds.
-        params: In place of the asset's; None leaves these.
-        given: By inlet; by the asset's own name what is there before.
+        params: Parameters in place of the asset's own; None keeps its own.
+        given: Rows by inlet; under the asset's own name, the rows of its table before the run.
     """
 
     name: str
@@ -82,10 +82,10 @@ class CaseStep:
 
     Attributes:
         at: What time it is; aware, UTC.
-        events: What was updated by then, as lines of `events add --file` are.
+        events: Updates up to then, in the format of `events add --file`.
         fails: The assets whose runs fail.
-        runs: All that runs: of each asset its partitions, or how many runs, or None for any; None is not asked.
-        waits: Part of the reason, by asset.
+        runs: All expected runs, by asset: partitions, a number of runs, or None for any; None checks nothing.
+        waits: Part of the expected reason for waiting, by asset.
     """
 
     location: FileLocation

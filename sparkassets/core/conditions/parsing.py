@@ -33,7 +33,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<uri>{BARE_URI.pattern})|(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?=[\s&|()]|$)|(?P<other>\S[^\s&|()]*))"
 )
 _OF_CONDITIONS: Final = re.compile(r"[&|(){}'\"]|://")
-"""What is in no preset and in no cron."""
+"""Characters that occur in no preset and in no cron."""
 _OF_CRONS: Final = re.compile(r"[0-9*?][0-9*?/,.:LW#-]*")
 _FIELDS: Final = 5
 _WORDS: Final = {"and": "&", "or": "|", "AND": "&", "OR": "|", "&&": "&", "||": "|"}
@@ -74,8 +74,8 @@ class UnreadableConditionError(InputError):
     """A condition that cannot be read.
 
     Attributes:
-        errors: All that is wrong in it.
-        leaves: The updates in the parts of it that can be read.
+        errors: Every error in it.
+        leaves: The updates in its readable parts.
     """
 
     def __init__(self, errors: Sequence[ConditionError], leaves: Sequence[UpdateLeaf]) -> None:
@@ -278,7 +278,7 @@ class _ConditionTextParser:
         return UpdateLeaf(token["name"])
 
     def _time(self, token: re.Match[str], kind: str) -> str | Mapping[str, object]:
-        """What the clock is asked for."""
+        """The time as text or map, from which the clock makes a timetable."""
         if kind != "map":
             return token[kind]
         try:

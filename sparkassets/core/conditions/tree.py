@@ -25,7 +25,7 @@ class UpdateLeaf:
     is_uri: bool = False
 
     def text(self) -> str:
-        """As people write it: bare where the text form allows it, else ``{uri: …}``."""
+        """The update as people write it: bare where the text form allows it, else ``{uri: …}``."""
         return self.ref if not self.is_uri or BARE_URI.fullmatch(self.ref) else f"{{uri: {self.ref}}}"
 
     def leaves(self) -> Iterator[UpdateLeaf]:
@@ -54,7 +54,7 @@ class TimeLeaf:
     span: str = ""
 
     def text(self) -> str:
-        """As people write it."""
+        """The time as people write it."""
         return self.source_text
 
     def leaves(self) -> Iterator[UpdateLeaf]:
@@ -116,7 +116,7 @@ Condition = UpdateLeaf | TimeLeaf | AllOf | AnyOf
 
 
 def datasets(condition: Condition) -> list[UpdateLeaf]:
-    """The datasets that a condition names: those whose updates count, then those of its timers."""
+    """The datasets that a condition names: datasets whose updates count first, then those of its timers."""
     return [*condition.leaves(), *(each.without for each in condition.times() if each.without is not None)]
 
 
@@ -137,7 +137,7 @@ def join_any(conditions: Iterable[Condition]) -> Condition:
 
 
 def times_true_alone(condition: Condition) -> tuple[TimeLeaf, ...]:
-    """The times of which one tick makes the condition true, whatever else holds; left to right. Timers are among them.
+    """The times whose tick alone makes the condition true, left to right; timers included.
 
     >>> times_true_alone(AnyOf((UpdateLeaf("a"), UpdateLeaf("b"))))
     ()

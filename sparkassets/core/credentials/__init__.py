@@ -1,4 +1,4 @@
-"""What a credential looks like, in text and by the names that it stands under: the same for refusing and for hiding."""
+"""Detects credentials, in text and by the names they stand under: the same for refusing and for hiding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkassets.core.credentials.token_formats import find_tokens
 __all__ = ["CredentialSpan", "credentials_in", "is_secret", "secret_in_text", "secrets_in"]
 
 Path = tuple[str | int, ...]
-"""Of keys and indices."""
+"""Keys and indices, from the outermost on."""
 
 _UNQUOTED_TIMES: Final = 2
 """How many layers of percent-encoding are looked through."""
@@ -26,7 +26,7 @@ _ESCAPES: Final = re.compile(r"\\+(?:x1b|u001b|033|e)\[[0-9;?]{0,20}[A-Za-z]|\x1
 
 
 def secret_in_text(text: str) -> str | None:
-    """What kind of credential the text holds, as a noun phrase; None when it holds none.
+    """The kind of credential in the text, as a noun phrase; None when it holds none.
 
     >>> secret_in_text("postgres://me:hunter2@db/shop")
     'a password'
@@ -43,7 +43,7 @@ def secret_in_text(text: str) -> str | None:
 def secrets_in(value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Every credential inside a free dict, as (where it is, noun phrase), in the order of the dict.
 
-    A credential in a key itself is told of the dict that has the key.
+    A credential in a key itself is reported at the dict that has the key.
 
     >>> list(secrets_in({"team": "a", "jdbc": {"password": "x"}}))
     [(('jdbc', 'password'), "a credential in 'password'")]
@@ -73,7 +73,7 @@ def credentials_in(text: str) -> Iterator[CredentialSpan]:
 
 
 def _blank(escape: re.Match[str]) -> str:
-    """As many blanks, and a line end where it is one."""
+    """Blanks in the length of the escape, and a line end where it stands for one."""
     return (" " * len(escape[0]))[1:] + ("\n" if escape[0][-1] in "nr" and "[" not in escape[0] else " ")
 
 

@@ -76,7 +76,7 @@ _WHICH: Final = frozenset(
         "value",
     }
 )
-"""What may follow a secret's name and only tell which one, such as ``access_key_id``."""
+"""Words after a secret's name that only distinguish secrets, such as ``access_key_id``."""
 _ABOUT: Final = frozenset(
     {
         "age",
@@ -146,7 +146,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def secret_word(name: str) -> str | None:
-    """The word that makes a name that of a credential; None where it is none."""
+    """The word by which a name is that of a credential; None where it is no such name."""
     words = _words(name[:200])
     if not words or words[-1] in _ABOUT:
         return None
@@ -199,5 +199,5 @@ _REFERENCES: Final = ("${", "{{", "<")
 
 
 def is_reference(word: str, begin: str) -> bool:
-    """Whether what begins so is the place of a secret, or that of a folder."""
+    """Whether a value with this beginning is a reference to a secret, or a folder."""
     return begin.startswith(_REFERENCES) or (word == "pwd" and begin.startswith(("/", "~", ".")))

@@ -21,7 +21,7 @@ _NAME_AND_VALUE: Final = re.compile(
 _PAIR: Final = re.compile(
     rf"[\[(]\s*+[\\]*+[\"'](?P<name>{_NAME})[\\]*+[\"']\s*+,\s*+[\\]*+[\"'](?P<value>[^\"'\\]++)[\\]*+[\"']\s*+[\])]"
 )
-"""As Spark's settings are listed; only dotted names, as columns are listed likewise."""
+"""A pair as Spark lists its settings; only dotted names count, as columns are listed in the same form."""
 _YAML_BLOCK: Final = re.compile(
     rf"^(?P<indent>[ \t]*+)(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++[|>][+-]?[0-9]?[+-]?[ \t]*+\n"
     r"(?P<value>(?:(?P=indent)[ \t]+[^\n]*+(?:\n|\Z))++)",
@@ -52,7 +52,7 @@ _COMMAND: Final = re.compile(
     rf"|(?:{_TOOLS['ldap']})\b[^\n|]{{0,200}}?\s-w\s?[\"']?(?P<ldap>[^\s\"']++)"
     r")"
 )
-"""What is secret in the options of well-known tools, where no option has a name."""
+"""Secrets in the options of well-known tools, where no option has a telling name."""
 _PASS_OF_OPENSSL: Final = re.compile(r"-pass(?:in|out)?\s++pass:(?P<value>\S++)")
 _NETRC: Final = re.compile(r"\b(?:login|user)\s++\S++\s++password\s++(?P<value>[^\s\"']++)")
 _PGPASS: Final = re.compile(
@@ -91,7 +91,7 @@ def find_placed_credentials(text: str) -> Iterator[Span]:
 
 
 def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
-    """The patterns with a name of which anything can be in the text."""
+    """The patterns with a name that can match in the text."""
     if "</" in text:
         yield from (_XML, _XML_PROPERTY)
     if "alue" in text or "VALUE" in text:
@@ -110,7 +110,7 @@ def _value(found: re.Match[str]) -> Span:
 
 
 def _is_named(found: re.Match[str]) -> bool:
-    """Whether the name is that of a credential, and the value is one."""
+    """Whether the name belongs to a credential, and the value is one."""
     name = found["name"].rpartition(":")[2] or found["name"]
     if found.re is _PAIR and "." not in name:
         return False

@@ -25,13 +25,13 @@ class CredentialSpan:
 
 
 _IN_QUERIES: Final = frozenset({"auth", "code", "pass"})
-"""Names that are those of credentials in the query of a URL alone."""
+"""Names that mean a credential only in the query of a URL."""
 
 _ASSIGNED: Final = re.compile(
     r"(?:(?P<mark>[?&;#])|(?<![A-Za-z0-9_.-])(?P<option>--?)|(?<![A-Za-z0-9_.-]))(?P<name>[A-Za-z_][A-Za-z0-9_.-]*+)"
     r"(?:[\\\"'\]]{0,6}+\s{0,9}+(?:=>|:=|==?|:(?!//))\s{0,9}+|(?(option)\s{1,9}+|\s{1,9}+(?=['\"])))"
 )
-"""``name=`` in all its spellings; the value is only looked at where the name is that of a credential."""
+"""``name=`` in all its spellings; the value is only examined where the name means a credential."""
 _VALUE: Final = re.compile(
     r"(?P<escaped>\\++[\"'])(?P<in_escaped>[^\"'\\]*+)"
     r"|\"(?P<in_double>[^\"\\]*+(?:\\.[^\"\\]*+)*+)|'(?P<in_single>[^'\\]*+(?:\\.[^'\\]*+)*+)"
@@ -70,7 +70,7 @@ _ADDRESSES: Final = frozenset(
         "author",
     }
 )
-"""What stands before an address that is no user's, such as ``mailto:ann@example.com``."""
+"""Words before an address that is no user of a URL, such as ``mailto:ann@example.com``."""
 
 
 def find_written_credentials(text: str) -> Iterator[CredentialSpan]:

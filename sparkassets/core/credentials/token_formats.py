@@ -1,6 +1,6 @@
-"""Credentials that are known by their own form: tokens with a prefix, blocks of keys, URLs that are secret as a whole.
+"""Detects credentials by their own form: tokens with a prefix, blocks of keys, URLs that are secret as a whole.
 
-The forms are those of ``detect-secrets`` and, here, those that it lacks or only sees in part. Its rules are loaded with
+The forms are those of ``detect-secrets`` and, here, forms that it lacks or only sees in part. Its rules are loaded with
 the first text that holds something random enough to be a token: loading takes a tenth of a second.
 """
 
@@ -42,7 +42,7 @@ _TOKEN: Final = re.compile(
     r")"
 )
 _AWS_SECRET: Final = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
-"""Of any 40 characters that could be anything, but beside an AWS key id they are its secret."""
+"""Any 40 characters: they could be anything, but beside an AWS key id they are its secret."""
 
 _REST: Final = r"[^\s\"'<>\\]"
 _SECRET_URLS: Final = re.compile(
@@ -62,13 +62,13 @@ _APPRISE: Final = re.compile(
     rf"{_BEGIN}(?:slack|discord|tgram|msteams|workflows|gchat|mmosts?|rockets?|pagerduty|opsgenie|pushover|pover|pbul"
     rf"|ifttt|webexteams|wxteams|twilio|sendgrid|mailgun|splunk|victorops)://(?P<all>{_REST}{{16,}}+)"
 )
-"""The URLs by which Apprise is told of whom to notify; they hold the tokens."""
+"""Apprise's URLs of receivers, which hold their tokens."""
 
 _RANDOM: Final = re.compile(
     r"(?<![A-Za-z0-9_-])(?![0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![A-Za-z0-9_-]))"  # an id of a run
     r"(?=[A-Za-z_-]*[0-9][0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,}"
 )
-"""What no rule of the detector can do without: characters in a row, digits and letters among them."""
+"""A run of characters with digits and letters, which every rule of the detector needs."""
 _LEFT_OUT: Final = frozenset(
     {
         "IPPublicDetector",  # an address is no credential
@@ -102,7 +102,7 @@ def find_tokens(text: str) -> Iterator[Span]:
 
 
 def _detector_matches(text: str) -> Iterator[Span]:
-    """What the rules of the detector find."""
+    """The spans that the rules of the detector match."""
     for rule in _rules():
         for found in rule.finditer(text):
             spans = [found.span(group) for group in range(1, rule.groups + 1)]

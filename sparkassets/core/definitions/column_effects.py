@@ -1,7 +1,7 @@
 """Which columns a change of a query touches, and which columns another query reads.
 
-Told by the words alone, and only where they tell it for sure: of everything else the whole table counts as touched,
-or as read. No schema is asked for and nothing is parsed in another way than Spark might.
+Decided by the words alone, and only where they are unambiguous: otherwise the whole table counts as touched, or as
+read. No schema is needed, and nothing is parsed in another way than Spark might.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _COLUMN: Final = re.compile(r"\{\{ (inlets)\.(\w+)(?:\.(\w+)|\[['\"]([^'\"]+)['\
 
 @frozen
 class ColumnEffect:
-    """What a change of a query does to the columns that come of it; names in small letters.
+    """The effect of a change of a query on its columns; names in lower case.
 
     Attributes:
-        affects_everything: It may touch every column, or every row.
+        affects_everything: Whether it may touch every column, or every row.
     """
 
     added: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class _SelectQuery:
 
 
 def _parse_select(text: str) -> _SelectQuery | None:
-    """The query of a normal form; None where it is not sure what comes of it."""
+    """The query of a normal form; None where its columns are uncertain."""
     names = yielded_columns(text) if text else None
     found = words(text)
     if names is None or "DISTINCT" in found:
@@ -206,7 +206,7 @@ def find_columns_read(template: str, inlet: str) -> frozenset[str] | None:
 
 
 def _stars(found: Sequence[str]) -> Counter[str]:
-    """The stars that stand for columns; that of ``count(*)`` and of a product do not."""
+    """The stars that stand for columns, without those of ``count(*)`` and of products."""
     around = zip(["", "", *found], ["", *found], found, strict=False)
     return Counter(
         word

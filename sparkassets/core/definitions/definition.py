@@ -11,7 +11,7 @@ from typing import Final
 from sparkassets.frozen import frozen
 
 MOST_TEXT: Final = 20_000
-"""Characters of a query that are kept, to tell what changed in it."""
+"""Characters of a query that are stored, to show what changed."""
 MOST_PARTS: Final = 100
 """Parts of a function that are kept by name, likewise."""
 VALUES: Final = ("params.", "write.", "validations.")

@@ -23,7 +23,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<mark>\d[\w.]*|.)",
     re.DOTALL,
 )
-"""What is not closed reaches to the end, so that no character is looked at again from a later beginning."""
+"""Tokens of SQL with Jinja. An unclosed token reaches to the end, so that no character is scanned twice."""
 
 _SPELLED: Final = """
     ALL AND ANTI ANY AS ASC BETWEEN BY CASE CAST CLUSTER CROSS CUBE CURRENT DESC DISTINCT DISTRIBUTE ELSE END ESCAPE
@@ -44,11 +44,11 @@ _VALUES: Final = """
     INFINITY LOCALTIMESTAMP NAN NOW SESSION_USER USER
 """
 _NOT_BARE: Final = _KEYWORDS | _UNITS | _TYPES | frozenset(_VALUES.split())
-"""What a bare word may mean besides a name."""
+"""Words that may mean something else than a name when they are bare."""
 _ENDS: Final = re.compile(r"( ?;)+$")
 """Semicolons after the statement."""
 _APART: Final = frozenset("(),=<>+*/.;[]%")
-"""What is no part of a word, whatever stands beside it."""
+"""Characters that are never a part of a word."""
 _OPENING: Final = re.compile(r"\{\{(-?)\s*+")
 _CLOSING: Final = re.compile(r"(?<!\s)\s*+(-?)\}\}")
 _IN_JINJA: Final = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|\s+", re.DOTALL)
@@ -144,10 +144,10 @@ def _normalize_quotes(text: str) -> str:
 
 
 def _normalize_braces(text: str) -> str:
-    """With one blank inside the braces of each expression."""
+    """The text with one blank inside the braces of each expression."""
     return _CLOSING.sub(r" \1}}", _OPENING.sub(r"{{\1 ", text)) if "{{" in text else text
 
 
 def _collapse_blanks(expression: str) -> str:
-    """With one blank wherever there are some, but for those of texts."""
+    """The expression with every run of blanks as one blank, except in string literals."""
     return _IN_JINJA.sub(lambda found: found[1] or " ", expression)

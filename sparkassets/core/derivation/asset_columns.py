@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sparkassets.core.derivation.query_derivation import QueryRelation
 
 MOST_PARAMS: Final = 20
-"""Sets of params by segment whose queries are compared: all of them must tell the same."""
+"""Sets of params by segment whose queries are compared: all must derive the same."""
 
 StoredColumns = Callable[[AssetSpec], Sequence[str] | None]
 """The columns of an asset's table as it is; None where they are not known."""
@@ -33,7 +33,7 @@ class AssetDerivations:
     """Derivations of the columns of assets, each computed once.
 
     Attributes:
-        stored: Asked where neither a declaration nor a query tells the columns of an asset.
+        stored: Looks up the columns of an asset where neither a declaration nor a query gives them.
     """
 
     project: ProjectSpec
@@ -59,9 +59,9 @@ class AssetDerivations:
         return None if stored is None else (*stored,)
 
     def reading_columns(self, asset: str, column: str) -> Iterator[tuple[AssetSpec, str, ColumnUse]]:
-        """The columns of others that are made of one, each with how; a column ``*`` stands for which rows there are.
+        """Columns of other assets that are derived from a column, with their uses; ``*`` stands for the set of rows.
 
-        A reader of which that is not sure is there with the column ``?``.
+        A reader whose uses are uncertain has the column ``?``.
         """
         for reader in self.project.assets.values():
             if reader.name != asset and (asset not in reader.inlets or reader.inlets[asset].waits_only):
@@ -85,10 +85,10 @@ class AssetDerivations:
 
 
 def derive_asset(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> QueryDerivation | None:
-    """What each column of an asset is made of, by its query; None where that does not tell, or there is none.
+    """The derivation of each column of an asset from its query; None where it is uncertain, or there is no query.
 
     Args:
-        asset: Whose.
+        asset: The asset with the query.
         columns: All columns of an inlet, by its name; None where they are not known.
     """
     if not isinstance(asset.body, SqlBody) or asset.outlets:
@@ -107,11 +107,11 @@ def derive_asset(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None
 
 
 def asset_filters(asset: AssetSpec, columns: Callable[[str], Sequence[str] | None]) -> Mapping[str, RowFilter]:
-    """By inlet, what holds of all of its rows that a run of the asset can use; nothing of one where that is not told.
+    """By inlet, a filter that all rows satisfy that a run of the asset can use; no entry where none is certain.
 
     Args:
-        asset: Whose runs.
-        columns: As of `derive`.
+        asset: The asset with the query.
+        columns: As of `derive_asset`.
     """
     from sparkassets.core.derivation.row_filters import find_row_filters  # with sqlglot
 
@@ -142,7 +142,7 @@ def _derive_rendered_query(
 def _relations(
     asset: AssetSpec, query: RenderedQuery, columns: Callable[[str], Sequence[str] | None]
 ) -> dict[str, QueryRelation]:
-    """What a query reads, by the names that it has for them."""
+    """The relations that a query reads, by their names in it."""
     from sparkassets.core.derivation.query_derivation import QueryRelation  # with sqlglot
 
     relations = {}
@@ -168,7 +168,7 @@ def _holds_mark(found: QueryDerivation) -> bool:
 
 
 def _with_write_columns(found: QueryDerivation, asset: AssetSpec) -> QueryDerivation:
-    """What is stored of what a query makes; a history's columns come with the write."""
+    """The derivation of the stored columns: the write drops some and adds those of a history."""
     if not isinstance(asset.write, UpsertWrite):
         return found
     kept = {name: uses for name, uses in found.columns.items() if not is_unstored_column(name)}

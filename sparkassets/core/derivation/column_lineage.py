@@ -17,11 +17,11 @@ class LineageStep:
     """One step of a lineage: a column from which another is derived, or that is derived from it.
 
     Attributes:
-        column: Empty where only rows go by it: no column is made of it, but which rows there are.
-        how: What becomes of the one, in the other.
-        masked: Only a hash of it comes through.
-        is_certain: Whether that is known: of a function nothing is, and not of every query all.
-        is_repeated: It stands elsewhere already, with all that comes after it.
+        column: Empty where the column only decides which rows there are.
+        how: How the one column is used in the other.
+        masked: Whether only a hash of it comes through.
+        is_certain: Whether the step is known; it is not for functions, nor for every query.
+        is_repeated: Whether the step, with all that follow it, is listed elsewhere already.
         next_steps: The steps from there on, away from the column that was asked for.
     """
 
@@ -39,10 +39,10 @@ class ColumnLineage:
     """The lineage of one column, upstream and downstream.
 
     Attributes:
-        sure: Whether it is known what it is made of; a source's column is made of nothing.
-        made_of: What its values come from, or go by.
-        rows: What decides which rows its asset has; None where that is not sure.
-        used_by: What is made of it.
+        sure: Whether its origin is known; a source's column has none.
+        made_of: Columns that its values come from, or depend on.
+        rows: Columns that decide which rows its asset has; None where that is uncertain.
+        used_by: Columns that are derived from it.
     """
 
     asset: str
@@ -55,11 +55,11 @@ class ColumnLineage:
 
 @frozen
 class AssetColumnLineage:
-    """What each column of an asset is made of, one step back.
+    """The origin of each column of an asset, one step back.
 
     Attributes:
-        columns: In order; None where it is not sure. The whole is None where the columns are not known.
-        rows: What decides which rows there are; None where that is not sure.
+        columns: In order; None for an uncertain column. The whole is None where the columns are not known.
+        rows: Columns that decide which rows there are; None where that is uncertain.
     """
 
     asset: str
@@ -120,14 +120,14 @@ def _step(asset: str, column: str, uses: Iterable[ColumnUse], *, sure: bool = Tr
 
 
 class _UpstreamTracer:
-    """Towards the sources; what was told is not told again."""
+    """Traces towards the sources; each step is listed with its further steps once."""
 
     def __init__(self, derivations: AssetDerivations) -> None:
         self._derivations = derivations
         self._told: set[tuple[str, str]] = set()
 
     def trace_steps(self, uses: Iterable[ColumnUse]) -> tuple[LineageStep, ...]:
-        """What these uses are of, each with what that is made of."""
+        """The columns of these uses, each with its own origin."""
         return tuple(self._trace_further(_step(*key, own), key) for key, own in _merge_uses(uses))
 
     def _trace_further(self, step: LineageStep, key: tuple[str, str]) -> LineageStep:
@@ -144,14 +144,14 @@ class _UpstreamTracer:
 
 
 class _DownstreamTracer:
-    """Towards who reads it last; what was told is not told again."""
+    """Traces towards the last readers; each step is listed with its further steps once."""
 
     def __init__(self, derivations: AssetDerivations) -> None:
         self._derivations = derivations
         self._told: set[tuple[str, str]] = set()
 
     def trace_steps(self, asset: str, column: str) -> tuple[LineageStep, ...]:
-        """What is made of a column, each with what is made of that."""
+        """The columns that are derived from a column, each with those derived from it."""
         self._told.add((asset, column.casefold()))
         found: dict[tuple[str, str], list[ColumnUse]] = {}
         for reader, name, use in self._derivations.reading_columns(asset, column):

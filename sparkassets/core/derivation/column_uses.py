@@ -25,13 +25,13 @@ VALUES: Final[tuple[UseKind, ...]] = ("IDENTITY", "TRANSFORMATION", "AGGREGATION
 
 @frozen
 class ColumnUse:
-    """A column that another is made of.
+    """A column that another is derived from.
 
     Attributes:
-        asset: Whose it is.
+        asset: The asset that has the column.
         column: As it is written in the query, or as its asset is known to have it.
-        how: What becomes of it.
-        masked: Only a hash of it comes through.
+        how: How it is used.
+        masked: Whether only a hash of it comes through.
     """
 
     asset: str
@@ -66,18 +66,18 @@ NO_USES: Final[ColumnUses] = frozenset()
 
 @frozen
 class QueryDerivation:
-    """What a query makes.
+    """The columns of a query and what they are derived from.
 
     Attributes:
-        columns: Its columns in order, each with all that it uses; None where that is not sure.
-        rows: What decides which rows there are; None where that is not sure.
+        columns: Its columns in order, each with the columns it uses; None where that is uncertain.
+        rows: The columns that decide which rows there are; None where that is uncertain.
     """
 
     columns: Mapping[str, ColumnUses | None]
     rows: ColumnUses | None = NO_USES
 
     def uses_of_column(self, column: str) -> ColumnUses | None:
-        """What a column uses, in any case of letters; None where that is not sure, or there is none of that name."""
+        """The uses of a column, in any case of letters; None where they are uncertain, or there is no such column."""
         return next((uses for name, uses in self.columns.items() if name.casefold() == column.casefold()), None)
 
 

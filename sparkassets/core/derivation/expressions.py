@@ -12,17 +12,17 @@ from sparkassets.core.derivation.column_uses import ColumnUse, ColumnUses, UseKi
 
 
 class UncertainDerivation(Exception):  # noqa: N818  it is no error: nothing is told then
-    """The text does not tell it for sure."""
+    """The text leaves the derivation uncertain."""
 
 
 ResolveColumn = Callable[[exp.Column], ColumnUses]
-"""What a column's name means where it stands; raises `UncertainDerivation`."""
+"""Resolves a column's name at its place in the query; raises `UncertainDerivation`."""
 
 _MASKS: Final = (exp.MD5, exp.SHA, exp.SHA2)
 _MASKED_BY: Final = frozenset({"hash", "xxhash64", "crc32", "mask", "sha", "sha1", "sha2", "md5"})
 _ROWS_OF_ONE: Final = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline)
 GENERATORS: Final = re.compile(r"explode|inline|stack|json_tuple|unnest", re.IGNORECASE)
-"""Finds the name of one in the text of a query, or in that of another name."""
+"""Finds the name of a generator in a text."""
 _GENERATORS: Final = frozenset({"stack", "json_tuple", "inline_outer", "variant_explode", "variant_explode_outer"})
 
 
@@ -70,7 +70,7 @@ def _uses(node: exp.Expr, resolve: ResolveColumn) -> Iterator[ColumnUse]:
 
 
 def _children(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What is computed for it: names that are none of columns, and types, are not."""
+    """The operands of a node, without types and names that are no columns."""
     left_out = (exp.Identifier, exp.DataType, exp.Var, exp.Star)
     return (each for each in node.iter_expressions() if not isinstance(each, left_out))
 

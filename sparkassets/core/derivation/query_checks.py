@@ -27,7 +27,7 @@ _BEYOND_SQLGLOT: Final = re.compile(
     r"collate|identifier\s*\(|with\s+recursive|stream|sql\s+security)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Syntax of Spark that sqlglot knows in part: a query that holds any of it is not judged."""
+"""Syntax of Spark that sqlglot knows in part: a query with any of it is not checked."""
 _NOT_COLUMNS: Final = frozenset(
     {
         *("year", "quarter", "month", "week", "day", "dayofyear", "hour", "minute", "second", "millisecond"),
@@ -40,7 +40,7 @@ _NOT_COLUMNS: Final = frozenset(
 )
 """Names that may stand in a query without being columns."""
 _OF_JAVA_ONLY: Final = re.compile(r"\\[pPhHRQEGXNkVvzZcx0]|\(\?<[A-Za-z]|&&|\(\?[a-zA-Z-]*[dUmsxu]|\[[^\]]*\[")
-"""What a regular expression of Java may hold that Python's does not know or knows otherwise."""
+"""Syntax of Java's regular expressions that Python lacks or reads differently."""
 
 
 def check_queries(project: ProjectSpec, stored: StoredColumns) -> list[SpecProblem]:
@@ -48,7 +48,7 @@ def check_queries(project: ProjectSpec, stored: StoredColumns) -> list[SpecProbl
 
     Args:
         project: Compiled.
-        stored: Asked for the columns of a table where neither a declaration nor a query tells them.
+        stored: Looks up the columns of a table where neither a declaration nor a query gives them.
     """
     derivations = AssetDerivations(project, stored)
     problems: list[SpecProblem] = []
@@ -60,7 +60,7 @@ def check_queries(project: ProjectSpec, stored: StoredColumns) -> list[SpecProbl
 
 
 def _query_problems(asset: AssetSpec, derivations: AssetDerivations) -> list[SpecProblem]:
-    """What is wrong with the query of an asset; of several sets of params the first that has a problem tells."""
+    """The problems of an asset's query; with several sets of params, those of the first set that has any."""
     if not isinstance(asset.body, SqlBody) or asset.outlets:
         return []
     sets = [asset.params] if asset.segment_params is None else [*asset.segment_params.params.values()][:MOST_PARAMS]
@@ -138,7 +138,7 @@ class _QuerySource:
 
     Args:
         body: The template.
-        sql: What was rendered of it, without the space around it.
+        sql: The rendered query, without the space around it.
     """
 
     def __init__(self, body: SqlBody, sql: str) -> None:
@@ -208,7 +208,7 @@ def _no_column(written: _QuerySource, name: str, message: str, known: Iterable[s
 def _relation_columns(
     asset: AssetSpec, query: RenderedQuery, derivations: AssetDerivations
 ) -> Mapping[str, Sequence[str]] | None:
-    """The columns of each relation of a query by its name there; None where those of one are not known."""
+    """The columns of each relation of a query, by its name there; None where any are unknown."""
     found: dict[str, Sequence[str]] = {}
     for name, read in query.relations.items():
         if not read:
@@ -273,7 +273,7 @@ def _aliases(tree: exp.Expr, columns: Mapping[str, Sequence[str]]) -> dict[str, 
 
 
 def _rule_problems(rule: ValidationRule) -> Iterator[SpecProblem]:
-    """What is wrong with the SQL and the regular expressions of a rule."""
+    """The problems of the SQL and the regular expressions of a rule."""
     conditions = [("where", rule.where)] if rule.where else []
     match rule.check:
         case SqlCheck():

@@ -1,7 +1,7 @@
 """Derives the columns of a query, and the uses of each, from its syntax tree.
 
-Names are resolved as Spark resolves them, and only where there is one way to do so: columns of what stands in FROM,
-then earlier items of the same list. A query with LATERAL VIEW, PIVOT, NATURAL joins or generators tells nothing.
+Names are resolved as Spark resolves them, and only where there is one way to do so: columns of the sources in FROM,
+then earlier items of the same list. A query with LATERAL VIEW, PIVOT, NATURAL joins or generators is uncertain.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _RowSource:
     rows: ColumnUses | None = NO_USES
 
     def columns_named(self, name: str) -> list[_DerivedColumn]:
-        """Those of that name."""
+        """The columns of that name, in any case of letters."""
         return [each for each in self.columns or () if each.name.casefold() == name.casefold()]
 
 
@@ -142,7 +142,7 @@ def _derive_sole_select(node: exp.Expr, allowed: frozenset[str]) -> None:
 
 
 def _with_common_tables(node: exp.Expr, known: _RowSources) -> _RowSources:
-    """What is known below a WITH."""
+    """The row sources that are known below a WITH."""
     clause = node.args.get("with_")
     if clause is None:
         return known
@@ -205,7 +205,7 @@ class _SelectDerivation:
 
     @classmethod
     def from_node(cls, node: exp.Select, known: _RowSources) -> _SelectDerivation:
-        """With all that stands in its FROM."""
+        """The derivation of a SELECT, with the sources and joins of its FROM."""
         begin, sources, hidden, using = node.args.get("from_"), dict[str, _RowSource](), set[str](), set[str]()
         joins = node.args.get("joins") or []
         for each in [*([begin.this] if begin is not None else []), *(join.this for join in joins)]:
@@ -220,7 +220,7 @@ class _SelectDerivation:
         return cls(node, sources, frozenset(hidden), frozenset(using))
 
     def derive_rows(self) -> _RowSource:
-        """What comes out."""
+        """The columns that the SELECT yields, and what decides its rows."""
         columns = [column for item in self.node.expressions for column in self._item(item)]
         return _RowSource(tuple(columns), rows=self._rows(columns))
 
@@ -277,7 +277,7 @@ class _SelectDerivation:
         return self._unqualified_uses(name)
 
     def _unqualified_uses(self, name: str) -> ColumnUses:
-        """What an unqualified name means: two that have it would be an error."""
+        """The uses of an unqualified name; Spark refuses a name that two sources have."""
         having = [rows for rows in self.sources.values() if rows.columns_named(name)]
         if having:
             return _column_uses(having[0], name)
@@ -303,7 +303,7 @@ class _SelectDerivation:
     # ----------------------------------------------------------------- the rows
 
     def _rows(self, columns: Sequence[_DerivedColumn]) -> ColumnUses | None:
-        """What decides which rows there are."""
+        """The uses that decide which rows there are; None where they are uncertain."""
         try:
             found = [_row_deciding_uses(uses, how) for how, uses in self._clauses(columns)]
         except UncertainDerivation:
@@ -329,7 +329,7 @@ class _SelectDerivation:
                 yield "SORT", self._order_by_uses(each.this, columns)
 
     def _order_by_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
-        """What an item of ORDER BY uses: an item of the list goes before a column of that name."""
+        """The uses of an item of ORDER BY: an item of the SELECT list precedes a column of the same name."""
         if isinstance(node, exp.Column) and not node.table and (uses := self.items.get(node.name.casefold())):
             return uses
         return self._positional_uses(node, columns)
@@ -346,7 +346,7 @@ class _SelectDerivation:
                 yield from each.expressions if isinstance(each, exp.Expr) else ()
 
     def _positional_uses(self, node: exp.Expr, columns: Sequence[_DerivedColumn]) -> ColumnUses:
-        """What an item of GROUP BY or ORDER BY uses: by its place, or as an expression."""
+        """The uses of an item of GROUP BY or ORDER BY, which is a position or an expression."""
         if isinstance(node, exp.Literal) and not node.is_string:
             place = int(node.name) - 1 if node.name.isdigit() else -1
             uses = columns[place].uses if 0 <= place < len(columns) else None
@@ -371,7 +371,7 @@ def _columns_except(star: exp.Star, columns: Iterable[_DerivedColumn]) -> Iterat
 
 
 def _from_source(node: exp.Expr, known: _RowSources) -> tuple[str, _RowSource]:
-    """What stands in FROM, with the name that its columns may have before them."""
+    """The source in FROM, and the name that may qualify its columns."""
     match node:
         case exp.Table(this=exp.Identifier()):
             _derive_sole_select(node, _TABLE)
@@ -385,7 +385,7 @@ def _from_source(node: exp.Expr, known: _RowSources) -> tuple[str, _RowSource]:
 
 
 def _column_uses(rows: _RowSource, name: str) -> ColumnUses:
-    """What a column of one source is made of."""
+    """The uses of a column of one source."""
     if rows.columns is None:
         if name.casefold() in _FUNCTIONS:
             raise UncertainDerivation

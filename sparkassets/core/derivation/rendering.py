@@ -1,6 +1,6 @@
 """Renders a template as one query for all runs: values that differ by run become marks, which no name may hold.
 
-A template whose shape goes by what only a run knows (``{% if ds … %}``) has no such query.
+A template whose shape depends on values that only a run knows (``{% if ds … %}``) has no such query.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sparkassets.frozen import frozen
 MARK: Final = "sa1907run"
 """Stands for a text that only a run knows."""
 _YEAR: Final = "1907"
-"""Of times that only a run knows."""
+"""The year of placeholder times, for times that only a run knows."""
 MARKS: Final = (MARK, _YEAR)
 
 _FIXED: Final = frozenset({"inlets", "outlets", "params", "partitions"})
@@ -34,10 +34,10 @@ _SHAPING: Final = (nodes.If, nodes.For, nodes.CondExpr, nodes.Macro, nodes.CallB
 
 @frozen
 class RenderedQuery:
-    """A query that stands for those of all runs.
+    """A query that stands for the queries of all runs.
 
     Attributes:
-        relations: By the names that it has for them, the assets that they are of; empty for `partitions`.
+        relations: The asset of each relation, by its name in the query; empty for `partitions`.
     """
 
     sql: str

@@ -28,7 +28,7 @@ _TURNED: Final[Mapping[ComparisonSign, ComparisonSign]] = {"=": "=", "<": ">", "
 _TYPED: Final = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPLTZ", "TIMESTAMPTZ"})
 _PLAIN_JOINS: Final = frozenset({"", "INNER", "CROSS"})
 MOST_VALUES: Final = 400
-"""Values of a list that are told one by one."""
+"""Longest list whose values are listed one by one."""
 
 
 def find_row_filters(
@@ -165,7 +165,7 @@ class _PredicateReader:
         return self._read_comparison(node.this, sign, node.expression)
 
     def _read_both_sides(self, node: exp.And | exp.Or) -> RowFilter | None:
-        """Of two sides that both tell; one alone would be no whole."""
+        """The filter of AND or OR where both sides can be read; None else, as one side alone is incomplete."""
         sides = [self.read_term(node.this), self.read_term(node.expression)]
         return _combine_terms("AND" if isinstance(node, exp.And) else "OR", sides)
 

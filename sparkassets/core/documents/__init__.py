@@ -1,1 +1,1 @@
-"""What is shown of a project, as plain values: what the command line prints as JSON and the report shares."""
+"""Documents of a project as plain values: the JSON of the command line, shared with the report."""

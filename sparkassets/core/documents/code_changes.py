@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
     """What other code has made of an asset; ``partitions`` is null for one without, ``columns`` where it is not sure.
 
-    ``verdict`` is ``additive``, ``unread`` or ``breaking``; ``recompute`` tells what making it anew takes.
+    ``verdict`` is ``additive``, ``unread`` or ``breaking``; ``recompute`` is the cost of computing it again.
     """
     asset, touched = project.assets[change.asset], change.effect
     columns = {"added": list(touched.added), "removed": list(touched.removed), "changed": list(touched.changed)}

@@ -1,4 +1,4 @@
-"""What columns are made of, as data."""
+"""Column lineage as data."""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[str, Any] | None:
-    """``{ranges: ["A..B", …], count}``; None for the whole asset or without (any more) a partition to name them by.
+    """``{ranges: ["A..B", …], count}``; None for the whole asset, and for an asset that is gone or not partitioned.
 
-    Of a product the ranges are ``A..B,segment``, of segments alone their keys.
+    With time and segments the ranges are ``A..B,segment``; with segments alone they are keys.
     """
     if asset is None or not asset.partitioning.is_partitioned or blocks.is_everything:
         return None
@@ -26,9 +26,9 @@ def partitions_document(blocks: PartitionSet, asset: AssetSpec | None) -> dict[s
 
 
 def count_partitions(blocks: PartitionSet, asset: AssetSpec | None) -> int | None:
-    """How many blocks these are, of an asset without partitions one for all of it; None of what is no asset any more.
+    """The number of partitions, where an asset without partitions counts as one; None if the asset no longer exists.
 
-    Also where its partitions are others by now, and these none of them.
+    Also None if the asset has gained or lost its partitions since.
     """
     if not blocks:
         return 0
@@ -53,7 +53,7 @@ def interval_document(interval: tuple[int, int] | None) -> dict[str, str | None]
 
 
 def seconds_figure(seconds: float | None) -> float | None:
-    """To the millisecond; None for what nobody knows."""
+    """Seconds rounded to milliseconds; None where unknown."""
     return None if seconds is None else round(seconds, 3)
 
 

@@ -30,13 +30,13 @@ class GraphNode:
 
 @frozen
 class GraphEdge:
-    """What leads where.
+    """An arrow between two nodes.
 
     Attributes:
         kind: ``reads`` also triggers where the schedule is the default; ``waits`` is listed but not read;
             ``triggers`` leads through the gates of a schedule that was written; ``writes`` from a multi-asset to its
             outlets.
-        gates: What must hold of the inlet before the asset runs, in words; what is the default is left out.
+        gates: Conditions on the inlet before the asset runs, in words, without defaults.
     """
 
     start: str
@@ -89,7 +89,7 @@ def build_graph(project: ProjectSpec) -> AssetGraph:
 def _add_gates(
     condition: Condition, end: str, path: str, project: ProjectSpec, nodes: dict[str, GraphNode], edges: list[GraphEdge]
 ) -> None:
-    """Adds what leads from the leaves of ``condition`` to the node ``end``; ``path`` begins the ids between."""
+    """Adds nodes and edges from the leaves of ``condition`` to the node ``end``; ``path`` is a prefix of new ids."""
     match condition:
         case UpdateLeaf():
             for start in _datasets(condition, project):
@@ -111,7 +111,7 @@ def _add_gates(
 
 
 def inlet_gates(project: ProjectSpec, asset: AssetSpec, inlet: InletSpec) -> Iterator[str]:
-    """What must hold of an inlet before the asset runs, in words; what is the default is left out."""
+    """Conditions on an inlet before the asset runs, in words, without defaults."""
     counts = asset.partitioning.is_partitioned or not project.assets[inlet.name].partitioning.is_partitioned
     if inlet.by_values is not None:
         yield f"the rows by their {inlet.by_values}"

@@ -1,4 +1,4 @@
-"""What an update makes due after it, or reaches, as data."""
+"""The impact of an update as data: the assets that it makes due, or reaches."""
 
 from __future__ import annotations
 

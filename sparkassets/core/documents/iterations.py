@@ -18,13 +18,13 @@ _OURS = frozenset({"path", "key", "run"})
 
 @frozen
 class ListedIteration:
-    """An iteration that is there, for people.
+    """An iteration that still exists, for display.
 
     Attributes:
-        iteration: As the journal knows it.
+        iteration: Its record in the journal.
         newest: Whether readers see it, of any of its partitions.
         path: Where its rows or files are.
-        extra: What the run told, and its numbers.
+        extra: The free JSON that the run recorded, and its counts.
     """
 
     iteration: PublishedIteration
@@ -36,7 +36,7 @@ class ListedIteration:
 def list_iterations(
     asset: AssetSpec, iterations: Sequence[PublishedIteration], extras: Mapping[str, Mapping[str, Any]]
 ) -> list[ListedIteration]:
-    """The iterations, the newest record first, with what their events told, by run."""
+    """The iterations, the newest record first, with the extras of their events, by run."""
     root, visible = asset.storage.path.rstrip("/") if asset.storage is not None else "", visible_iterations(iterations)
     found = []
     for each in reversed(iterations):

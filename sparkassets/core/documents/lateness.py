@@ -1,4 +1,4 @@
-"""What is late, as data."""
+"""Lateness as data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def late_document(late: AssetLateness, project: ProjectSpec) -> dict[str, Any]:
-    """What was to be there of an asset by its newest deadline; ``partitions`` is null where a run was."""
+    """What an asset owes by its newest deadline: partitions, or a run where ``partitions`` is null."""
     asset = project.assets[late.asset]
     return {
         "asset": late.asset,

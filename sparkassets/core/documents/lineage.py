@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def lineage_document(found: PartitionLineage, project: ProjectSpec) -> dict[str, Any]:
     """``{asset, partitions, origins: [{asset, kind, partitions, …, reads: [{asset, …, origins}]}]}``.
 
-    ``again`` is true of a run that stands earlier in the document with what it read.
+    ``again`` is true for a run whose inlets stand earlier in the document.
     """
     return {
         "asset": found.asset,

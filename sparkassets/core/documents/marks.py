@@ -1,4 +1,4 @@
-"""What became of a mark, as data."""
+"""The result of a mark as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told of an invocation as messages: one for each receiver and template, however much there is."""
+"""Notification messages of an invocation: one for each receiver and template, however many notices there are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkassets.core.spec.model import NotifyOn, NotifyRule, ProjectSpec
 from sparkassets.frozen import frozen
 
 MOST_TOLD: Final = 20
-"""Notices of a kind that a message has; of the rest it has the number."""
+"""At most so many notices of one kind stand in a message; further ones are only counted."""
 
 _KINDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
     "failure": ("failures", "failed"),
@@ -21,17 +21,17 @@ _KINDS: Final[Mapping[NotifyOn, tuple[str, str]]] = {
     "late": ("late", "late"),
     "recovery": ("recovered", "recovered"),
 }
-"""By kind, what a template calls those, and how people are told."""
+"""By kind, the name of its list in templates, and its word in messages."""
 
 
 @frozen
 class NotificationMessage:
-    """What receivers are told.
+    """One message to the receivers of a rule.
 
     Attributes:
-        project: Its name.
-        notices: What it is about, in the order of the project.
-        problem: Why it is not as its template says; empty where it is.
+        project: Name of the project.
+        notices: The notices that it reports, in the order of the project.
+        problem: Why the template could not be used; empty where it could.
     """
 
     project: str
@@ -42,7 +42,7 @@ class NotificationMessage:
 
     @property
     def severity(self) -> NotifyOn:
-        """The worst of what it tells."""
+        """The most severe kind among its notices."""
         kinds = {notice.kind for notice in self.notices}
         return next((kind for kind in _KINDS if kind in kinds), "recovery")
 
@@ -50,9 +50,9 @@ class NotificationMessage:
 def build_messages(
     notices: Sequence[AssetNotice], project: ProjectSpec
 ) -> Iterator[tuple[NotifyRule, NotificationMessage]]:
-    """What is to be told, with the rule that says whom: rules that differ in ``on`` alone are one.
+    """The messages to send, each with its rule; rules that differ in ``on`` alone share one message.
 
-    A notice is in a message once, whichever of these rules take it.
+    A notice stands in a message once, even if several of these rules select it.
     """
     found: list[tuple[NotifyRule, dict[AssetNotice, None]]] = []
     for notice in notices:
@@ -66,7 +66,7 @@ def build_messages(
 def _notices_of_rule(
     rule: NotifyRule, found: list[tuple[NotifyRule, dict[AssetNotice, None]]]
 ) -> dict[AssetNotice, None]:
-    """What that rule's message is about, which it begins where there is none; a project has few rules."""
+    """The notices of a rule, an ordered set that is added if missing; a linear search, as rules are few."""
     for other, told in found:
         if other == rule:
             return told
@@ -79,7 +79,7 @@ def _build_message(rule: NotifyRule, notices: tuple[AssetNotice, ...], project: 
     try:
         title = _render_template(rule.title, notices, project, usual) if rule.title else usual
         text = _render_template(rule.template, notices, project, title) if rule.template else _text(notices)
-    except Exception as error:  # noqa: BLE001  whatever a template does, people are told
+    except Exception as error:  # noqa: BLE001  a failing template must not suppress the message
         from sparkassets.errors import describe_error
 
         return NotificationMessage(

@@ -1,7 +1,7 @@
-"""What people are told of an invocation: what failed, is withheld or late by then, and what is over.
+"""Notices of an invocation: what failed, is withheld or late at its end, and what has recovered.
 
-It follows from what an asset was before each commit of this driver and after it: what other drivers committed in
-between they tell themselves.
+They follow from the state of an asset before and after each commit of this driver: other drivers report their own
+commits.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NUMBERS: Final = re.compile(r"\d+")
 
 @frozen
 class AssetNotice:
-    """One thing that people are told of an asset.
+    """One notice about an asset.
 
     Attributes:
         kind: ``failure``, ``withheld``, ``late`` or ``recovery``.
-        partitions: Which, for people, the first few of them; empty without partitions.
-        text: What it is, without the asset's name.
+        partitions: Labels of the first few partitions; empty for an asset without partitions.
+        text: The message, without the asset's name.
         hint: What to do about it.
-        run: Of a failure, the run that failed.
+        run: The failed run of a failure; else empty.
     """
 
     kind: NotifyOn
@@ -46,10 +46,10 @@ class AssetNotice:
 
 @frozen
 class _AssetTrouble:
-    """Blocks that failed, or that are withheld; ``token`` is that of the run.
+    """Partitions that failed, or that are withheld; ``token`` is the fence token of the run.
 
     Attributes:
-        is_instance: Whether it is of one instance, beside which others of the asset may be in trouble.
+        is_instance: Whether it concerns one instance, so that other instances may be in trouble as well.
         interval: Data interval of such an instance, Unix seconds.
     """
 
@@ -63,7 +63,7 @@ class _AssetTrouble:
 
 
 _OVER: Final[Mapping[NotifyOn, str]] = {"failure": "computed again", "withheld": "published"}
-"""How people are told that it is over."""
+"""By kind of trouble, the text of its recovery."""
 
 
 @dataclass(slots=True, eq=False)
@@ -71,8 +71,8 @@ class _FollowedAsset:
     """One asset through the commits of an invocation.
 
     Attributes:
-        before: What was wrong before, and what others recorded in between.
-        after: What is wrong by now.
+        before: Troubles before the invocation, and those that other drivers recorded meanwhile.
+        after: Troubles after the latest commit.
     """
 
     before: list[_AssetTrouble]
@@ -83,10 +83,10 @@ class _FollowedAsset:
 
 
 class NoticeCollector:
-    """What one invocation committed, as it goes.
+    """Collects the commits of one invocation, and derives its notices.
 
     Attributes:
-        is_run: Whether anything of it is a driver's word; a person who marks or pauses knows.
+        is_run: Whether a driver recorded any end of a run or lateness; marks and pauses of a person notify nobody.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class NoticeCollector:
     def commit(
         self, entries: Sequence[NumberedEntry], *, before: Mapping[str, AssetState], after: Mapping[str, AssetState]
     ) -> None:
-        """Takes in a commit: its entries, and the assets that they are about as they were and as they are."""
+        """Adds a commit: its entries, and the states of their assets before and after it."""
         ends = [each.entry for each in entries if isinstance(each.entry, SuccessEntry | FailureEntry | LateEntry)]
         self.is_run |= bool(ends)
         for name in dict.fromkeys(each.entry.asset for each in entries if hasattr(each.entry, "asset")):
@@ -122,7 +122,7 @@ class NoticeCollector:
         known.after = after
 
     def notices(self, project: ProjectSpec) -> list[AssetNotice]:
-        """What is to be told of it all, in the order of the project; nothing of what is no asset any more."""
+        """The notices, in the order of the project; none for assets that no longer exist."""
         found = ((asset, self._assets.get(name)) for name, asset in project.assets.items())
         return [
             each for asset, known in found if known is not None and not asset.maker for each in _notices(asset, known)
@@ -130,7 +130,7 @@ class NoticeCollector:
 
 
 def _troubles(state: AssetState) -> tuple[_AssetTrouble, ...]:
-    """What is wrong with an asset, as the journal has it."""
+    """The current troubles of an asset by its state."""
     failed = (_AssetTrouble("failure", each.blocks, each.token, each.run, each.error) for each in state.failed)
     held = (
         _AssetTrouble(
@@ -172,7 +172,7 @@ def _lateness_notice(asset: AssetSpec, late: LateEntry) -> AssetNotice:
 
 
 def _interval_of(asset: AssetSpec, item: _AssetTrouble) -> str:
-    """Which instance it is, for people; empty where its asset has none, or nothing tells it."""
+    """A label of the instance; empty where the asset has none, or its interval is unknown."""
     if not item.is_instance or item.interval is None:
         return ""
     return "..".join(format_zoned(from_unix(at), asset.timezone) for at in item.interval)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
     """A plan; ``partitions`` is null for an asset without partitions.
 
-    Where somebody asked what it costs, every run has an ``estimate``, and the plan has ``totals``.
+    With an estimate of costs, every run has an ``estimate``, and the plan has ``totals``.
     """
     told = {} if plan.totals is None else {"totals": totals_document(plan.totals)}
     return {
@@ -40,9 +40,9 @@ def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
 
 
 def estimate_document(estimate: CostEstimate) -> dict[str, Any]:
-    """What a run is to cost; null is what nobody knows, and ``unknown`` says why of the bytes.
+    """The estimated cost of a run; null where unknown, and ``unknown`` gives the reason for missing bytes.
 
-    ``assumed`` says that the run is not planned yet, so that it may read other versions.
+    ``assumed`` means that the run is not planned yet, so that it may read other versions.
     """
     return {
         "bytes": estimate.bytes,
@@ -57,7 +57,7 @@ def estimate_document(estimate: CostEstimate) -> dict[str, Any]:
 
 
 def totals_document(totals: CostTotals) -> dict[str, Any]:
-    """What runs cost in all; ``unknown`` counts those of which a figure is not known, and which the sum is without."""
+    """The cost of all runs; ``unknown`` counts the runs without a figure, which the sum leaves out."""
     return {
         "runs": totals.runs,
         "bytes": totals.bytes,
@@ -99,6 +99,6 @@ def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
 
 
 def note_document(note: AssetNote, project: ProjectSpec) -> dict[str, Any]:
-    """What is to be known of an asset's table."""
+    """A note about an asset's table."""
     partitions = partitions_document(note.blocks, project.assets.get(note.asset))
     return {"asset": note.asset, "note": note.text, "partitions": partitions}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_document(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
-    """What became of a claim; ``partitions`` is null for an asset without partitions."""
+    """A run and its outcome; ``partitions`` is null for an asset without partitions."""
     return {
         "run": run.run,
         "asset": run.asset,

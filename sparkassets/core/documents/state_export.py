@@ -1,4 +1,4 @@
-"""The stored state as plain values, a line each: what describes it, the base, the entries, and the snapshot."""
+"""The stored state as plain values, one a line: a header, the base table, the entries, and the snapshot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXPORT = "sparkassets_export"
 
 
 def head_line(project: str, journal_id: str, *, begins: int, newest: int) -> dict[str, Any]:
-    """What the lines after it are of: the entries from ``begins`` to ``newest``."""
+    """The header: the export holds the entries from ``begins`` to ``newest``."""
     told = {"project": project, "journal_id": journal_id, "format": FORMAT}
     return {"table": "state", EXPORT: 1, **told, "begins": begins, "seq": newest}
 
@@ -30,11 +30,11 @@ def entry_line(row: JournalRow) -> dict[str, Any]:
 
 
 def snapshot_line(row: SnapshotRow) -> dict[str, Any]:
-    """What the snapshot has of an asset or of a dataset."""
+    """A snapshot row of an asset or a dataset."""
     parsed = {key: json.loads(getattr(row, key)) for key in ("watermarks", "cursor", "body")}
     return {"table": "watermarks", **asdict(row), **parsed}
 
 
 def base_line(row: SnapshotRow) -> dict[str, Any]:
-    """What was known of one before the oldest entry that is kept."""
+    """A base table row of an asset or a dataset."""
     return {**snapshot_line(row), "table": "base"}

@@ -1,4 +1,4 @@
-"""What is known of an asset and of its partitions, as data."""
+"""The status of an asset and of its partitions as data."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from sparkassets.core.spec.model import ProjectSpec
 
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
-"""Statuses of partitions that are counted."""
+"""The partition statuses that are counted, in the order of display."""
 FIRST = ("failed", "withheld", "missing", "stale", "requested", "current", "skipped")
-"""Those of which an asset is a case, what asks for more first."""
+"""Partition statuses that may stand for a whole asset, the most urgent first."""
 
 
 @frozen
 class ProjectStatus:
-    """Every asset at a glance, upstream first; to be iterated, counted and taken by the names of assets.
+    """The status of every asset, upstream first; iterable, sized and indexed by asset name.
 
     Attributes:
-        at: As of when, Unix seconds.
+        at: Instant of the status, Unix seconds.
     """
 
     at: int
@@ -105,7 +105,7 @@ def status_document(status: AssetStatus, project: ProjectSpec) -> dict[str, Any]
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:
-    """A driver that holds a run; ``gone`` where its process is, and the next run settles what it left."""
+    """A driver that holds a claim; ``gone`` means that its process has ended and the next run settles the claim."""
     return {
         "run": holder.run,
         "driver": holder.driver,
@@ -119,7 +119,7 @@ def _holder(holder: ClaimHolder) -> dict[str, Any]:
 def _watermark(found: InletWatermark) -> dict[str, Any]:
     """How far an inlet was read: up to a version of ``newest``, or a ``high`` value of a column.
 
-    ``behind`` counts versions, or updates of the inlet; it is null where that cannot be told.
+    ``behind`` counts versions, or updates of the inlet; it is null where that is unknown.
     """
     told: dict[str, Any] = {"inlet": found.inlet}
     if found.column is None:
@@ -135,7 +135,7 @@ def status_counts(status: AssetStatus) -> dict[str, int]:
 
 
 def summarize_status(status: AssetStatus) -> tuple[str, str]:
-    """What is to be said first of an asset, in a few words, and the status that this is a case of."""
+    """The headline of an asset's status in a few words, and the status code that styles it."""
     counted = status_counts(status)
     told = ", ".join(f"{count:,} {name}" for name, count in counted.items() if count)
     if status.running or status.paused:
@@ -155,5 +155,5 @@ def summarize_status(status: AssetStatus) -> tuple[str, str]:
 
 
 def partition_document(key: str, status: str, definition: str | None = None) -> dict[str, str | None]:
-    """One partition of an asset, with its status, and by which of the asset's definitions it was computed."""
+    """One partition of an asset, with its status and the definition that computed it."""
     return {"partition": key, "status": status, "definition": definition}

@@ -1,4 +1,4 @@
-"""What an invocation did, as data."""
+"""The summary of an invocation as data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def summary_document(summary: Summary, project: ProjectSpec) -> dict[str, Any]:
-    """How its runs ended, what still waits, and what could not be looked at."""
+    """The results of its runs, the assets that still wait, and the sources that could not be observed."""
     return {
         "runs": [result_document(result, project) for result in summary.runs],
         "waiting": [waiting_document(item, project) for item in summary.waiting],

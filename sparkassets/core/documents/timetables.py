@@ -1,4 +1,4 @@
-"""What time alone says, as data: the coming runs of an asset, and runs that belong together."""
+"""Timetables as data: the coming runs of an asset, and runs of two timetables that belong together."""
 
 from __future__ import annotations
 

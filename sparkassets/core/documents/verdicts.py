@@ -1,4 +1,4 @@
-"""What validations decided, as data."""
+"""Results of validations as data."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
-    """What each rule did, and to which blocks: ``failing`` of ``checked`` rows, and some of those that fail.
+    """The result of each rule and its partitions: ``failing`` of ``checked`` rows, and samples of failing rows.
 
     ``outcome`` is passed, warned, withheld, dropped, quarantined or accepted; ``outlet`` is there for a multi-asset,
     ``inlet`` for a rule of what was read. Where several partitions are withheld, ``by_partition`` has the figures and
-    the samples of each; the last item of very many is of all that are left.
+    the samples of each; where there are very many, the last item stands for all the rest.
     """
     return [
         {
@@ -51,7 +51,7 @@ def _of_block(verdict: RuleVerdict, asset: AssetSpec | None) -> dict[str, Any]:
 
 
 def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[str, Any] | None:
-    """Which of a run's blocks are not published; null where all are. Of an asset without partitions ``count`` is 1."""
+    """The partitions of a run that are withheld; null without any. For an asset without partitions ``count`` is 1."""
     if not run.withheld:
         return None
     told = partitions_document(run.withheld, project.assets.get(run.asset))
@@ -59,7 +59,7 @@ def withheld_document(run: RunRecord | RunResult, project: ProjectSpec) -> dict[
 
 
 def judged_document(judged: WithheldSummary, asset: AssetSpec) -> dict[str, Any]:
-    """What is withheld since a run, and the rules that failed."""
+    """The partitions withheld since a run, and the rules that failed."""
     return {
         "run": judged.run,
         "at": instant_text(judged.at),

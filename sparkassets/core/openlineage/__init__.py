@@ -1,4 +1,4 @@
-"""What happens to a project as OpenLineage has it: events as plain values, in the words of its specification.
+"""OpenLineage events of a project as plain values, in the words of its specification.
 
 The form is that of https://openlineage.io/docs/spec; `sparkassets.emit` sends the events.
 """

@@ -1,6 +1,6 @@
-"""What OpenLineage calls a dataset: a namespace and a name, by where the data is.
+"""Names of datasets in OpenLineage: a namespace and a name, by where the data is.
 
-The rules are those of https://openlineage.io/docs/spec/naming; whoever else reads or writes the data names it alike.
+The rules are those of https://openlineage.io/docs/spec/naming, so that other producers give the data the same name.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
 
 _SCHEMES: Final = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "postgresql": "postgres", "wasb": "wasbs", "abfs": "abfss"}
-"""Of other spellings the one of the rules."""
+"""Other spellings of a scheme, each with the canonical one."""
 _DOTTED: Final = frozenset(
     {"mysql", "postgres", "redshift", "snowflake", "trino", "oracle", "sqlserver", "hive", "db2", "cassandra", "crate"}
 )
-"""Databases, whose tables are named by dots."""
+"""Schemes of databases, whose tables have dotted names."""
 
 
 @frozen
 class DatasetName:
-    """What a dataset is called.
+    """The namespace and the name of a dataset.
 
     >>> name_of_location("s3a://lake/bronze/orders/"), name_of_location("/data/orders")
     (DatasetName(namespace='s3://lake', name='bronze/orders'), DatasetName(namespace='file', name='/data/orders'))
@@ -32,11 +32,11 @@ class DatasetName:
 
 
 def dataset_name(asset: AssetSpec, *, namespace: str) -> DatasetName:
-    """The dataset of an asset: by where its data is; of one that is known by its events alone by its URI.
+    """The dataset of an asset, by the place of its data, or by its URI where only its events are known.
 
     Args:
-        asset: Whose.
-        namespace: For an identity that is no URI.
+        asset: The asset.
+        namespace: Used where the identity is not a URI.
     """
     if asset.storage is not None and asset.storage.table:
         return DatasetName(namespace, asset.storage.given)

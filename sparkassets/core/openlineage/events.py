@@ -1,6 +1,6 @@
-"""What was committed to the journal as events of runs: which began, go on, and ended how.
+"""Run events from commits to the journal: starts, renewals and ends of runs.
 
-A run has one START, and one COMPLETE, FAIL or ABORT, by whoever records its end: a later driver may.
+A run has one START and one COMPLETE, FAIL or ABORT. The driver that records the end sends it, which may be a later one.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def run_events(
     """The events of one commit, in order.
 
     Args:
-        entries: Of the commit.
-        before: The assets that they are about, as known before it, by name.
-        after: And as known after it.
-        telling: What else is told.
+        entries: The entries of the commit.
+        before: States of the assets concerned before the commit, by name.
+        after: Their states after the commit.
+        telling: Builds the facets.
     """
     claims = {link.token: link for known in (before, after) for state in known.values() for link in state.chain}
     left = {link.token for state in after.values() for link in state.chain}
@@ -102,7 +102,7 @@ def _complete_event(
 
 
 def _fail_event(at: datetime, link: ClaimState, entry: FailureEntry, telling: FacetBuilder) -> Event:
-    """Its end; of one that may still land only what went wrong, as the next run of the asset tells how it ended."""
+    """FAIL or ABORT for a fenced run; OTHER for one that may still land: the asset's next run reports its end."""
     kind: EventType = "ABORT" if entry.cause in NOT_TRIED else "FAIL"
     message = f"{entry.error}\n{entry.hint}" if entry.hint else entry.error
     return _run_event(
@@ -150,7 +150,7 @@ def _assemble_event(
     inputs: Sequence[Mapping[str, Any]] = (),
     outputs: Sequence[Mapping[str, Any]] = (),
 ) -> Event:
-    """The event, without credentials and without values of the environment."""
+    """The event, with credentials and values of the environment redacted."""
     event = {
         "eventType": kind,
         "eventTime": at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),

@@ -1,4 +1,4 @@
-"""The parts of events: what is told of a run, of its job, and of the datasets that it reads and writes."""
+"""Builds the facets of events: those of a run, of its job, and of the datasets that it reads and writes."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def _no_schema(asset: AssetSpec, version: int | None) -> Columns | None:
 
 @frozen
 class FacetBuilder:
-    """What the parts are made of besides the entries of the journal.
+    """Builds facets from journal entries and the context of the process.
 
     Attributes:
-        namespace: Of the jobs.
+        namespace: The namespace of all jobs.
         adapter: The version of sparkassets.
         engine: The version of Spark; empty where none is known.
-        parent: The run that began this process, and the outermost one, where others say so.
-        schemas: Tells the columns of tables.
+        parent: The run that started this process, and the outermost one; None without an orchestrator.
+        schemas: Looks up the columns of a table at a version.
         code: The source of an asset's function; empty where it is not known.
     """
 
@@ -80,7 +80,7 @@ class FacetBuilder:
     # ----------------------------------------------------------------- runs and jobs
 
     def run_facets(self, claim: ClaimEntry) -> Facets:
-        """What is told of a run from its claim on."""
+        """Run facets that are known from the claim on."""
         facets = {**self._engine_facet()}
         if claim.invocation:
             own = RunName(self.namespace, job_name(self.project.name), run_id(self.project.name, claim.invocation))
@@ -93,7 +93,7 @@ class FacetBuilder:
         return facets
 
     def invocation_facets(self, invocation: str) -> Facets:
-        """What is told of a driver's invocation."""
+        """Run facets of a driver's invocation."""
         facets = {**self._engine_facet()}
         if self.parent is not None:
             facets["parent"] = _parent(*self.parent)
@@ -101,7 +101,7 @@ class FacetBuilder:
         return facets
 
     def validation_facets(self, entry: SuccessEntry) -> Facets:
-        """What the validations of a run found."""
+        """Run facets with the results of the run's validations."""
         asset = self.project.assets.get(entry.asset)
         written = [self.project.assets[name] for name in asset.written_assets] if asset is not None else []
         rules = {
@@ -115,15 +115,15 @@ class FacetBuilder:
         return {"test": found} if found is not None else {}
 
     def error_facet(self, message: str) -> Facet:
-        """What went wrong."""
+        """The facet of an error message."""
         return facet("ErrorMessageRunFacet", message=message, programmingLanguage="PYTHON")
 
     def project_facets(self) -> Facets:
-        """What is told of the project's job."""
+        """Job facets of the project as a whole."""
         return {"jobType": _job_type("PROJECT")}
 
     def job_facets(self, asset: AssetSpec | None) -> Facets:
-        """What is told of an asset's job; of one that is no asset any more, what it is."""
+        """Job facets of an asset; only the job type where the asset no longer exists."""
         if asset is None:
             return {"jobType": _job_type("ASSET")}
         return self._build_once("job", asset, self._job_facets)
@@ -149,7 +149,7 @@ class FacetBuilder:
     # ----------------------------------------------------------------- datasets
 
     def dataset_name_of(self, asset: AssetSpec) -> DatasetName:
-        """What an asset's dataset is called."""
+        """The name of an asset's dataset."""
         if asset.name not in self._names:
             self._names[asset.name] = dataset_name(asset, namespace=self.namespace)
         return self._names[asset.name]
@@ -163,15 +163,15 @@ class FacetBuilder:
         checked: bool = False,
         verdicts: Sequence[RuleVerdict] = (),
     ) -> list[Mapping[str, Any]]:
-        """What a run of the asset reads, or has read: what is only waited for is not.
+        """The datasets that a run of the asset reads, or has read, without inlets that are only waited for.
 
         Args:
-            asset: Whose run.
-            pins: What it reads, by inlet.
-            highs: By inlet the watermark up to which it has read.
+            asset: The asset of the run.
+            pins: The pin of each inlet.
+            highs: By inlet, the watermark up to which the run has read.
             checked: Whether the run came to its end, so that what must hold of its inlets held; then the columns of
                 these are told, too.
-            verdicts: What rules found then.
+            verdicts: The results of the inlets' rules.
         """
         found, filters = [], self._filters(asset, self._columns_read(pins, known=checked))
         for name, pin in pins.items():
@@ -192,19 +192,19 @@ class FacetBuilder:
         return found
 
     def output_datasets(self, asset: AssetSpec) -> list[Mapping[str, Any]]:
-        """What a run of the asset is to write."""
+        """The datasets that a run of the asset is to write."""
         outlets = (self.project.assets[name] for name in asset.written_assets)
         return [self._dataset(each, self._dataset_facets(each), outputFacets={}) for each in outlets]
 
     def written_dataset(
         self, entry: SuccessEntry | OutletEntry, *, made_by: SuccessEntry, before: AssetState | None
     ) -> Mapping[str, Any] | None:
-        """What a run has written to one table; None where that is no asset any more.
+        """The dataset of one table that a run has written; None where its asset no longer exists.
 
         Args:
-            entry: What was recorded of the table.
-            made_by: And of the run.
-            before: The table's asset as known before.
+            entry: The entry recorded for the table.
+            made_by: The entry recorded for the run.
+            before: State of the table's asset before the commit.
         """
         asset = self.project.assets.get(entry.asset)
         if asset is None:
@@ -227,7 +227,7 @@ class FacetBuilder:
         return {"namespace": name.namespace, "name": name.name, "facets": facets, **more}
 
     def _dataset_facets(self, asset: AssetSpec) -> Facets:
-        """What is told of a dataset whatever its version."""
+        """Dataset facets that do not depend on a version."""
         return self._build_once("dataset", asset, self._build_dataset_facets)
 
     def _build_dataset_facets(self, asset: AssetSpec) -> Facets:
@@ -253,7 +253,7 @@ class FacetBuilder:
         return {"schema": schema_facet(columns)} if columns else {}
 
     def _column_lineage(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> Facets:
-        """What the columns are made of, by the query and the columns of what it read; each is looked into once."""
+        """Column lineage by the query and the columns of its inlets; each combination is derived once."""
         if not isinstance(asset.body, SqlBody):
             return {}
         read = self._columns_read(pins)
@@ -269,7 +269,7 @@ class FacetBuilder:
         return self._derived[key]
 
     def _columns_read(self, pins: Mapping[str, InletPin], *, known: bool = True) -> dict[str, tuple[str, ...] | None]:
-        """By inlet its columns, those of its table where they are ``known``, else those that it declares."""
+        """Columns by inlet: those of its table where ``known``, else those that it declares."""
         read: dict[str, tuple[str, ...] | None] = {}
         for name, pin in pins.items():
             source = self.project.assets.get(name)
@@ -279,14 +279,14 @@ class FacetBuilder:
         return read
 
     def _filters(self, asset: AssetSpec, read: Mapping[str, tuple[str, ...] | None]) -> Mapping[str, RowFilter]:
-        """By inlet what its query asks of the rows that it uses; each query is looked into once."""
+        """By inlet, the filter that the query applies to its rows; each query is analysed once."""
         key = (asset.name, *read.items())
         if key not in self._filtered:
             self._filtered[key] = asset_filters(asset, read.get)
         return self._filtered[key]
 
     def _added_rows_filter(self, asset: AssetSpec, pins: Mapping[str, InletPin]) -> RowFilter | None:
-        """What holds of all rows that a run adds: what it asks of columns that it takes over as they are."""
+        """A filter that all rows added by a run pass: the query's filter on columns that it copies unchanged."""
         if asset.write is None or not asset.write.only_adds:
             return None
         read = self._columns_read(pins)
@@ -311,7 +311,7 @@ class FacetBuilder:
 
 
 def _identity_columns(found: QueryDerivation, inlet: str) -> Iterator[tuple[str, ColumnUse]]:
-    """The columns that are those of an inlet, as they are."""
+    """The columns that are copied unchanged from the inlet, each with its use."""
     for name, uses in found.columns.items():
         if uses is not None and len(uses) == 1:
             (use,) = uses
@@ -325,7 +325,7 @@ def _version(version: int | None) -> Facets:
 
 
 def _with_partition_columns(columns: Columns, source: AssetSpec) -> tuple[str, ...]:
-    """With the columns of its partition, of which the paths of files may give one."""
+    """The columns, with those of the partition added, which may come from the paths of files."""
     lower = {name.casefold() for name in columns}
     return (*columns, *(each for each in source.partitioning.columns if each.casefold() not in lower))
 
@@ -347,7 +347,7 @@ def _subset(kind: str, key: str, condition: Mapping[str, Any] | None) -> Facets:
 def _lifecycle(
     entry: SuccessEntry | OutletEntry, made_by: SuccessEntry, before: AssetState | None, write: Write | None
 ) -> str:
-    """What became of the table as a whole; empty where it is the same one with other rows."""
+    """The lifecycle change of the table, such as ``CREATE``; empty where only its rows changed."""
     if entry.table_id is None or made_by.beside:
         return ""
     if before is None or before.table_id != entry.table_id:

@@ -45,7 +45,7 @@ _SCHEMAS: Final = {
 
 
 def facet(schema: str, /, kind: str = "", **values: object) -> Facet:
-    """A facet with who made it and what it keeps to; ``kind`` names one of several in a schema."""
+    """A facet with its producer and the URL of its schema; ``kind`` is its name in the schema."""
     url = f"https://openlineage.io/spec/facets/{_SCHEMAS[schema]}/{schema}.json#/$defs/{kind or schema}"
     return {"_producer": PRODUCER, "_schemaURL": url, **values}
 
@@ -61,7 +61,7 @@ def owners_facet(schema: str, owner: str) -> Facet:
 
 
 def parent_facet(*, run: str, job: tuple[str, str], root: tuple[str, tuple[str, str]] | None = None) -> Facet:
-    """The run that began it, and the outermost one; a job is its namespace and name."""
+    """The run that started this one, and the outermost run; a job is a pair of namespace and name."""
     outermost, of_job = root or (run, job)
     return facet(
         "ParentRunFacet",
@@ -72,19 +72,19 @@ def parent_facet(*, run: str, job: tuple[str, str], root: tuple[str, tuple[str, 
 
 
 def statistics_facet(extra: Mapping[str, Any]) -> Facet | None:
-    """What was written, by what the run's commit counted; None where it counted nothing."""
+    """Rows, bytes and files written, as counted by the run's commit; None without any count."""
     names = {"rows": "rowCount", "bytes": "size", "files": "fileCount"}
     found = {told: extra[name] for name, told in names.items() if _is_count(extra.get(name))}
     return facet("OutputStatisticsOutputDatasetFacet", **found) if found else None
 
 
 def lifecycle_facet(change: str) -> Facet:
-    """What became of the dataset as a whole, such as ``CREATE``."""
+    """The lifecycle change of the dataset, such as ``CREATE``."""
     return facet("LifecycleStateChangeDatasetFacet", lifecycleStateChange=change)
 
 
 def symlinks_facet(names: Sequence[DatasetName], kind: str) -> Facet:
-    """What the dataset is called elsewhere."""
+    """Other names of the dataset."""
     return facet(
         "SymlinksDatasetFacet",
         identifiers=[{"namespace": each.namespace, "name": each.name, "type": kind} for each in names],
@@ -92,11 +92,11 @@ def symlinks_facet(names: Sequence[DatasetName], kind: str) -> Facet:
 
 
 def columns_facet(found: QueryDerivation, name: Callable[[str], DatasetName]) -> Facet | None:
-    """What each column is made of, as far as that is sure; None where it is of none.
+    """The input columns of each column, as far as they are certain; None without any.
 
     Args:
-        found: What the query makes.
-        name: What the dataset of an asset is called.
+        found: The derivation of the query.
+        name: Names the dataset of an asset.
     """
     fields = {column: {"inputFields": _inputs(uses, name)} for column, uses in found.columns.items() if uses}
     if not fields:
@@ -106,7 +106,7 @@ def columns_facet(found: QueryDerivation, name: Callable[[str], DatasetName]) ->
 
 
 def _inputs(uses: ColumnUses, name: Callable[[str], DatasetName]) -> list[Mapping[str, Any]]:
-    """The columns that are used, each with all that becomes of it."""
+    """The columns that are used, each with all its transformations."""
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for use in sorted(uses, key=lambda each: (each.asset, each.column, each.how, each.masked)):
         how = {"type": "DIRECT" if use.gives_values else "INDIRECT", "subtype": use.how, "masking": use.masked}

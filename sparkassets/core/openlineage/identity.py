@@ -1,4 +1,4 @@
-"""What OpenLineage calls the runs and jobs of a project: alike whoever tells of a run, now or after a crash."""
+"""Ids of runs and names of jobs in OpenLineage, derived from names so that they are the same after a crash."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def job_name(project: str, asset: str = "") -> str:
 
 @frozen
 class RunName:
-    """A run as others name it.
+    """A run of another producer.
 
     Attributes:
-        namespace, job: Of its job.
+        namespace, job: Namespace and name of its job.
         run: Its id.
     """
 

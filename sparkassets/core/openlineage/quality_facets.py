@@ -1,6 +1,6 @@
-"""What validations found, as facets: tests of a run, figures of what it published, assertions on what it read.
+"""Results of validations as facets: tests of a run, metrics of its output, assertions on its inputs.
 
-Neither sample rows nor values are told, only counts.
+Facets hold counts only, neither sample rows nor values.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PUBLISHED: Final = frozenset({"passed", "warned", "accepted"})
 def tests_facet(
     rules: Mapping[str, ValidationRule], verdicts: Sequence[RuleVerdict], partitioning: Partitioning
 ) -> Facet | None:
-    """What each rule did to the blocks of a run, to each that is withheld for itself; None without any.
+    """The result of each rule on the partitions of a run, with one for each that is withheld; None without any.
 
     Args:
         rules: Of the asset and its outlets, by their names among those of the run.
         verdicts: Of the run.
-        partitioning: Tells the blocks.
+        partitioning: Names the partitions.
     """
     if not verdicts:
         return None
@@ -49,7 +49,7 @@ def _test(verdict: RuleVerdict, rule: ValidationRule | None, partition: str) -> 
 
 
 def metrics_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVerdict]) -> Facet | None:
-    """How many values of columns are NULL, by the rules that counted them in all rows that were published."""
+    """NULL counts by column, from rules that counted them in all published rows."""
     columns, rows = dict[str, Mapping[str, int]](), 0
     for rule in rules:
         own = [each for each in verdicts if each.rule == rule.name and not each.inlet]
@@ -62,12 +62,12 @@ def metrics_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVerdic
 
 
 def assertions_facet(rules: Sequence[ValidationRule], verdicts: Sequence[RuleVerdict] = ()) -> Facet | None:
-    """What held of an inlet and what did not, as the run came to its end; None where nothing was found.
+    """Which rules of an inlet held in a finished run and which did not; None without any result.
 
     Args:
-        rules: Of the inlet.
-        verdicts: What they found. What must hold without exception held where nothing is told of it, or the run had
-            been stopped.
+        rules: The inlet's rules.
+        verdicts: Their results. A rule of severity ``fail`` without ``allow`` that has none held, as the run would have
+            failed otherwise.
     """
     bad = {each.rule: each.outcome != "passed" or each.failing > 0 for each in verdicts}
     told = [rule for rule in rules if rule.name in bad or (rule.severity == "fail" and rule.allow is None)]

@@ -1,6 +1,6 @@
 """Which part of a dataset was read or written, as the conditions of OpenLineage's subset facets.
 
-What cannot be told exactly has no condition: it then says nothing of which part it was, never a wrong one.
+A part that no exact condition describes has none: the facet is then left out rather than wrong.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _COMPARISONS: Final[Mapping[str, Comparison]] = {
 }
 
 MOST_LISTED: Final = 400
-"""Partitions, or files' locations, that are listed one by one."""
+"""At most so many partitions, or locations of files, are listed one by one."""
 MOST_STRETCHES: Final = 100
-"""Stretches of neighbouring partitions that are told by their bounds."""
+"""At most so many stretches of neighbouring partitions are given by their bounds."""
 
 
 def input_condition(
     inlet: InletSpec, source: AssetSpec, pin: InletPin, *, high: str | None, used: RowFilter | None = None
 ) -> Condition | None:
-    """What a run read of an inlet; None where it read all of it, or it cannot be told.
+    """The part of an inlet that a run read; None for the whole inlet, or where no exact condition exists.
 
     Args:
-        inlet: As the asset has it.
+        inlet: The inlet as the asset declares it.
         source: The inlet's asset, with the partitions that it is mapped by.
-        pin: What the run was pinned to.
-        high: The watermark up to which it read, once it has; None before, and without one.
-        used: What holds of all rows that its query can use.
+        pin: The version, or files, and partitions that the run reads.
+        high: The watermark up to which the run read; None before it has read, and without a watermark.
+        used: A filter that every row which the query can use passes.
     """
     own = None if used is None else filter_condition(used)
     if pin.iteration:
         return _all_conditions(_iteration_condition(source, pin.iteration), own)
     told = [] if pin.parts.is_everything else [_partitions_read(source, pin.parts)]
     if None in told:
-        return own  # a part of what is pinned is no column's
+        return own  # some pinned partitions are not identified by columns
     match inlet.read:
         case ReadAfter(overlap=overlap) if overlap is not None and pin.low is not None:
             pass
@@ -69,13 +69,13 @@ def input_condition(
 def output_condition(
     asset: AssetSpec, blocks: PartitionSet, *, iteration: str = "", added: RowFilter | None = None
 ) -> Condition | None:
-    """What a run wrote of an asset; None where it wrote the whole of it, or it cannot be told.
+    """The part of an asset that a run wrote; None for the whole asset, or where no exact condition exists.
 
     Args:
         asset: The asset, or the outlet.
-        blocks: Those that it wrote.
-        iteration: The name of what it published, where the asset keeps iterations.
-        added: What holds of all rows that it added, where it left those that were there.
+        blocks: The partitions that the run wrote.
+        iteration: The name of the published iteration, where the asset keeps iterations.
+        added: A filter that every added row passes, where the run left existing rows in place.
     """
     if iteration:
         return _iteration_condition(asset, iteration)
@@ -102,12 +102,12 @@ def filter_condition(told: RowFilter) -> Condition | None:
 
 
 def _all_conditions(*terms: Condition | None) -> Condition | None:
-    """Those of these that tell something."""
+    """The conjunction of the conditions that are not None; None without any."""
     return join_conditions("AND", [each for each in terms if each is not None])
 
 
 def partition_condition(parts: PartitionSet, partitioning: Partitioning) -> Condition | None:
-    """The rows of these partitions; None for all of them, and where no column tells which a row is of.
+    """The rows of these partitions; None for all partitions, and where no column identifies a row's partition.
 
     >>> from sparkassets.core.partitions import SegmentPartition, TimePartition
     >>> countries = SegmentPartition("country", ("DE", "PL"))
@@ -141,7 +141,7 @@ def compare_condition(field: str, comparison: Comparison, literal: str) -> Condi
 
 
 def join_conditions(operator: Literal["AND", "OR"], terms: Sequence[Condition]) -> Condition | None:
-    """All of these, or any; None of none. The tree is as flat as two sides a node allow.
+    """The terms joined by AND or OR, as a balanced binary tree; None without terms.
 
     >>> both = join_conditions("AND", [compare_condition("a", "EQUAL", "1"), compare_condition("b", "EQUAL", "2")])
     >>> both["type"], both["operator"], both["left"]["left"]["field"], join_conditions("OR", [])
@@ -156,7 +156,7 @@ def join_conditions(operator: Literal["AND", "OR"], terms: Sequence[Condition]) 
 
 
 def _range_conditions(column: str, low: str | None, high: str | None) -> Iterator[Condition]:
-    """Above the lower bound, up to and with the upper one."""
+    """Conditions for values above the lower bound (exclusive), up to the upper one (inclusive)."""
     if low is not None:
         yield compare_condition(column, "GREATER_THAN", low)
     if high is not None:
@@ -172,7 +172,7 @@ def _range_condition(each: ColumnRange) -> Condition:
 
 
 def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None:
-    """Of files where they are, of tables by their columns."""
+    """The partitions read: by location for files, by columns for tables."""
     is_files = source.source is not None and source.source.kind not in ("delta", "events") and not source.is_named
     if not is_files or source.storage is None or source.in_paths is not None:
         return partition_condition(parts, source.partitioning)
@@ -185,7 +185,7 @@ def _partitions_read(source: AssetSpec, parts: PartitionSet) -> Condition | None
         return partition_condition(parts, source.partitioning)
     found = dict.fromkeys(_fixed_folder(pattern.render(start, time)) for start in starts)
     if any(_fixed_folder(pattern.render(time.stop(start), time)) in found for start in starts[-1:]):
-        return partition_condition(parts, source.partitioning)  # what tells the time stands below a glob
+        return partition_condition(parts, source.partitioning)  # the time stands below a glob
     return {"type": "location", "locations": [*map(location_uri, found)]}
 
 

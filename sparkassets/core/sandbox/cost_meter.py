@@ -14,13 +14,13 @@ T = TypeVar("T")
 MOST_STEPS: Final = 1_000_000
 """Turns of loops, calls, and values that operators, filters and calls look at."""
 MOST_CHARACTERS: Final = 10_000_000
-"""Of text that is made on the way to the query, the query included."""
+"""Limit for the text made while rendering, the query included."""
 MOST_CALLS: Final = 100
-"""Of macros, blocks and loops in each other: below what Python's stack holds, however high its limit was set."""
+"""Limit for nested macros, blocks and loops: below what Python's stack holds, however high its limit was set."""
 CHARACTERS_A_STEP: Final = 64
 """A long text counts as so many more steps for whoever looks at it."""
 _CHARACTERS_A_VALUE: Final = 32
-"""What a number, a bracket or a date takes at most when it is printed inside a list."""
+"""Most characters of a number, a bracket or a date printed inside a list."""
 
 _LISTS: Final = (list, tuple, set, frozenset, deque, KeysView, ValuesView, ItemsView)
 

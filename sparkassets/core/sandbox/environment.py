@@ -32,7 +32,7 @@ from sparkassets.core.sandbox.value_origins import RAW, find_untrusted_raw
 from sparkassets.core.suggestions import did_you_mean
 
 FUNCTIONS: Final = ("range",)
-"""Of Jinja's own functions, those that a query may need."""
+"""Jinja's own functions that a query may need."""
 
 _NO_FILTERS: Final = (
     *("attr", "random"),
@@ -42,10 +42,10 @@ _NO_FILTERS: Final = (
 """Filters that leave the sandbox, that come out otherwise each time, or that make HTML or text for people."""
 
 NO_FILTERED_BLOCK: Final = "a block of SQL cannot go through a filter: it holds values, which stay as they are"
-"""Of ``{% filter %}`` and ``{% set x | upper %}``."""
+"""Message for ``{% filter %}`` and ``{% set x | upper %}``."""
 
 FILE: Final = "<sql>"
-"""What tracebacks call the template."""
+"""The template's file name in tracebacks."""
 _NO_METHODS: Final = frozenset({"center", "encode", "expandtabs", "format_map", "to_bytes", "translate"})
 """Likewise, of texts and numbers."""
 
@@ -54,11 +54,11 @@ _WEIGHED: Final = " weighed"
 _TOGETHER: Final = " together"
 _CHECKED_RAW: Final = " raw"
 _OF_AUTHOR: Final = " sql"
-"""Filters that no template can name: they count what loops, comparisons and ``~`` do, and tell SQL from values."""
+"""Filters that no template can name: they count the cost of loops, comparisons and ``~``, and mark SQL."""
 _TAKE_SQL: Final = frozenset({"d", "default", "identifier", "join", RAW, _CHECKED_RAW})
 """Filters that a piece of SQL may go through."""
 _MAKE_SQL: Final = (Macro, BlockReference, LoopContext)
-"""What renders a part of the template when it is called."""
+"""Types whose call renders a part of the template."""
 
 
 @runtime_checkable
@@ -76,7 +76,7 @@ class _UnfoldedGenerator(CodeGenerator):
         raise nodes.Impossible
 
     def visit_TemplateData(self, node: nodes.TemplateData, frame: Frame) -> None:  # noqa: ARG002, N802  Jinja's names
-        """What the author wrote around expressions, told from what these print."""
+        """Marks text that the author wrote around expressions, unlike text that expressions print."""
         self.write(f"environment.author_text({node.data!r})")
 
 
@@ -110,7 +110,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return self._explain_undefined(obj, attribute, super().getattr(obj, attribute))
 
     def getitem(self, obj: object, argument: object) -> object:
-        """What Jinja makes of ``obj[argument]``."""
+        """The value of ``obj[argument]`` in a template."""
         self.refuse_sql([obj], "a part of it")
         return self._explain_undefined(obj, argument, super().getitem(obj, argument))
 
@@ -140,13 +140,13 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return SqlFragment(result) if makes_sql and isinstance(result, str) else result
 
     def concatenate(self, values: Iterable[Any]) -> str:
-        """What ``~`` makes: SQL if one of the values is SQL, with the others as literals."""
+        """The result of ``~``: SQL if one of the values is SQL, with the others as literals."""
         if self.values is None or not any(isinstance(each, SqlFragment) for each in values):
             return "".join(map(str, values))
         return SqlFragment("".join(map(self.values.print_value, values)))
 
     def refuse_sql(self, values: Iterable[Any], use: str) -> None:
-        """Refuses SQL in place of a value, which would lose what tells values from SQL in it."""
+        """Refuses SQL in place of a value, which would lose the marks between values and SQL."""
         if self.values is not None and any(isinstance(each, SqlFragment) for each in values):
             hint = "print it where it is needed"
             raise ValueInSqlError(f"a piece of SQL, which a macro or a block makes, cannot be {use}", hint=hint)
@@ -158,7 +158,7 @@ class _TemplateSandbox(ImmutableSandboxedEnvironment):
         return super()._generate(_CountingTransformer(is_sql=self.values is not None).visit(source), *args, **kwargs)
 
     def _explain_undefined(self, obj: object, name: object, found: object) -> object:
-        """What was found; undefined with the reason where it is not there."""
+        """The value found; where it is undefined, undefined with the reason."""
         if not isinstance(found, Undefined) or found._undefined_exception is SecurityError:  # noqa: SLF001  no other sign
             return found
         reason = obj.why_missing(str(name)) if isinstance(obj, MissingExplainer) else _why_missing(obj, name)
@@ -279,7 +279,7 @@ def undeclared_names(tree: nodes.Template) -> set[str]:
 
 
 class _CountingTransformer(NodeTransformer):
-    """Makes what no hook of Jinja tells of go through a filter that counts: loops, comparisons, slices and ``~``.
+    """Sends operations without a hook in Jinja through a counting filter: loops, comparisons, slices and ``~``.
 
     In SQL, it also marks what a ``{% set %}`` block makes as SQL, and lets ``raw`` through, which was judged before.
     """
@@ -354,7 +354,7 @@ def _raw(value: Any) -> Any:  # noqa: ANN401
 
 
 def _raw_by_name(value: Any) -> NoReturn:  # noqa: ANN401
-    """Of ``map('raw')``, where nobody can tell what it is of."""
+    """Refuses ``map('raw')``, whose argument is unknown."""
     del value
     raise ValueInSqlError("'raw' is for SQL, and can only be written as {{ … | raw }}")
 
@@ -406,7 +406,7 @@ def _make_counting_filter(name: str, function: Callable[..., Any]) -> Callable[.
 
 
 def _sql_pieces(values: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[list[Any], Any] | None:  # noqa: ANN401
-    """What `join` is given where it joins SQL, with the separator."""
+    """The pieces and the separator of a `join` of SQL; None where none of them is SQL."""
     separator = args[0] if args else kwargs.get("d", "")
     if not isinstance(values, list | tuple) or len(args) > 1 or "attribute" in kwargs:
         return None

@@ -12,9 +12,9 @@ from jinja2 import TemplateRuntimeError
 
 _LARGEST_INT, _LARGEST_BIGINT = 2**31 - 1, 2**63 - 1
 _DIGITS: Final = 38
-"""Of Spark's largest decimal."""
+"""Digits of Spark's largest decimal."""
 _NOT_PLAIN: Final = frozenset("'\"`\\${}")
-"""What ends a literal, escapes in one, or names a variable: Spark replaces ``${x}`` within quotes, too."""
+"""Characters that end a literal, escape in one, or name a variable: Spark replaces ``${x}`` within quotes, too."""
 
 
 class ValueInSqlError(TemplateRuntimeError):
@@ -110,7 +110,7 @@ def _moment(value: datetime) -> str:
 
 
 def _interval(value: timedelta) -> str:
-    """What has months, as pendulum's durations may, is of another type than what has an exact length."""
+    """The literal of a duration: months, as pendulum's durations may have, are of another type than exact time."""
     months = 0 if hasattr(value, "start") else 12 * getattr(value, "years", 0) + getattr(value, "months", 0)
     if months:
         if value != type(value)(months=months):  # type: ignore[call-arg]  # pendulum's

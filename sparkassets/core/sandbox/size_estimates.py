@@ -9,7 +9,7 @@ from typing import Any, Final
 from sparkassets.core.sandbox.cost_meter import MOST_STEPS, CostMeter, TooMuchError
 
 MOST_BITS: Final = 4_096
-"""Of a whole number: some 1,200 digits."""
+"""Largest size of a whole number: some 1,200 digits."""
 _MOST_PLACES: Final = 400
 """To which a number is rounded; a float has no more."""
 
@@ -18,7 +18,7 @@ _STEPS_OF_A_CALL: Final = 10
 
 _NUMBER: Final = re.compile(r"[0-9]+")
 _MOST_DIGITS: Final = 9
-"""Of a width; a longer one is too much whatever it says."""
+"""Most digits of a width; a longer width is always too large."""
 
 _NO_BRACES: Final = re.compile(r"[^{}]+")
 _ENDLESS: Final = 10**_MOST_DIGITS
@@ -110,7 +110,7 @@ _METHODS: Final[Mapping[str, Callable[[Any, Sequence[Any], Mapping[str, Any]], i
 
 
 def _max_formatted_size(text: str, mark: str, values: object, *, widths_are_values: bool) -> int:
-    """What a format makes at most: its own text, every width in it, and its values as often as it may print them."""
+    """Upper bound of a formatted text: the format, every width in it, and its values as often as it may print them."""
     widths = sum(_ENDLESS if len(each) > _MOST_DIGITS else int(each) for each in _NUMBER.findall(text))
     printed = CostMeter().weigh(values) * text.count(mark)
     return len(text) + widths + printed + (_largest(values) if widths_are_values else 0)
@@ -168,7 +168,7 @@ def _replace_filter_size(value: Any, args: Sequence[Any], kwargs: Mapping[str, A
 
 
 def _size_from_argument(name: str) -> Callable[[Any, Sequence[Any], Mapping[str, Any]], int]:
-    """Of a filter whose first argument is how many it makes."""
+    """The size estimate of a filter whose first argument is the size of its result."""
 
     def grows(value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:  # noqa: ANN401, ARG001
         return _width(args, kwargs, name)

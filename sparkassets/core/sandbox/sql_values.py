@@ -28,10 +28,10 @@ _TOKEN: Final = re.compile(
     r"|(?P<other>.)",
     re.DOTALL,
 )
-"""As Spark's lexer has it; what is not closed reaches to the end."""
+"""Tokens as in Spark's lexer; an unclosed token reaches to the end."""
 _NESTED: Final = re.compile(r"/\*(?!\+)|\*/")
 _GLUED: Final = re.compile("[\\w'\"`\x00]")
-"""What a literal may not touch: it would become a part of it, or of another kind, like ``r'…'`` and ``x'…'``."""
+"""Characters that a literal may not touch: they would join it or change its kind, as in ``r'…'`` and ``x'…'``."""
 _QUOTES: Final = frozenset("'\"`\x00")
 _ESCAPE: Final = 9
 """The longest escape in a literal, ``\\U0001F600``, less its last character."""

@@ -43,7 +43,7 @@ def _untrusted_names(tree: nodes.Template) -> set[str]:
 
 
 def _name_flows(tree: nodes.Template) -> Iterator[tuple[set[str], set[str]]]:
-    """What is assigned, with the names that it is made of."""
+    """Assigned names, each set with the names that its value is made of."""
     arguments, given = set(_OF_MACROS), set()
     for node in tree.find_all((nodes.Macro, nodes.CallBlock, nodes.Call)):
         if isinstance(node, nodes.Call):

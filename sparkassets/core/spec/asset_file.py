@@ -79,7 +79,7 @@ def read_asset_files(
 
 
 class _ProblemLimit:
-    """Stops reading at `MOST_PROBLEMS`: of a file that a program has spoilt, more problems tell nothing."""
+    """Stops reading at `MOST_PROBLEMS`: further problems of a file that a program has spoilt help nobody."""
 
     def __init__(self) -> None:
         self._drafts: list[YamlDocument] = []
@@ -141,7 +141,7 @@ def _possible_names(draft: AssetDraft) -> set[str]:
 
 
 def _outlets(draft: AssetDraft, project: ProjectDraft) -> Iterator[AssetDraft]:
-    """What a multi-asset writes, each as an asset of its own."""
+    """The outlets of a multi-asset, each as the draft of an asset of its own."""
     for name, own in outlets_of(draft.keys).items():
         at = draft.at / "outlets" / name
         path, store = without_store_name(at, own.path, project.keys.storage)

@@ -9,10 +9,10 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 def upstream_edges(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]]:
-    """By asset: what it reads, waits for or is triggered by, without itself; in the order of its inlets.
+    """The assets that each asset reads, waits for or is triggered by, without itself; in the order of its inlets.
 
-    An outlet comes after the asset whose runs write it. Whoever else writes the dataset of one of these is among them:
-    an update of it is an update of the dataset.
+    An outlet depends on the asset whose runs write it. Every other writer of an upstream dataset is upstream too: its
+    updates are updates of that dataset.
     """
     by_uri: dict[str, list[str]] = {}
     for asset in assets.values():
@@ -32,12 +32,12 @@ def upstream_edges(assets: Mapping[str, AssetSpec]) -> dict[str, tuple[str, ...]
 
 
 def find_ancestors(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
-    """What the asset of that name depends on, directly or through others; without itself."""
+    """The assets that the named asset depends on, directly or through others; without itself."""
     return _find_reachable(name, upstream_edges(assets)) - {name}
 
 
 def find_descendants(assets: Mapping[str, AssetSpec], name: str) -> set[str]:
-    """What depends on the asset of that name, directly or through others; without itself."""
+    """The assets that depend on the named asset, directly or through others; without itself."""
     return _find_reachable(name, _reverse_edges(upstream_edges(assets))) - {name}
 
 
@@ -96,7 +96,7 @@ def _reverse_edges(edges: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _find_reachable(name: str, edges: Mapping[str, Sequence[str]]) -> set[str]:
-    """That name, and all that its edges lead to."""
+    """The name, and every name that its edges lead to."""
     found, ahead = {name}, [name]
     for each in ahead:
         for need in edges[each]:

@@ -48,7 +48,7 @@ class WantedModule:
 
 
 def find_required_code(draft: AssetDraft, project: ProjectDraft) -> WantedSql | WantedModule | None:
-    """What must be read before the asset can be compiled; None for sources and for SQL that stands in the YAML."""
+    """The SQL file or module to read before the asset is compiled; None for sources and for SQL in the YAML."""
     keys = draft.keys
     if (
         keys.source
@@ -98,7 +98,7 @@ class FunctionArgument:
 
 @frozen
 class ContextAccess:
-    """What a function asks its ``context`` for; line and column count from 1.
+    """An access of a function to its ``context``; line and column count from 1.
 
     Attributes:
         path: From ``context`` on; None for an element by its number, or one that is not known.
@@ -191,7 +191,7 @@ class SqlText:
 
 @frozen
 class AssetBody:
-    """What an asset runs.
+    """The code that an asset runs.
 
     Attributes:
         compiled: For the model; None where it is wrong or for a source.
@@ -208,7 +208,7 @@ class AssetBody:
     outlets: Mapping[str, SqlText] = field(default_factory=dict)
 
     def definition(self, draft: AssetDraft, write: Write | None) -> AssetDefinition | None:
-        """What a change of the asset's code, params or write is told by; None for what computes nothing."""
+        """The definition, by which changes of code, params or write are detected; None where nothing is computed."""
         if self.compiled is None and not self.outlets:
             return None
         sql, values = self.sql.template.text if self.sql is not None else "", draft.at.document.variables
@@ -228,7 +228,7 @@ def compile_body(
     modules: Mapping[str, ModuleSource],
     declared: ModuleFunction | None = None,
 ) -> AssetBody:
-    """What the asset runs; what is wrong becomes problems of the draft.
+    """Compiles the code that the asset runs; faults become problems of the draft.
 
     Args:
         draft: The asset.
@@ -412,11 +412,11 @@ def _function(
 
 
 def join_bodies(bodies: Mapping[str, AssetBody]) -> AssetBody:
-    """What a multi-asset runs whose outlets have a SELECT each, by their names."""
+    """The body of a multi-asset whose outlets have a SELECT each, by their names."""
     named = {name: mention for body in reversed([*bodies.values()]) for name, mention in body.mentions.items()}
     return AssetBody(mentions=named, outlets={name: body.sql for name, body in bodies.items() if body.sql is not None})
 
 
 def select_digests(texts: Mapping[str, str], *, variables: Mapping[str, str]) -> dict[str, str]:
-    """What tells the SELECT of each outlet from any other."""
+    """The digest of the SELECT of each outlet."""
     return {f"outlet {name}": digest(redact(normal_form(text), variables=variables)) for name, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Files of tests as pydantic models: what is given, and what is to come of it."""
+"""Files of tests as pydantic models: the given rows and events, and the expected result."""
 
 from __future__ import annotations
 

@@ -39,6 +39,6 @@ def check_table(at: DocumentPlace, keys: AssetFile) -> None:
 
 
 def _find_unsupported_options(keys: AssetFile) -> list[str]:
-    """What the asset wants that is done in folders beside a table's."""
+    """Options of the asset that need folders beside the table, which a catalog's table lacks."""
     publishes = isinstance(keys.write, WriteMap) and keys.write.publish is not None
     return ["'publish'"] if publishes else []

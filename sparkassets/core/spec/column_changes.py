@@ -42,7 +42,7 @@ class ColumnChanges:
         return not self.dropped and (not self.added or asset.schema != "strict")
 
     def describe_conflict(self, asset: AssetSpec, rebuild: str) -> str:
-        """What keeps a run of the asset back, and the ways out; ``rebuild`` is the one that makes the table anew."""
+        """Why no run of the asset can go on, and the remedies; ``rebuild`` is the one that recreates the table."""
         added = [f"adds {_columns(self.added)}, which the table does not have"] if self.added else []
         dropped = [f"does not return {_columns(self.dropped)} of the table"] if self.dropped else []
         key = "" if self.dropped else "schema: add_columns"

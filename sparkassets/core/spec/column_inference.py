@@ -10,20 +10,20 @@ from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft
 
 TableColumns = Callable[[str], Sequence[str] | None]
-"""From the storage of a Delta table to its columns; None where it cannot tell."""
+"""From the storage of a Delta table to its columns; None where they are unknown."""
 
 
 def find_known_columns(
     drafts: Mapping[str, AssetDraft], bodies: Mapping[str, AssetBody], tables: TableColumns | None
 ) -> dict[str, KnownColumns]:
-    """The columns of those assets of which all are known."""
+    """The columns of every asset whose columns are all known."""
     asked = set(_find_assets_with_named_columns(drafts, bodies)) if tables is not None else set[str]()
     found = ((name, _columns(draft, bodies[name], tables if name in asked else None)) for name, draft in drafts.items())
     return {name: columns for name, columns in found if columns is not None}
 
 
 def _find_assets_with_named_columns(drafts: Mapping[str, AssetDraft], bodies: Mapping[str, AssetBody]) -> Iterator[str]:
-    """The assets of which a column is named: by ``inlets.a.column``, or by the ``read`` of an inlet."""
+    """The assets with a column that is named: by ``inlets.a.column``, or by the ``read`` of an inlet."""
     for name, body in bodies.items():
         inlets = drafts[name].keys.inlets
         if isinstance(inlets, dict):
@@ -46,12 +46,12 @@ def _columns(draft: AssetDraft, body: AssetBody, tables: TableColumns | None) ->
 
 
 def _with_partition(draft: AssetDraft, columns: list[str]) -> list[str]:
-    """With those of its partition, of which its path may give one."""
+    """The columns, followed by those of the partition; the path may supply one."""
     return [*columns, *(each for each in draft.partitioning.columns if each not in columns)]
 
 
 def check_partition_columns(draft: AssetDraft, body: AssetBody) -> None:
-    """Refuses a SELECT without a column that holds the partition: none of its rows could be told a block."""
+    """Refuses a SELECT without a column of the partition: its rows could not be assigned to partitions."""
     if body.sql is None or draft.writes_itself or not draft.partitioning.columns or not draft.are_reliable("partition"):
         return
     selected = yielded_columns(body.sql.template.text)

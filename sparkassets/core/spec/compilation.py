@@ -74,10 +74,10 @@ def compile_project(
         project: The project file, read.
         files: The asset files, read.
         sql: The SQL files that the assets want and that exist, by their path from the project's folder; None
-            where one cannot be read, as ``files.problems`` tell.
+            where one cannot be read, which ``files.problems`` reports.
         modules: The Python modules that they want and that exist, by name.
-        timetables: Those that other packages registered, by name; asked for those only that the assets name.
-        checks: Likewise those that they registered.
+        timetables: Timetables that other packages registered, by name; only those that assets name are looked up.
+        checks: Likewise the checks that they registered.
         tables: Is asked for the columns of Delta tables that others write; None asks of none.
         declared: The functions that declare assets, by asset.
 
@@ -231,7 +231,7 @@ def _schedule(
 
 
 def _is_outlet(files: AssetFiles, name: str, *, of: str) -> bool:
-    """Whether the name is that of the asset's own outlet, and not one that is taken."""
+    """Whether the name belongs to an outlet of the asset, and not to another asset."""
     return name in files.drafts and files.drafts[name].maker == of
 
 
@@ -245,12 +245,12 @@ def _sql_outlet_bodies(files: AssetFiles, bodies: Mapping[str, AssetBody]) -> di
 
 
 def _select_named_inlets(inlets: Mapping[str, InletSpec]) -> dict[str, InletSpec]:
-    """Those that the YAML or the code names: what foreign keys alone read is no reason to run."""
+    """The inlets that the YAML or the code names: an inlet of foreign keys alone is no reason to run."""
     return {name: inlet for name, inlet in inlets.items() if not inlet.is_foreign_key_only}
 
 
 def _own_rules(draft: AssetDraft, columns: Mapping[str, KnownColumns], code: CodeCatalog) -> tuple[ValidationRule, ...]:
-    """What is asked of the rows that it writes."""
+    """The validations of the rows that the asset writes."""
     refuse_rules(draft)
     return compile_rules(draft.at / "validations", draft.keys.validations, columns.get(draft.name), code)
 
@@ -289,7 +289,7 @@ def _outlet(
 def _with_notify(
     project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec], modules: Mapping[str, ModuleSource]
 ) -> dict[str, AssetSpec]:
-    """The assets, each with who is told of it: those of the project where it does not say; of an outlet its maker's."""
+    """The assets with their notification rules: their own, else the project's; an outlet has those of its maker."""
     usual = compile_notify(project.at / "notify", project.keys.notify, project=project, modules=modules)
     found: dict[str, tuple[NotifyRule, ...]] = {}
     for name, draft in files.drafts.items():
@@ -349,7 +349,7 @@ def _columns_as_read(known: KnownColumns, inlet: InletSpec | None) -> KnownColum
 
 
 def _with_followers(assets: Mapping[str, AssetSpec]) -> dict[str, AssetSpec]:
-    """The assets, each with whether its change feed is read: what is only ever added is told without."""
+    """The assets, each marked if its change feed is read; tables that only grow need no feed."""
     read = {
         each.name for asset in assets.values() for each in asset.inlets.values() if isinstance(each.read, ReadChanges)
     }
@@ -450,7 +450,7 @@ def _is_one_iteration(asset: AssetSpec) -> bool:
 
 
 def _variables(project: ProjectDraft, files: AssetFiles) -> dict[str, str]:
-    """Those of the environment whose values are in the project; what a profile says is no secret."""
+    """Environment variables whose values are in the project; variables that the profile sets are no secrets."""
     found = dict(project.at.document.variables)
     for draft in files.drafts.values():
         found |= draft.at.document.variables

@@ -45,7 +45,7 @@ class ProjectDraft:
 
     @property
     def problems(self) -> list[SpecProblem]:
-        """What is wrong with the file."""
+        """The problems of the file."""
         return self.at.document.problems
 
 
@@ -109,7 +109,7 @@ class AssetFiles:
 
     Attributes:
         drafts: By name, in order of files.
-        unreadable: Names of assets that exist but of which nothing more is known.
+        unreadable: Names of assets that exist but could not be read.
         problems: Of files and documents that yielded no draft.
     """
 

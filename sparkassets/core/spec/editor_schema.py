@@ -67,7 +67,7 @@ _HAND_WRITTEN = {
 
 
 def json_schema(kind: FileKind | None = None) -> dict[str, Any]:
-    """The schema of one kind of file; without a kind, of all, told apart by the keys ``project`` and ``test``.
+    """The schema of one kind of file; without a kind, of all, distinguished by the keys ``project`` and ``test``.
 
     >>> json_schema("project")["$ref"]
     '#/$defs/ProjectFile'

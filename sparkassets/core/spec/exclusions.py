@@ -1,6 +1,6 @@
 """Slots that a partition excludes: crons, days and calendars as written, compiled to crons and days.
 
-A calendar becomes the days that it tells now, so that what a journal records follows from no version of a library.
+A calendar becomes the days that it lists now, so that the journal does not depend on the version of a library.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from sparkassets.core.timetables.calendars import DayCalendar, find_calendar
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LONG: Final = ("week", "month", "quarter", "year")
 _YEARS: Final = (1990, 2049)
-"""Of the days that a calendar tells, as far as its library knows them."""
+"""First and last year of the days that are read from a calendar, as far as its library knows them."""
 _WEEKEND: Final = "* * * * SAT,SUN"
 _TRIED: Final = range(1996, 2025)
 """Years in each of which a slot must be left: all weekdays meet all dates in them."""
 
 
 def find_excluded_slots(at: DocumentPlace, written: str | list[str], time: TimePartition) -> str:
-    """What is excluded, as `TimePartition.exclude` has it; what is wrong with it becomes problems.
+    """Compiles the exclusions to the text of `TimePartition.exclude`; faults become problems.
 
     Args:
         at: The key.

@@ -341,7 +341,7 @@ _Lists = Annotated[list[Text], Tag("<list>")]
 KeyMap = Mapping[str, list[str]]
 """The inlet's keys that each key needs."""
 PartitionsMap = dict[str, str | list[str] | dict[str, list[str] | dict[str, list[str]]]]
-"""A map of keys, or of dimensions to what is said of each."""
+"""A map of keys, or of dimensions to the options of each."""
 _OneDimension = dict[
     str,
     Annotated[
@@ -715,12 +715,12 @@ class WriteMap(_Map):
 
 
 def needs_no_column(keys: AssetFile) -> bool:
-    """Whether no column has to tell the partitions of a run: nothing of them is replaced here."""
+    """Whether rows need no column for their partition: the write mode replaces no partition."""
     return keys.write in ("append", "self") or (isinstance(keys.write, WriteMap) and keys.write.publish is not None)
 
 
 def partition_map(value: object) -> type[BaseModel]:
-    """What describes a dimension of partitions, by its keys."""
+    """The model of a dimension of partitions, chosen by its keys."""
     if not isinstance(value, dict) or "by" in value:
         return SegmentsMap if isinstance(value, dict) and "segments" in value else PartitionMap
     meant = {find_nearest(str(key), ("by", "segments", *PartitionMap.model_fields)) for key in value}
@@ -728,7 +728,7 @@ def partition_map(value: object) -> type[BaseModel]:
 
 
 def strategy_map(value: object) -> type[BaseModel]:
-    """What describes a strategy with options, by its keys."""
+    """The model of a strategy with options, chosen by its keys."""
     return SegmentStrategyMap if isinstance(value, dict) and "segments" in value else StrategyMap
 
 

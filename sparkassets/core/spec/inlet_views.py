@@ -33,17 +33,17 @@ def from_column(written: object) -> str | None:
 def compile_view(
     at: DocumentPlace, column: str, down: AssetDraft, up: AssetDraft, *, columns: KnownColumns | None
 ) -> tuple[Partitioning, DeclaredMapping] | None:
-    """The partitions that the column's values make, and how blocks match them; None, with a problem, where they cannot.
+    """The partitions that the column's values form, and how partitions match them; None, with a problem, if impossible.
 
     The column is that of the consumer's time, or of its only segments. Its other segments match by column where the
     inlet has such segments itself.
 
     Args:
         at: Where the column stands.
-        column: Of the inlet's rows.
+        column: A column of the inlet's rows.
         down: The consumer.
         up: The inlet.
-        columns: That the inlet is known to have.
+        columns: All columns of the inlet, where they are known.
     """
     own = down.partitioning
     if refused := _explain_view_refusal(down, up):

@@ -50,13 +50,13 @@ _OWN_HINT: Final = "in SQL, {{ outlets.<asset> }} is the target as it was before
 def compile_inlets(
     draft: AssetDraft, named: Mapping[str, AssetMention], assets: AssetFiles, *, columns: Mapping[str, KnownColumns]
 ) -> dict[str, InletSpec]:
-    """Compiles the inlets by name, in order: listed ones, then those that the code names, then those of foreign keys.
+    """Compiles the inlets by name: listed ones first, then those that the code names, then those of foreign keys.
 
     Args:
-        draft: The asset; what is wrong becomes its problems.
+        draft: The asset; faults become its problems.
         named: The assets that its code names.
         assets: All assets.
-        columns: By asset, of those that are known.
+        columns: All columns of an asset, by its name, where they are known.
     """
     found: dict[str, InletSpec] = {}
     compared = referenced_assets(draft)
@@ -224,7 +224,7 @@ class _InletCompiler:
         )
 
     def _compile_read(self) -> ReadMode | None:
-        """What of it is read, where that is not all."""
+        """How the inlet is read incrementally; None reads all mapped partitions."""
         given, at = self.options.read, self.at / "read"
         if given is None:
             return None
@@ -258,7 +258,7 @@ class _InletCompiler:
         return compile_view(at / "from", column, self.draft, self.other, columns=self.columns)
 
     def _require_values(self) -> PartitionRequirement:
-        """A block is wanted when rows of it are there, so that there is nothing to count."""
+        """Refuses ``require`` with mapping by value: a partition is wanted once it has rows; nothing is counted."""
         require = self.options.require
         if require in (None, "any", "none"):
             return PartitionRequirement(require or "any")
@@ -269,7 +269,7 @@ class _InletCompiler:
         return PartitionRequirement("any")
 
     def _compile_dependency(self, down: Partitioning, up: Partitioning) -> Dependency:
-        """What a block needs of the inlet."""
+        """The dependency: which partitions of the inlet a partition requires."""
         told, at = DeclaredMapping(), self.at / "partitions"
         if self.options.partitions not in (None, "aligned"):
             one_for_all = self.options.partitions == "latest" or isinstance(self.options.partitions, list)
@@ -342,7 +342,7 @@ class _InletCompiler:
             self.at.add_key_problem(message, hint="compare start and end of the two assets")
 
     def _check_columns(self, need: Dependency, location: FileLocation) -> None:
-        """Refuses to read partitions that no column of the inlet tells; its own place is told where nothing is said."""
+        """Refuses to read single partitions of an inlet whose rows have no column for them."""
         if self.other.source is not None or need.mapping is None or need.inlet.has_columns:
             return
         name = self.other.name

@@ -100,7 +100,7 @@ def _value(key: FieldInfo) -> str:
 
 
 def _find_description(metadata: Any) -> str | None:  # noqa: ANN401  whatever stands in an Annotated
-    """What the messages say is right, where they say it."""
+    """The expected value as error messages word it, if they do."""
     for each in reversed(metadata):
         match each:
             case ValueDescription(words=words) | Discriminator(custom_error_message=str(words)):

@@ -39,7 +39,7 @@ SourceKind = Literal["events", "delta", "tables", "csv", "json", "parquet"]
 NOWHERE = FileLocation("")
 """The location of what no file says."""
 NAMED: Final = "table://"
-"""What the place of a table begins with that a catalog knows by name; the name follows."""
+"""Prefix of the location of a table that a catalog knows by name; the name follows."""
 
 
 @frozen
@@ -76,17 +76,17 @@ class StorageLocation:
 
     @property
     def display_text(self) -> str:
-        """It for people: its path, or its name."""
+        """The path or, for a table of a catalog, the name; for people."""
         return self.given if self.table else self.path
 
     @property
     def journal_identity(self) -> str:
-        """What tells in the journal whether it is elsewhere now; no path is recorded like a name."""
+        """The text by which the journal detects a move; a path never looks like a recorded name."""
         return self.path if self.table else self.given
 
     @property
     def as_path(self) -> str:
-        """It as a path that can be compared and may have fields: of a table how many parts its name has, and these.
+        """The location as a comparable path that may have fields; for a table, the number of name parts and the parts.
 
         >>> StorageLocation.of_table(("main", "Raw", "events")).as_path, StorageLocation("/lake/a", "a").as_path
         ('table://3/main/raw/events', '/lake/a')
@@ -97,7 +97,7 @@ class StorageLocation:
         return f"{NAMED}{len(self.table)}/{'/'.join(parts)}"
 
     def at_path(self, path: str) -> StorageLocation:
-        """What is called the same, and is at a path.
+        """The location with the same name, at another path.
 
         >>> StorageLocation.of_table(("s", "a")).at_path("/lake/a")
         StorageLocation(path='/lake/a', given='s.a', table=())
@@ -105,7 +105,7 @@ class StorageLocation:
         return StorageLocation(path, self.given)
 
     def with_suffix(self, suffix: str) -> StorageLocation:
-        """What has the same name and a suffix.
+        """The location whose path, or name, has a suffix appended.
 
         >>> StorageLocation("/lake/a/", "a").with_suffix("_b").path, StorageLocation.of_table(("s",
         ...     "a")).with_suffix("_b").given
@@ -121,10 +121,10 @@ class SourceSpec:
     """An asset that others write.
 
     Attributes:
-        kind: ``events`` when nothing is observed and only ``events add`` tells of updates; ``tables`` of several Delta
+        kind: ``events`` when nothing is observed and only ``events add`` records updates; ``tables`` for several Delta
             tables, whose path or name has fields.
         options: Options of Spark's reader.
-        settle_seconds: What was updated more lately than this is left alone.
+        settle_seconds: Updates younger than this are ignored.
     """
 
     kind: SourceKind
@@ -164,7 +164,7 @@ class ReadChanges:
 
 CHANGE_TYPE = "_change_type"
 CHANGE_COLUMNS = {CHANGE_TYPE: "string", "_commit_version": "bigint", "_commit_timestamp": "timestamp"}
-"""What such rows have besides the table's columns, and its type, as Delta's change feed has them."""
+"""Columns of change rows besides the table's own, with their types, as in Delta's change feed."""
 
 
 ReadMode = ReadAfter | ReadChanges
@@ -176,10 +176,10 @@ class InletSpec:
 
     Attributes:
         name: The asset that is read.
-        uri: Its dataset; where it is mapped by values, the view of it that these make.
+        uri: Its dataset; where it is mapped by values, the view that the values form.
         mapping: Which inlet time a block needs; None where nothing maps their partitions, and all of it is read.
         matches: Which segments, where they do not match by column.
-        view: The partitions that values of the inlet's rows make, where these tell what a block needs.
+        view: The partitions that values of the inlet's rows form, where the inlet is mapped by value.
         read: None reads all of the mapped partitions.
         waits_only: Listed in the YAML, but neither the SQL nor the function's arguments name it.
         aligned: Its run of the same tick, or the last one before, is read (docs/design/schedules.md#aligned-inlets).
@@ -188,7 +188,7 @@ class InletSpec:
         settle_seconds: How long it must have been quiet.
         on_removed: Whether what was computed from a partition that is removed keeps its rows, or is computed again
             without it; the emptied partition counts as there then.
-        rules: What is asked of its rows before the work.
+        rules: Validations of its rows before the run reads them.
         is_foreign_key_only: Neither the YAML nor the code names it, but foreign keys do: they alone read it.
     """
 
@@ -212,12 +212,12 @@ class InletSpec:
 
     @property
     def is_dispensable(self) -> bool:
-        """Whether a block may run although nothing of it comes, be it after a while."""
+        """Whether a partition may run without any partition of the inlet, at once or after the tolerance."""
         return self.view is None and not self.aligned and (self.require.kind == "none" or self.tolerance is not None)
 
     @property
     def by_values(self) -> str | None:
-        """The column whose values tell what a block needs."""
+        """The column by whose values partitions are mapped; None where they are not mapped by value."""
         if self.view is None:
             return None
         return self.view.time.column if self.view.time is not None else self.view.segments[0].column
@@ -275,10 +275,10 @@ class PythonBody:
 
 @frozen
 class SegmentParams:
-    """Params by segment: each run has those of its own.
+    """Params by segment: each run has the params of its segment.
 
     Attributes:
-        places: Which of the segments of a tuple tell them.
+        places: Positions, in a tuple of segments, of the segments that select the params.
         params: By these segments, in that order.
     """
 
@@ -296,7 +296,7 @@ class SegmentParams:
 
 @frozen
 class RunBudget:
-    """What one run of an asset may cost; None is anything."""
+    """Limits for the cost of one run of an asset; None is no limit."""
 
     bytes: int | None = None
     seconds: int | None = None
@@ -317,7 +317,7 @@ class DeadlineSpec:
 
 @frozen
 class NotifyRule:
-    """Who is told what.
+    """Who is notified of what.
 
     Attributes:
         to: Variables of the environment that hold the receivers' URLs, which no spec does.
@@ -342,26 +342,26 @@ class AssetSpec:
         path_fields: For a file source the pattern's field names; at most one, the time partition.
         segment_params: The params of each segment, where they go by segment.
         columns: Declared column name to Spark SQL type, in order; empty when not declared.
-        private: Those of them whose values are not shown.
-        rules: What is asked of its rows before they are published.
+        private: Columns whose values are not shown.
+        rules: Validations of its rows before they are published.
         strategy, write: None for a source.
         schema: What a run may change of its target's columns; one that replaces the whole table may change them anyway.
         unchanged: Whether a block that came out the same is news to its consumers (``publish``) or not (``skip``).
         commit: Who commits to its table: Spark, or the driver wherever the table lets it.
         properties: Delta's own, of the table that a run makes; one that is there keeps its own.
         partitioned_by: The columns that name the folders of a table that a run makes; None leaves them to the run.
-        definition: What a change of its code is told by; None for a source.
-        on_code_change: What becomes of what was computed by other code.
+        definition: Detects changes of its code; None for a source.
+        on_code_change: What happens to partitions that other code computed.
         sole_checkout: Whether no other code than this is meant to compute it, as in a branch: what comes back after it
             was changed is no older than that.
         budget: What one run may cost before it waits for a person.
-        deadlines: By when its newest has to be there.
-        notify: Who is told of it.
+        deadlines: By when its newest partition must be present.
+        notify: Who is notified of its runs.
         start, end: Bounds of what is wanted, Unix seconds, half-open; None is open.
         reach: In a branch, the partitions that the base lets the asset have; everywhere else the declarations say that.
-        views: Of a source, what others ask of the values in its rows: identity to the partitions that these make.
+        views: Of a source, the mappings by value that others use: identity to the partitions that the values form.
         followed: Others read its changes, and these are not all new rows: a table that a run makes keeps a change feed.
-        in_paths: Of files that are read by values, whose partitions are those: the ones that their paths tell.
+        in_paths: Of files whose partitions are those of values in their rows: the partitions in their paths.
         outlets: Of a multi-asset the assets that its runs write, all of them or none; it has no data of its own then.
         maker: Of an outlet the multi-asset whose runs write it; it has neither schedule nor strategy of its own.
         durations: all in seconds.
@@ -415,12 +415,12 @@ class AssetSpec:
 
     @property
     def path_partitioning(self) -> Partitioning:
-        """Of a source of files the partitions that their paths tell."""
+        """The partitions in the paths of a source of files."""
         return self.partitioning if self.in_paths is None else self.in_paths
 
     @property
     def judge_digest(self) -> str:
-        """What tells its code and its rules from any others: what they withhold is tried again with others."""
+        """Digest of the code and the rules: a withheld partition is tried again once it changes."""
         code = self.definition.id if self.definition is not None else ""
         return f"{code}{rules_digest(self.rules)}"
 
@@ -430,9 +430,9 @@ class AssetSpec:
         return self.outlets or (self.name,)
 
     def params_of(self, blocks: PartitionSet) -> Mapping[str, object]:
-        """What `params` holds in a run of ``blocks``, of one segment where the params go by segment.
+        """The params of a run of ``blocks``; where params go by segment, a run has one segment.
 
-        A run of nothing, which only settles others, has those of any.
+        A run without partitions, which only settles earlier runs, has the params of any segment.
         """
         if self.segment_params is None:
             return self.params
@@ -445,7 +445,7 @@ class AssetSpec:
 
     @property
     def writes_itself(self) -> bool:
-        """Whether its own code writes its target, or that of its maker."""
+        """Whether code of the asset, or of its maker, writes the target itself."""
         return isinstance(self.write, SelfWrite)
 
     @property
@@ -465,7 +465,7 @@ class AssetSpec:
 
     @property
     def local_zone(self) -> str:
-        """Where the times of its runs are told: the zone of its timetable, else its own."""
+        """The zone in which times of its runs are shown: that of its timetable, else its own."""
         return self.schedule.timetable.timezone if self.schedule.timetable is not None else self.timezone
 
 
@@ -485,7 +485,7 @@ class SecretRef:
 
 @frozen
 class StoreOptions:
-    """How a bucket is reached; of its credentials where they are, and never what they are.
+    """How a bucket is reached; names where credentials are stored, and never holds them.
 
     Attributes:
         bucket: Its name; empty for every bucket of S3 that has no options of its own.
@@ -493,7 +493,7 @@ class StoreOptions:
         access_key, secret_key, session_token: Names of secrets or of variables of the environment; without them
             credentials are those of the environment.
         anonymous: Whether requests are not signed.
-        timeout_seconds: Of one request.
+        timeout_seconds: Time limit of one request.
         retries: How often a request is made again that failed.
         location: Where the project says so.
     """
@@ -522,18 +522,18 @@ class ProjectSpec:
         folders: Absolute, of asset files.
         python: Packages that functions may come from.
         spark: Session settings, used only when sparkassets creates the session.
-        openlineage: The namespace of its jobs there; False where nothing is told.
+        openlineage: The namespace of its jobs there; False where nothing is reported.
         assets: By name, every inlet before its consumers.
         warnings: What is probably not meant, in order of place.
-        variables: Of the environment, those whose values are in the project; what is told or stored of a failure has
+        variables: Environment variables whose values are in the project; reports and records of failures show
             their names instead.
-        asked: Variables that its files name, set or not, as the cache tells them.
-        profile: The one that holds; empty where there is none.
+        asked: Variables that its files name, set or not, by which the cache detects a change.
+        profile: The active profile; empty where there is none.
         profiles: All that there are.
         secrets: By the names that `notify` and ``${NAME}`` in ``spark`` have for them.
-        given: The variables that the profile says.
+        given: The variables that the profile sets.
         logs: Where runs leave their logs, if the project says so; as `state`.
-        storage: How buckets are reached, one for each that the project says something of.
+        storage: How buckets are reached, one for each bucket with options in the project.
     """
 
     name: str
@@ -565,7 +565,7 @@ class ProjectSpec:
         return any(asset.is_named for asset in self.assets.values())
 
     def judge_of(self, asset: AssetSpec) -> str:
-        """What tells the code and the rules by which an asset's runs are judged, those of its outlets with them."""
+        """Digest of the code and the rules that judge an asset's runs, with the rules of its outlets."""
         return "".join([asset.judge_digest, *(rules_digest(self.assets[name].rules) for name in asset.outlets)])
 
     def dependency(self, asset: AssetSpec, inlet: InletSpec) -> Dependency:

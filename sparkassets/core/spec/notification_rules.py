@@ -18,7 +18,7 @@ from sparkassets.core.spec.yaml_document import DocumentPlace
 from sparkassets.core.suggestions import did_you_mean
 
 NAMES: Final = ("project", "title", "notices", "failures", "withheld", "late", "recovered")
-"""What a template of a message may name; `sparkassets.core.documents.messages` has a value for each."""
+"""Names that a message template may use; `sparkassets.core.documents.messages` has a value for each."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 WrittenNotifications = NotifyMap | Sequence[NotifyMap] | None

@@ -13,15 +13,15 @@ _ADDING = ("append", "self")
 
 
 def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
-    """The segments that a list of params makes: the values of the first name that differs in each.
+    """The segments that a list of params forms: the values of the first name that differs in every element.
 
     What is appended is told by no column; an iteration takes the place of the one before it of the same params, so that
     its rows are. None where segments are written, where a write by block would have to know the column, and where no
     name tells the params apart.
 
     Args:
-        keys: Those of the asset.
-        beside: Its partitions without it.
+        keys: The keys of the asset.
+        beside: The other dimensions of the asset.
     """
     given = keys.params
     if not isinstance(given, list) or keys.strategy != "every_instance" or beside.segments or not needs_no_column(keys):

@@ -26,9 +26,9 @@ _SHORT: Final = {
     "@yearly": "year",
 }
 _WITHOUT_COLUMN: Final = "segment"
-"""What a dimension of segments is called that no column holds."""
+"""Name of a dimension of segments without a column."""
 _TIMES: Final = frozenset({"start", "end"})
-"""Columns of `partitions` that tell the time of a block."""
+"""Columns of `partitions` that hold the time of a partition."""
 
 
 @frozen
@@ -47,7 +47,7 @@ class _DeclaredDimension:
 def compile_partition(
     at: DocumentPlace, keys: AssetFile, *, within: TimeBounds, source: SourceSpec | None, pattern: PathPattern | None
 ) -> Partitioning:
-    """The partitioning; what is wrong with it becomes problems, and it is then as far as it can be told.
+    """Compiles the partitioning; faults become problems, and the result is then as complete as possible.
 
     Args:
         at: The asset.
@@ -104,7 +104,7 @@ def _dimension(
 
 
 def _segments(at: DocumentPlace, written: SegmentsMap, keys: AssetFile) -> _DeclaredDimension:
-    """Segments by their column; without one by a name that no rows have, where none are told by it."""
+    """Segments by their column; without a column by a fixed name, where rows need none."""
     if written.column is None and not needs_no_column(keys) and "partition" not in at.document.failed:
         keys_text = written.segments if isinstance(written.segments, str) else "[…]"
         at.add_problem(_no_column(keys), hint=f"write partition: {{segments: {keys_text}, column: <column>}}")
@@ -154,7 +154,7 @@ def _check_segment_columns(dimensions: Sequence[_DeclaredDimension]) -> None:
 
 
 def _check_time(at: DocumentPlace, partition: TimePartition, keys: AssetFile, source: SourceSpec | None) -> None:
-    """A partition belongs when it begins at ``start`` or after, and before ``end``; a column tells its rows."""
+    """Checks that a partition begins in [start, end), and that a column assigns rows to partitions where needed."""
     start, end = partition.start, partition.end
     if start is not None and end is not None and start < end and partition.ceil(start) >= end:
         at.add_problem(

@@ -192,7 +192,7 @@ class _MappingReader:
             self.time = _TIMES[str(value)]
 
     def _suggest_meaning(self, column: str, value: object, known: Sequence[str]) -> str | None:
-        """What was meant by a key that is no dimension: a segment, ``from``, or a dimension."""
+        """A hint for a key that is no dimension: a segment, ``from``, or a similar dimension."""
         if any(column in each.keys for each in self.down.segments):
             return f"write {{{column}: [{value}]}}"
         own = "from" if find_nearest(column, [*known, "from"]) == "from" else None

@@ -18,7 +18,7 @@ from sparkassets.core.variables import PROFILE, VariableLookup
 from sparkassets.errors import InputError
 
 _OWN: Final = ("state", "warehouse")
-"""What no two profiles may share."""
+"""Keys whose value no two profiles may share."""
 
 
 def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> str:
@@ -106,7 +106,7 @@ def refuse_shared(
 def _written_place(
     document: YamlDocument, profile: str, key: str, environment: Mapping[str, str], *, settable: bool
 ) -> str:
-    """What a profile's `state` or `warehouse` is; as it is written where a variable is not known here."""
+    """A profile's `state` or `warehouse`; as written where a variable is not known here."""
     for path in (("profiles", profile, key), (key,)):
         node = node_at(document.root, path)
         given = variables_of(document, profile, environment, settable=settable)

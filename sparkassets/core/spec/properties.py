@@ -11,7 +11,7 @@ from sparkassets.core.spec.source import plain_text
 from sparkassets.core.suggestions import did_you_mean
 
 _DELTA: Final = "delta."
-"""What Delta keeps with a table of what its writer is told; all else it drops."""
+"""Prefix of the properties that Delta stores with a table; it drops all others."""
 
 
 def compile_properties(draft: AssetDraft) -> dict[str, str]:

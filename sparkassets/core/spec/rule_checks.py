@@ -37,12 +37,12 @@ from sparkassets.frozen import frozen
 
 _BOUNDS: Final = frozenset({"min", "max", "change"})
 _OVER: Final = 7
-"""How many earlier counts a change is told by where nothing is said."""
+"""Default number of earlier counts to which a row count is compared."""
 
 
 @frozen
 class CodeCatalog:
-    """What Python there is: the allowed packages, the modules that exist and the registered checks, by name."""
+    """The Python code available: the project's allowed packages, existing modules and registered checks, by name."""
 
     project: ProjectDraft
     modules: Mapping[str, ModuleSource]
@@ -51,12 +51,12 @@ class CodeCatalog:
 
 @frozen
 class CheckContext:
-    """What a check is made for.
+    """The context in which a check is compiled.
 
     Attributes:
-        scope: What it judges.
-        columns: Those of the rows, where all are known.
-        of_inlet: The rows are read, not written.
+        scope: Whether it judges rows, partitions or the run.
+        columns: All columns of the rows, where they are known.
+        of_inlet: Whether the rows are read, not written.
     """
 
     scope: CheckScope
@@ -66,7 +66,7 @@ class CheckContext:
 
     @property
     def wide_scope(self) -> Any:  # noqa: ANN401  one of two words
-        """What it judges, if not rows: each block, or the run."""
+        """The scope of a check that does not judge rows: each partition (``block``), or the run."""
         return "run" if self.scope == "run" else "block"
 
     def check_columns(self, at: DocumentPlace, names: Sequence[str]) -> None:
@@ -121,7 +121,7 @@ def row_count(given: RowCountMap, at: DocumentPlace, asked: CheckContext) -> Ite
 
 
 def _keys(at: DocumentPlace) -> set[str]:
-    """What the document has at a place, be it wrong."""
+    """The keys of the map at a place, valid or not; none where there is no map."""
     value = read_written_value(at)
     return set(value) if isinstance(value, dict) else set()
 
@@ -199,7 +199,7 @@ def freshness(given: Mapping[str, str], at: DocumentPlace, asked: CheckContext) 
 
 
 def foreign_key(given: Mapping[str, str] | ForeignKeyMap, at: DocumentPlace, asked: CheckContext) -> Iterator[Check]:
-    """``foreign_key``; whether there is such an asset, and its columns, is judged where inlets are."""
+    """``foreign_key``; the asset and its columns are checked with the inlets."""
     if isinstance(given, ForeignKeyMap):
         key = foreign_key_from_map(given)
         asked.check_columns(at / "columns", key.columns)
@@ -264,7 +264,7 @@ MAKERS: Final[Mapping[str, Callable[[Any, DocumentPlace, CheckContext], Iterator
     "sql": sql,
     "python": python,
 }
-"""What makes the checks of each key; of several columns one each."""
+"""The function that compiles the checks of each key; several columns give one check each."""
 
 
 def check_text(at: DocumentPlace, text: str | None) -> None:
@@ -278,7 +278,7 @@ def check_text(at: DocumentPlace, text: str | None) -> None:
 
 
 def read_written_value(at: DocumentPlace) -> object:
-    """What the document has at a place."""
+    """The value that the document has at a place, as written."""
     value: object = at.document.data
     for step in at.path:
         if isinstance(value, list):

@@ -91,7 +91,7 @@ class ForeignKeyMap(StrictMap):
 
 
 class _CommonRuleMap(StrictMap):
-    """What every rule may have."""
+    """Keys that every rule may have."""
 
     name: Maybe[Text] = Field(default=None, description="How it is called; by default as not_null(id).")
     severity: Literal["fail", "warn", "drop", "quarantine"] = _SEVERITY
@@ -169,7 +169,7 @@ class RegisteredRuleMap(_CommonRuleMap):
 
 
 CHECKS: Final = tuple(key for key in RuleMap.model_fields if key not in _CommonRuleMap.model_fields and key != "per")
-"""The keys of a rule that are checks, of which it has one."""
+"""The keys of a rule that are checks; a rule has exactly one."""
 TAKING: Final = ("drop", "quarantine")
 """The severities of rules that take rows away."""
 
@@ -199,5 +199,5 @@ def row_removing_rules(keys: Any) -> dict[str, object]:  # noqa: ANN401  the key
 
 
 def rule_map(value: object) -> type[StrictMap]:
-    """What describes a rule, by its keys."""
+    """The model of a rule, chosen by its keys."""
     return RegisteredRuleMap if kind_of_rule(value) == "<registered>" else RuleMap

@@ -23,14 +23,14 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 _MOST_DIGITS = 1_000
-"""What is longer is text: Python takes ever longer for such numbers, and at last refuses them."""
+"""Longer numbers are text: Python takes ever longer to read them, and at last refuses."""
 
 _VARIABLE = re.compile(r"(?P<escaped>\$\$\{)|\$\{(?P<inside>[^}]*)(?P<closed>\}?)")
 _INSIDE = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
 
 
 def plain_value(text: str) -> Scalar:
-    """What unquoted text means; a number with a leading zero or of more than 1,000 digits is text.
+    """The value of unquoted text; a number with a leading zero or of more than 1,000 digits is text.
 
     >>> [plain_value(text) for text in ("true", "NO", "010", "18:00", "2024-01-01", "1_000", "12", "1.5", "~")]
     [True, 'NO', '010', '18:00', '2024-01-01', '1_000', 12, 1.5, None]

@@ -119,7 +119,7 @@ def _rule_of(value: str | Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _fires(timetable: Timetable) -> bool:
-    """Whether there is a first slot; a registered timetable is asked in any case, so that its faults are told here."""
+    """Whether there is a first slot; a registered timetable is always asked, so that its faults are reported here."""
     bounded = timetable.start is not None or timetable.end is not None
     at_any_time = isinstance(timetable, ContinuousTimetable) or (
         isinstance(timetable, OnceTimetable) and timetable.start is None

@@ -68,7 +68,7 @@ def _kind(declared: str) -> str:
 
 
 def warn_of_left_out(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
-    """Warns of a query that leaves out, unseen, rows of segments that nobody knows: it joins those of the run alone."""
+    """Warns of a query that silently drops rows of unknown segments, because it joins the segments of the run."""
     own = draft.partitioning
     needs = [
         Dependency(each.mapping, own, each.view or files.drafts[each.name].partitioning, each.matches)

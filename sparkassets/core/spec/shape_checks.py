@@ -27,7 +27,7 @@ _RULES: Final[Mapping[str, _Described]] = {
     ".range.*": rule_maps.RangeMap,
     ".foreign_key": rule_maps.ForeignKeyMap,
 }
-"""What describes a rule, and the maps in it."""
+"""The models of a rule and of the maps in it."""
 _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
     file_models.AssetFile: {
         "": file_models.AssetFile,
@@ -76,7 +76,7 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "profiles.*.state": file_models.StateMap,
     },
 }
-"""Which model describes the map at a path, or which function tells by its keys."""
+"""The model of the map at each path, or the function that chooses it by the map's keys."""
 
 _WORDS: Final = {
     "string_type": "text",
@@ -95,7 +95,7 @@ _WRITES: Final = {
     "publish": "{publish: {keep: 10}}",
     "overwrite": "replace",
 }
-"""What is meant by a write that is none."""
+"""The intended spelling of words that are no write mode."""
 _BY_TIME: Final = (
     "date_range, which computes what is missing or stale, is what a partition by time has without `strategy`"
 )
@@ -106,7 +106,7 @@ _STRATEGIES: Final = {
     **dict.fromkeys(("merge", "upsert", "append", "replace", "incremental_by_unique_key", "delete+insert"), _LANDING),
     **dict.fromkeys(("full", "table", "overwrite"), "write full_refresh, which computes all of it"),
 }
-"""What is meant by a strategy of another tool's."""
+"""What to write instead of strategies of other tools."""
 _CHOICES: Final = {"partition.by": NAMED_GRAINS, "partition.segments": ("runtime",)}
 """Words of values that may be something else, too."""
 _WITH_MAPS: Final = {
@@ -114,7 +114,7 @@ _WITH_MAPS: Final = {
     "write": "replace, append, self or a map such as {upsert: {keys: [id]}}",
     "partition": "none, auto, a preset such as @daily, or a map such as {by: day, column: day}",
 }
-"""What may stand where a word is none of those that may."""
+"""Values to suggest where a word is not one of the allowed ones."""
 _NOT_BOOLEAN: Final = frozenset({"yes", "no", "on", "off", "y", "n"})
 
 
@@ -231,7 +231,7 @@ def _is_plain_write(path: KeyPath) -> bool:
 
 
 def _find_describing_model(path: KeyPath, model: type[BaseModel], data: dict[str, Any]) -> type[BaseModel]:
-    """What describes the map at a path."""
+    """The model of the map at a path."""
     described = _MAPS[model][_generalize_path(path)]
     return described if isinstance(described, type) else described(_value(data, path))
 
@@ -265,7 +265,7 @@ def _bad_value(path: KeyPath, kind: str, words: str, context: Mapping[str, Any],
 
 
 def _hint(path: KeyPath, kind: str, words: str, value: object) -> str | None:
-    """What helps with a value of the wrong kind."""
+    """A hint for a value of the wrong kind; None where there is none."""
     if kind == "bool_type" and isinstance(value, str) and value.lower() in _NOT_BOOLEAN:
         return "in YAML 1.2 only true and false are booleans"
     if words.startswith(("text", "a Spark")) and isinstance(value, int | float):

@@ -135,7 +135,7 @@ def plain_text(value: str | float) -> str:
 
 
 def path_columns(asset: AssetSpec) -> dict[str, str]:
-    """The columns that the fields of a source's path or name are, with their types, that of time first; else none."""
+    """The columns of the fields in a source's path or name, with their types, time first; empty without fields."""
     if asset.storage is None or asset.source is None or asset.source.kind not in _VARYING:
         return {}
     partitioning = asset.path_partitioning

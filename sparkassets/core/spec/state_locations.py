@@ -18,7 +18,7 @@ _ONLY_AS: Final = {
     "gcs": "gs://<bucket>/…",
     **dict.fromkeys(("wasb", "wasbs"), "abfss://<container>@<account>.dfs.core.windows.net/…"),
 }
-"""What deltalake opens by another client with other credentials, or not at all, and the spelling that it knows."""
+"""Schemes that deltalake opens with other credentials, or not at all, and the spelling to use instead."""
 
 
 def state_place(state: str | StateMap, *, root: str) -> str:
@@ -35,7 +35,7 @@ def state_place(state: str | StateMap, *, root: str) -> str:
 
 
 def describe_state(state: str | StateMap) -> str:
-    """It for people, as its file has it."""
+    """The state's location for people, as written in the file."""
     if isinstance(state, str):
         return state
     return _path(state) or format_table_name(_schema(state))
@@ -47,13 +47,13 @@ def is_kept_by_spark(state: str | StateMap) -> bool:
 
 
 def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
-    """What its file says, each under the key `state`."""
+    """The texts of the state's location in the file, each under the key `state`."""
     told = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
     return [("state", text) for text in told if text is not None]
 
 
 def check_states(at: DocumentPlace, keys: ProjectFile) -> None:
-    """Refuses maps that name no place, or two, and names that are none: the project's and those of its profiles."""
+    """Refuses invalid names and maps with no place or two, in the project and its profiles."""
     for name, own in (keys.profiles or {}).items():
         if own.state is not None:
             _check(at / "profiles" / name / "state", own.state)
@@ -107,7 +107,7 @@ def retention(at: DocumentPlace, state: str | StateMap) -> int | None:
 
 
 def _path(state: StateMap) -> str | None:
-    """Its path, which is the usual one where only the retention is said."""
+    """The path of the state; the default where only the retention is set."""
     nowhere = (state.path, state.catalog, state.schema_) == (None, None, None)
     return USUAL if nowhere and state.retention is not None else state.path
 

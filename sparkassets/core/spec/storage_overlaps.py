@@ -32,8 +32,8 @@ class StorageSite:
     Attributes:
         store: Scheme and bucket or container; empty for the local disk.
         account: The account of an Azure container, where the URI names it.
-        folders: What identifies the folders on the way that exist, the outermost first; empty where nobody looked.
-        names: The names on the way, those of ``folders`` too.
+        folders: Identities of the existing folders on the path, the outermost first; empty where nobody looked.
+        names: The names on the path, those of ``folders`` too.
     """
 
     store: str
@@ -74,11 +74,11 @@ class StorageUse:
 
     Attributes:
         role: ``code`` is read by sparkassets itself; ``root`` is the project's folder, in which the others may lie.
-        path: Absolute, or a URI; of files the longest part that does not vary.
-        shown: As its file has it.
-        asset: Whose it is; None for those of the project.
+        path: Absolute, or a URI; for files the longest part that does not vary.
+        shown: As written in the file.
+        asset: The asset that uses it; None for the project.
         appended: Whether a target is only ever appended to.
-        pattern: Of a source of files.
+        pattern: The path pattern of a source of files.
     """
 
     role: Literal["state", "target", "source", "code", "root"]
@@ -95,7 +95,7 @@ class StorageUse:
 
     @property
     def name(self) -> str:
-        """It in a sentence, where nothing says whose it is."""
+        """The use as a noun phrase, with its owner."""
         noun = {"state": "the state", "code": "the folder", "root": "the project's own folder"}.get(self.role)
         return f"{noun or f'the {self.role} of asset {self.asset!r},'} {self.shown!r}"
 
@@ -113,7 +113,7 @@ class StorageOverlap:
     relation: Literal["same", "inside", "around"]
 
     def sentence(self, where: str) -> str:
-        """What is wrong; ``where`` tells where the other place is set, if it is."""
+        """The problem as a sentence; ``where`` is where the other place is set, if it is."""
         how = {"same": "is also", "inside": "lies inside", "around": "holds"}[self.relation]
         told = f" ({where})" if where else ""
         return f"the {self.place.role} {self.place.shown!r} {how} {self.other.name}{told}; {self._harm()}"
@@ -125,7 +125,7 @@ class StorageOverlap:
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """How to resolve the overlap."""
         if self.relation == "same" and self.place.role == "target" and self.other.role == "source":
             return f"what asset {self.place.asset!r} writes is read by naming it as an inlet; take the source out"
         if self.relation == "same" and self.other.role == self.place.role:
@@ -199,9 +199,9 @@ def _tables_of(place: str) -> Iterator[str]:
 def find_overlaps(
     places: Sequence[StorageUse], locate: Callable[[str], StorageSite] = parse_site
 ) -> Iterator[StorageOverlap]:
-    """Every pair of places that may not share what they share; the first of a pair is written.
+    """Every pair of places whose overlap is not allowed; the first of a pair is written.
 
-    Takes time by the number of places and their depth, not by that of pairs.
+    The time grows with the number of places and their depth, not with the number of pairs.
     """
     sites = [locate(place.path) for place in places]
     ends: dict[tuple[object, ...], list[int]] = {}

@@ -38,11 +38,11 @@ def check_stores(at: DocumentPlace, keys: ProjectFile) -> None:
 
 @frozen
 class NamedStore:
-    """What a path such as ``s3://archive@lake/trips`` says of how its bucket is reached.
+    """The named store in a path such as ``s3://archive@lake/trips``.
 
     Attributes:
         name: A key of `storage`.
-        place: Of the path.
+        place: Where the path is written.
     """
 
     name: str
@@ -67,7 +67,7 @@ def without_store_name(
 
 
 def check_scheme(at: DocumentPlace, keys: AssetFile) -> None:
-    """Refuses a path that no store of files is known for, such as a table of a database."""
+    """Refuses a path whose scheme is no known store of files, such as a table of a database."""
     scheme, found, _ = (keys.path or "").partition("://")
     if not found or scheme.lower() in _FILE_STORES or keys.commit == "spark":
         return

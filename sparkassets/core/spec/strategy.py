@@ -64,7 +64,7 @@ def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
 
 
 def _of_partitions(draft: AssetDraft) -> StrategyName:
-    """What computes partitions such as those of the asset."""
+    """The strategy that computes partitions such as those of the asset."""
     return "segments" if draft.partitioning.is_partitioned and draft.partitioning.time is None else "date_range"
 
 

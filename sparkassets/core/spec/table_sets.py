@@ -24,7 +24,7 @@ class TableSet:
 
     @classmethod
     def of(cls, asset: AssetSpec) -> TableSet:
-        """Those of a source.
+        """The table set of a source.
 
         Raises:
             SourceError: It has no place.

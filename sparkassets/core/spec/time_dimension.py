@@ -36,7 +36,7 @@ _CRONS: Final = {
     "0 0 1 1 *": "year",
     "0 0 * * 0": "0 0 * * SUN",
 }
-"""What the crons of presets, and of named grains, are as grains."""
+"""Grains of the crons that presets and named grains stand for."""
 
 
 def compile_time_dimension(
@@ -184,7 +184,7 @@ def _own_interval(at: DocumentPlace, keys: AssetFile, within: TimeBounds) -> tup
 
 
 def _timetable(keys: AssetFile, within: TimeBounds) -> Timetable | None:
-    """That of the schedule; None of one that is registered.
+    """The timetable of the schedule; None for a registered one.
 
     Raises:
         TimetableError: It is wrong.

@@ -15,7 +15,7 @@ from sparkassets.core.writes import HistoryColumns, UpsertWrite, Write
 
 
 def check_upsert(draft: AssetDraft, body: AssetBody, write: Write | None) -> None:
-    """Refuses a column that an upsert goes by and the SELECT lacks, and a history that nothing tells the time of."""
+    """Refuses an upsert whose columns the SELECT lacks, and a history without a column for the time."""
     given = draft.keys.write
     if (
         not isinstance(write, UpsertWrite)

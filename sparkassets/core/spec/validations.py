@@ -34,7 +34,7 @@ _SCOPES: Final[Mapping[str, tuple[CheckScope, ...]]] = {
     "sql": ("row", "block", "run"),
     "python": ("row", "block", "run"),
 }
-"""What a check may judge, its default first; those that are not here judge rows."""
+"""The scopes that a check may have, its default first; checks that are not listed judge rows."""
 _ROWS: Final[tuple[CheckScope, ...]] = ("row",)
 _SCOPE_WORDS: Final[Mapping[CheckScope, str]] = {"row": "rows", "block": "blocks", "run": "all rows of a run"}
 _LONGEST: Final = 60
@@ -187,7 +187,7 @@ def _kind(at: DocumentPlace, given: RuleMap) -> str | None:
 
 
 def _scope(at: DocumentPlace, given: RuleMap, kind: str, *, of_inlet: bool) -> CheckScope:
-    """What is judged; of an inlet all that is read, where it is not the rows."""
+    """The scope of a rule; for an inlet rows, or all that is read."""
     scopes = _SCOPES.get(kind, _ROWS)
     if of_inlet:
         scopes = tuple(scope for scope in scopes if scope != "block")

@@ -27,7 +27,7 @@ _MARK: Final = "x-definition"
 
 
 class StrictMap(BaseModel):
-    """What all maps of the files share: no other keys, no conversion of types."""
+    """Base of all maps of the files: no unknown keys, no conversion of types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -103,7 +103,7 @@ def require_map(words: str) -> BeforeValidator:
 
 @frozen
 class ColumnMapCheck(KindCheck):
-    """The same of a map whose keys are columns: one that has the column as a value is told as a whole."""
+    """Checks a map whose keys are columns; a map with the column as a value is reported as a whole."""
 
     def __call__(self, value: object) -> object:
         """The value, which is such a map."""

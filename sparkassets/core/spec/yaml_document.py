@@ -97,7 +97,7 @@ class YamlDocument:
     def build_node_problem(
         self, node: Node, message: str, *, hint: str | None = None, secret: bool = False
     ) -> SpecProblem:
-        """What is to be said of a node."""
+        """A problem at a node."""
         start, end = node.start_mark, node.end_mark
         width = end.column - start.column if end.line == start.line else self._rest(start)
         return self._build_problem(start.line + 1, start.column + 1, message, hint=hint, width=width, secret=secret)
@@ -112,13 +112,13 @@ class YamlDocument:
     def _build_problem(
         self, line: int, column: int, message: str, *, hint: str | None, width: int, secret: bool = False
     ) -> SpecProblem:
-        """What is to be said of a place, without the values of variables."""
+        """A problem at a place, without the values of variables."""
         message = redact(message, variables=self.variables)
         hint = hint and redact(hint, variables=self.variables)
         return self.file.problem(line, column, message, hint=hint, width=width, secret=secret)
 
     def place(self, node: ScalarNode, position: int = 0) -> tuple[int, int]:
-        """Line and column, from 1, of a position in a scalar's text; of the scalar where it cannot be told."""
+        """Line and column, from 1, of a position in a scalar's text; of the scalar where the position is uncertain."""
         mark: Mark = node.start_mark
         if node.style in ("|", ">"):
             before = node.value[:position]

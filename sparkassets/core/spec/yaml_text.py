@@ -111,7 +111,7 @@ _PAIR: Final = re.compile(
 
 
 def _one_character(found: re.Match[str]) -> str:
-    """What JSON escapes as two halves, as YAML escapes it."""
+    """A character that JSON escapes as a surrogate pair, as YAML escapes it."""
     if found["escaped"]:
         return found[0]
     character = 0x10000 + ((int(found["high"], 16) & 0x3FF) << 10) + (int(found["low"], 16) & 0x3FF)
@@ -141,7 +141,7 @@ def split_lines(text: str) -> list[str]:
 
 
 _QUOTE: Final = "quote"
-"""As a hint: the rest of the line in quotes."""
+"""Stands for the hint that quotes the rest of the line."""
 
 _COLON: Final = "text that holds ': ' must be quoted"
 

@@ -123,7 +123,7 @@ class _ValueReader:
         return data
 
     def _is_other_profile(self, top: str, name: str) -> bool:
-        """Whether a key of the map that is open is that of a profile that does not hold."""
+        """Whether a key of the open map names an inactive profile."""
         return top == "profiles" and len(self.open) == 2 and self.profile not in (None, name)  # noqa: PLR2004  root and map
 
     def _affords_copy(self, node: Node, key: str) -> bool:

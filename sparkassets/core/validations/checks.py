@@ -10,7 +10,7 @@ from sparkassets.core.instants import Duration
 from sparkassets.frozen import frozen
 
 CheckScope = Literal["row", "block", "run"]
-"""Of what a check tells that it is bad: of rows, which are counted by block, of a block, or of all blocks of a run."""
+"""What a check judges: rows, which are counted by partition, a partition (``block``), or all partitions of a run."""
 
 CheckValue = str | int | float | bool
 """A value of YAML; of a date or a time its text."""
@@ -30,11 +30,11 @@ class HasColumnsCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return ", ".join(name for name, _ in self.columns)
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return {name: kind or None for name, kind in self.columns}
 
 
@@ -48,11 +48,11 @@ class NotNullCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return ", ".join(self.columns)
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return list(self.columns)
 
 
@@ -67,11 +67,11 @@ class AcceptedCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return self.column
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return {self.column: list(self.values)}
 
 
@@ -91,11 +91,11 @@ class RangeCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return self.column
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         bounds = {"min": self.min, "max": self.max}
         return {self.column: {name: bound for name, bound in bounds.items() if bound is not None}}
 
@@ -111,11 +111,11 @@ class PatternCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return self.column
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return {self.column: self.regex}
 
 
@@ -124,8 +124,8 @@ class ForeignKeyCheck:
     """The values of these columns are those of a row of another asset; a row with a NULL among them passes.
 
     Attributes:
-        columns: Of the rows.
-        asset: The other asset, which is read as an inlet is.
+        columns: Columns of the judged rows.
+        asset: The other asset, which is read like an inlet.
         to: Its columns, in the order of ``columns``.
     """
 
@@ -137,11 +137,11 @@ class ForeignKeyCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return f"{', '.join(self.columns)} in {self.asset}"
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return {"columns": list(self.columns), "asset": self.asset, "to": list(self.to)}
 
 
@@ -158,11 +158,11 @@ class UniqueCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return ", ".join(self.columns)
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return list(self.columns)
 
 
@@ -200,11 +200,11 @@ class RowCountCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return ", ".join(f"{key} {value}" for key, value in self._bounds().items())
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         over = {"over": self.change.over} if self.change is not None else {}
         return {**self._bounds(), **over}
 
@@ -228,11 +228,11 @@ class FreshnessCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return self.column
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return {self.column: self.within.text}
 
 
@@ -249,24 +249,24 @@ class SqlCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return " ".join(self.text.split())
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return self.text
 
 
 @frozen
 class PythonCheck:
-    """A function of an allowed package that tells it, as a condition in SQL does.
+    """A function of an allowed package that judges like a condition in SQL.
 
-    It is called with the rows, and returns a column of booleans: of a row or, where the scope is wider, an aggregate.
-    Of a run it may as well return True or None, for fine, or False or a text, which says what is wrong.
+    It is called with the rows, and returns a column of booleans: per row or, where the scope is wider, an aggregate.
+    For a run it may as well return True or None if the run passes, or False or a text that says what is wrong.
 
     Attributes:
         search_path: Absolute folder that must be on ``sys.path`` to import the module.
-        code: What tells the function and what it calls from any other.
+        code: Digest of the function and of what it calls.
     """
 
     module: str
@@ -278,11 +278,11 @@ class PythonCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return self.function
 
     def to_yaml(self) -> object:
-        """It as in YAML, with what tells its code."""
+        """The check as in YAML, with the digest of its code."""
         return [f"{self.module}:{self.function}", self.code]
 
 
@@ -301,11 +301,11 @@ class RegisteredCheck:
 
     @property
     def subject(self) -> str:
-        """What it is about, for its name."""
+        """The subject of the check, for its name."""
         return self.name
 
     def to_yaml(self) -> object:
-        """It as in YAML."""
+        """The check as in YAML."""
         return {"check": self.name, **self.parameters}
 
 

@@ -55,10 +55,10 @@ def judge_run(
 
 @frozen
 class _RuleFinding:
-    """What a rule finds of a block, or of the run.
+    """The finding of one rule about a partition, or about the run.
 
     Attributes:
-        bad: More fails than it tolerates.
+        bad: Whether more fails than the rule allows.
     """
 
     rule: ValidationRule
@@ -71,7 +71,7 @@ class _RuleFinding:
         return self.bad and self.rule.severity != "warn"
 
     def outcome(self, accepted: PartitionSet) -> RuleOutcome:
-        """What comes of it, where these blocks are published anyway."""
+        """The outcome of the rule, where a person accepted these partitions."""
         if self.withholds:
             return "accepted" if accepted.covers(self.tally.block) else "withheld"
         if not self.bad and not self.tally.failing:
@@ -90,7 +90,7 @@ class _RuleFinding:
 def _findings(
     rules: Sequence[ValidationRule], tallies: Iterable[RuleTally], blocks: Sequence[PartitionSet]
 ) -> list[_RuleFinding]:
-    """Of each rule in order, of each block in order."""
+    """The findings of each rule in order, by partition in order."""
     measured: defaultdict[str, dict[PartitionSet, RuleTally]] = defaultdict(dict)
     for tally in tallies:
         measured[tally.rule][tally.block] = tally
@@ -136,7 +136,7 @@ def _compare_all_with_history(
 
 
 def _by_block(found: Sequence[_RuleFinding], places: Iterable[int]) -> Mapping[PartitionSet, list[int]]:
-    """The places of findings by block, that of the run first, then by time."""
+    """The positions of findings by partition, the whole run first, then by time."""
     groups: defaultdict[PartitionSet, list[int]] = defaultdict(list)
     for place in sorted(places, key=lambda place: _finding_order(found[place])):
         groups[found[place].tally.block].append(place)
@@ -189,7 +189,7 @@ def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator
 
 
 def _describe_observed(finding: _RuleFinding) -> str:
-    """What is told of a finding beside its numbers."""
+    """The observation that is reported with a finding's numbers."""
     if finding.tally.observed or not finding.bad:
         return finding.tally.observed
     if isinstance(finding.rule.check, RowCountCheck):

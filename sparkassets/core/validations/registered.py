@@ -10,9 +10,9 @@ from sparkassets.core.phrases import kind_of
 from sparkassets.core.validations.checks import CheckScope, RegisteredCheck
 
 REGISTRY: Final = EntryPointRegistry("check", "sparkassets.checks", "validation")
-"""What packages register."""
+"""The checks that packages register."""
 RESERVED: Final = frozenset({"check", "name", "severity", "allow", "where", "per"})
-"""Keys of every validation, so that no parameter has such a name."""
+"""Keys of every validation; no parameter may have such a name."""
 
 
 @runtime_checkable

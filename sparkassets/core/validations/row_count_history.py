@@ -83,7 +83,7 @@ def explain_row_count_change(change: RowCountChange, rows: int, before: list[int
 
 
 def _median(counts: list[int]) -> Decimal:
-    """The one in the middle, or between the two there; 0 of none.
+    """The middle count, or the mean of the two middle ones; 0 without counts.
 
     >>> _median([3, 1, 8]), _median([1, 2]), _median([])
     (Decimal('3'), Decimal('1.5'), Decimal('0'))

@@ -13,7 +13,7 @@ from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
 
 Severity = Literal["fail", "warn", "drop", "quarantine"]
-"""What becomes of what fails: the block is withheld, it is told and published, or the rows are taken out or away."""
+"""What a failure does: withhold the partition, warn and publish, drop the failing rows, or move them to quarantine."""
 
 NOWHERE: Final = FileLocation("")
 
@@ -56,9 +56,9 @@ class ValidationRule:
         name: Unique among the rules beside it, such as ``not_null(dep_time)``.
         allow: Up to so many it passes, as ``warned`` if any failed; None is none, and any number where rows are taken
             away: with it, more than that withhold the block.
-        where: A condition in SQL: only rows for which it is true are looked at. Empty for all.
-        samples: How many rows that fail are shown and kept, of a verdict and of a block; none unless somebody asks.
-        place: Where it is written; two that differ by that alone are equal in what they do.
+        where: A condition in SQL: only rows for which it is true are judged. Empty for all.
+        samples: How many failing rows are shown and stored for a verdict and for a partition; none by default.
+        place: Where it is written; rules that differ in it alone behave the same.
     """
 
     name: str
@@ -93,7 +93,7 @@ class ValidationRule:
         return self.allow.allows(failing, checked)
 
     def to_yaml(self) -> dict[str, object]:
-        """What it judges, as in YAML: without its name, its place, and how many rows it shows."""
+        """The rule as in YAML, without its name, its place and its samples."""
         more = {
             "severity": self.severity if self.severity != "fail" else None,
             "allow": str(self.allow) if self.allow is not None else None,

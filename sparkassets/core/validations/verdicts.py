@@ -11,7 +11,7 @@ from sparkassets.core.validations.rules import Severity
 from sparkassets.frozen import frozen
 
 RuleOutcome = Literal["passed", "warned", "withheld", "dropped", "quarantined", "accepted"]
-"""What a rule did to blocks; of ``accepted`` ones a person said that they are published although it fails."""
+"""What a rule did to partitions; a person published ``accepted`` ones although the rule fails."""
 
 FailingRow = Mapping[str, str]
 """Some values of a row that fails, by column, as text."""
@@ -21,7 +21,7 @@ MOST_VALUE: Final = 200
 MOST_VALUES: Final = 12
 MOST_COUNTS: Final = 400
 MOST_APART: Final = 100
-"""Withheld blocks of one verdict of which each has figures of its own."""
+"""Most withheld partitions of one verdict that have figures of their own."""
 MASKED: Final = "•••"
 """Stands for the values of columns that are not to be shown."""
 

@@ -29,10 +29,10 @@ class DeclaredAsset:
     """An asset that a module declares.
 
     Attributes:
-        document: With the places of the module's code.
-        module: That declares it, when it is imported.
-        function: What is known of its function; None for SQL and sources.
-        code: What the function is made of.
+        document: Its document, with positions in the module's code.
+        module: The module that declares it when imported.
+        function: Facts of its function; None for SQL and sources.
+        code: Digests of the function's parts.
         is_reference: Whether it is a source only where nothing else declares the asset: ``Asset("x", uri="…")``.
     """
 
@@ -48,8 +48,8 @@ class DeclaredAssets:
     """All assets that modules declare.
 
     Attributes:
-        problems: Of modules that could not be read or imported.
-        unreadable: Names that assets of these may have.
+        problems: Problems of modules that could not be read or imported.
+        unreadable: Names that assets of those modules may have.
     """
 
     assets: tuple[DeclaredAsset, ...] = ()
@@ -63,12 +63,12 @@ def declared_assets(
     *,
     environment: Mapping[str, str],
 ) -> DeclaredAssets:
-    """The assets that modules declare, and what is wrong with modules.
+    """The assets that modules declare, and the problems of modules.
 
     Args:
         files: The modules of the allowed packages, by their dotted names.
         import_all: Imports modules and reports what they declare.
-        environment: In which it does.
+        environment: The environment of the import.
     """
     modules = PythonModules(files)
     problems: list[SpecProblem] = []
@@ -97,7 +97,7 @@ def declared_assets(
 def _failed_import(
     files: Mapping[str, PythonFile], by_path: Mapping[str, PythonFile], failure: Mapping[str, Any]
 ) -> tuple[SpecProblem, SourceFile]:
-    """What is wrong with a module, at the line that raised, and the module; ``by_path`` are all by their real paths."""
+    """The problem of a failed import at the line that raised, and its module; ``by_path``: modules by real path."""
     module = files[failure["module"]]
     place = by_path.get(os.path.realpath(failure["file"])) if failure["file"] else None
     file, line = (place.file, failure["line"]) if place is not None else (module.file, 1)
@@ -110,7 +110,7 @@ def _failed_import(
 
 
 def _possible_names(file: SourceFile) -> set[str]:
-    """What may be names of assets in a module that is not understood."""
+    """Possible names of assets in a module that cannot be parsed or imported."""
     return {name for found in _NAMED.findall(file.text) for name in found if name}
 
 
@@ -182,14 +182,14 @@ class _ReportedDeclaration:
         return None
 
     def _parts(self, file: PythonFile) -> Iterator[Part]:
-        """What the function is made of; all of the module that declares it, where that is not one statement of it."""
+        """The parts of the function; the whole declaring module, where the declaration is not one of its statements."""
         top, _, inner = self._reported["function"]["name"].partition(".")
         yield file.name, top
         if inner or file.name != self._module.name:
             yield self._module.name, WHOLE
 
     def _expression(self) -> ast.expr | None:
-        """What declares the asset: the decorator, or its call."""
+        """The expression that declares the asset: the decorator or the call."""
         module = self._modules.find_module(self._module.name)
         first, last, column, end = self._reported["positions"] or (None, None, None, None)
         for node in ast.walk(module.tree) if module is not None else ():
@@ -223,7 +223,7 @@ class _ReportedDeclaration:
 
 
 def _find_used_variables(variables: Mapping[str, str], *values: object) -> Iterator[tuple[str, str]]:
-    """Those variables of the environment whose values stand in what is declared."""
+    """Variables of the environment whose values occur in the declaration."""
     texts = list(_texts(values))
     yield from ((name, value) for name, value in variables.items() if any(value in text for text in texts))
 

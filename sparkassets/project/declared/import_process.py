@@ -29,16 +29,16 @@ _CODE: Final = (
 
 @frozen
 class ImportResult:
-    """What modules declare.
+    """The result of importing modules.
 
     Attributes:
         assets: As `sparkassets.authoring.discovery` reports them, in order.
         failures: Which modules could not be imported, where, and why; without a place it is about all of them.
-        variables: Of the environment that they read.
-        files: Absolute, of the project's own, that they read.
-        folders: Likewise, whose names they asked for.
+        variables: Names of environment variables that they read.
+        files: Absolute paths of the project's files that they read.
+        folders: Absolute paths of the project's folders that they listed.
         modules: Files of modules from elsewhere that they import, absolute; not of installed packages.
-        installed: Whether they import any of these.
+        installed: Whether they import installed packages.
     """
 
     assets: Sequence[Mapping[str, Any]] = ()
@@ -51,7 +51,7 @@ class ImportResult:
 
 
 def import_modules(modules: Iterable[PythonFile], env: Mapping[str, str]) -> ImportResult:
-    """What the modules declare when they are imported; without Spark's own names where these need a session."""
+    """Imports the modules in a child process; with placeholders for Spark's names where they need a session."""
     wanted = [(each.name, each.search_path) for each in modules]
     result = _import_in_process(wanted, env, without_spark=False)
     if any(_NEEDS_SESSION in failure["error"] for failure in result.failures):
@@ -75,7 +75,7 @@ def _import_in_process(
 
 
 def _run_import(request: str, env: Mapping[str, str]) -> str:
-    """How the process ended that imports; what the modules print is nobody's."""
+    """Runs the importing process and returns how it ended; output of the modules is discarded."""
     code = _CODE.format(path=json.dumps(sys.path))
     process = subprocess.Popen(  # noqa: S603  this very Python
         [sys.executable, "-B", "-c", code],
