@@ -27,9 +27,9 @@ class StateCommitMark:
     def parse(cls, text: str | None, app: str) -> StateCommitMark | None:
         """The mark of a commit of that transaction id; None where it has none.
 
-        >>> Mark.parse(str(Mark("journal", 7)), "journal")
-        Mark(app='journal', number=7, attempt='')
-        >>> Mark.parse("by hand", "journal"), Mark.parse(None, "journal")
+        >>> StateCommitMark.parse(str(StateCommitMark("journal", 7)), "journal")
+        StateCommitMark(app='journal', number=7, attempt='')
+        >>> StateCommitMark.parse("by hand", "journal"), StateCommitMark.parse(None, "journal")
         (None, None)
         """
         try:

@@ -1,4 +1,4 @@
-"""Announcements: updates that somebody tells of, made into entries (docs/design/projects.md#events)."""
+"""Parses announced updates of datasets into event entries (docs/design/projects.md#events)."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def parse_announcement(
     id: str | None = None,  # noqa: A002  the word of the grammar
     at: datetime | str | None = None,
 ) -> EventEntry:
-    """The event that ``target``, an asset's name or a dataset URI, was updated.
+    """Builds the event of an update of ``target``, an asset's name or a dataset URI.
 
     Args:
-        project: Knows the assets, their partitions and their conditions.
-        target: A name, unless it has ``://``, is the identity of an asset, or is one that a condition names.
+        project: Has the assets, their partitions and their conditions.
+        target: A URI if it has ``://``, is the URI of an asset, or is named as a URI by a condition; else a name.
         partition: Keys ``A..B`` or ``A``, inclusive.
         extra: Free, within the limits of `sparkassets.core.event_extras`.
-        id: Tells the event from others of the dataset.
+        id: Identifies the event among those of its dataset.
         at: When it happened; without an offset in the project's zone.
 
     Raises:
-        InputError: One of these is wrong, or the extra holds a credential.
+        InputError: An argument is wrong, or ``extra`` holds a credential.
     """
     _expect_text("target", target)
     named = _is_name(project, target)
@@ -54,10 +54,10 @@ def parse_announcement(
 
 
 def dataset_uri_of(project: ProjectSpec, target: str) -> str:
-    """The identity of the dataset that ``target``, an asset's name or a dataset URI, means.
+    """The URI of the dataset that ``target``, an asset's name or a dataset URI, refers to.
 
     Raises:
-        InputError: There is no such asset, or it is no URI.
+        InputError: There is no such asset, or ``target`` is no URI.
     """
     return _require_asset(project, target).uri if _is_name(project, target) else _resolve_uri(project, target)
 
@@ -65,15 +65,15 @@ def dataset_uri_of(project: ProjectSpec, target: str) -> str:
 def parse_announcement_lines(
     project: ProjectSpec, lines: Iterable[str | Mapping[str, Any]], *, name: str
 ) -> list[EventEntry]:
-    """The events of ``lines``, each a JSON object or its text; blank texts are left out.
+    """Parses the events of ``lines``, each a JSON object or its text; skips blank texts.
 
     Args:
-        project: Knows the assets and their partitions.
-        lines: Objects with some of `LINE_KEYS`, one of ``asset`` and ``uri`` among them.
-        name: What the lines come from, for messages: ``name:line: what is wrong``.
+        project: Has the assets and their partitions.
+        lines: Objects with some of `LINE_KEYS`, among them exactly one of ``asset`` and ``uri``.
+        name: Origin of the lines, for messages: ``name:line: problem``.
 
     Raises:
-        InputError: Some lines are wrong; the message holds every one.
+        InputError: Some lines are wrong; the message lists every problem.
     """
     if isinstance(lines, str | bytes | Mapping) or not isinstance(lines, Iterable):
         raise InputError(f"{name}: expected a list of objects or of their JSON, found {show_value(lines)}")
@@ -96,7 +96,7 @@ def parse_announcement_lines(
 
 
 def event_partitioning(project: ProjectSpec, *, asset: str | None, uri: str | None) -> Partitioning:
-    """By what the partitions of an event are named; none where it has none, or its assets do not agree."""
+    """The partitioning that names the partitions of an event; unpartitioned where the assets of its URI disagree."""
     if asset is not None:
         spec = project.assets.get(asset)
         return spec.views.get(uri or "", spec.partitioning) if spec is not None else UNPARTITIONED
@@ -105,7 +105,7 @@ def event_partitioning(project: ProjectSpec, *, asset: str | None, uri: str | No
 
 
 def encode_announcement(entry: EventEntry) -> dict[str, Any]:
-    """An event as the commit of the run that announces it carries it; JSON, which `of_run` reads back."""
+    """The JSON of an event in the commit of the run that announces it; `decode_announcement` reads it back."""
     return {
         "uri": entry.uri,
         "asset": entry.asset,
@@ -114,10 +114,10 @@ def encode_announcement(entry: EventEntry) -> dict[str, Any]:
     }
 
 
-def decode_announcement(told: Mapping[str, Any], *, run: str, interval: tuple[int, int] | None) -> EventEntry:
-    """The event that ``run`` announced."""
-    parts = decode_partitions(told["ranges"]) or EVERYTHING
-    return EventEntry(told["uri"], told["asset"], parts, told["extra"], run=run, interval=interval)
+def decode_announcement(encoded: Mapping[str, Any], *, run: str, interval: tuple[int, int] | None) -> EventEntry:
+    """The event that ``run`` announced, from the JSON of `encode_announcement`."""
+    parts = decode_partitions(encoded["ranges"]) or EVERYTHING
+    return EventEntry(encoded["uri"], encoded["asset"], parts, encoded["extra"], run=run, interval=interval)
 
 
 def _build_event(
@@ -127,16 +127,16 @@ def _build_event(
     *,
     partition: object,
     extra: object,
-    id: object,  # noqa: A002  as in `announced`
+    id: object,  # noqa: A002  as in `parse_announcement`
     at: object,
 ) -> EventEntry:
     owners = [project.assets[asset]] if asset is not None else _owners_of(project, uri)
     keys = None if partition is None else _expect_text("partition", partition)
     parts = EVERYTHING if keys is None else _parse_partitions(owners, asset or uri, keys)
-    known = {} if extra is None else check_extra(extra)
-    own = None if id is None else _check_id(_expect_text("id", id))
+    checked_extra = {} if extra is None else check_extra(extra)
+    checked_id = None if id is None else _check_id(_expect_text("id", id))
     owner = owners[0].name if len(owners) == 1 else None
-    return EventEntry(uri, owner, parts, known, own, _parse_event_time(project, at))
+    return EventEntry(uri, owner, parts, checked_extra, checked_id, _parse_event_time(project, at))
 
 
 def _check_id(text: str) -> str:
@@ -150,33 +150,33 @@ def _check_id(text: str) -> str:
 
 
 def _parse_line(project: ProjectSpec, line: str | Mapping[str, Any]) -> EventEntry:
-    given = _given_keys(_parse_json(line) if isinstance(line, str) else line)
-    if ("asset" in given) == ("uri" in given):
+    values = _check_keys(_parse_json(line) if isinstance(line, str) else line)
+    if ("asset" in values) == ("uri" in values):
         raise InputError('expected one of "asset" and "uri"')
     for key in ("asset", "uri"):
-        if key in given:
-            _expect_text(key, given[key])
-    asset = given.get("asset")
-    uri = _require_asset(project, asset).uri if asset is not None else _resolve_uri(project, given["uri"])
+        if key in values:
+            _expect_text(key, values[key])
+    asset = values.get("asset")
+    uri = _require_asset(project, asset).uri if asset is not None else _resolve_uri(project, values["uri"])
     return _build_event(
         project,
         uri,
         asset,
-        partition=given.get("partition"),
-        extra=given.get("extra"),
-        id=given.get("id"),
-        at=given.get("at"),
+        partition=values.get("partition"),
+        extra=values.get("extra"),
+        id=values.get("id"),
+        at=values.get("at"),
     )
 
 
-def _given_keys(told: object) -> dict[str, Any]:
-    """The keys of a line that say something."""
-    if not isinstance(told, Mapping):
-        raise InputError(f"expected a JSON object, found {show_value(told)}")
-    for key in told:
+def _check_keys(line: object) -> dict[str, Any]:
+    """The object of a line, without keys that are null."""
+    if not isinstance(line, Mapping):
+        raise InputError(f"expected a JSON object, found {show_value(line)}")
+    for key in line:
         if key not in LINE_KEYS:
             raise InputError(f"unknown key {key!r}", hint=did_you_mean(str(key), LINE_KEYS))
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in line.items() if value is not None}
 
 
 def _parse_json(line: str) -> object:
@@ -201,12 +201,12 @@ def reject_nonfinite_number(text: str) -> NoReturn:
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in values:
             raise ValueError(f"the key {key!r} is there twice")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def _expect_text(key: str, value: object) -> str:
@@ -216,17 +216,17 @@ def _expect_text(key: str, value: object) -> str:
 
 
 def _is_name(project: ProjectSpec, target: str) -> bool:
-    """Whether ``target`` is meant as a name, right or wrong."""
+    """Whether ``target`` is meant as an asset's name, even if no asset has it."""
     if target in project.assets:
         return True
     return "://" not in target and _identities(project).isdisjoint((target, lower_scheme(target)))
 
 
 def _identities(project: ProjectSpec) -> set[str]:
-    """Those of the assets, and those that conditions name."""
+    """The URIs of the assets, and those that conditions name."""
     conditions = [asset.schedule.condition for asset in project.assets.values()]
-    awaited = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
-    return awaited | {asset.uri for asset in project.assets.values()}
+    named = {leaf.ref for each in conditions if each is not None for leaf in datasets(each) if leaf.is_uri}
+    return named | {asset.uri for asset in project.assets.values()}
 
 
 def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
@@ -242,7 +242,7 @@ def _require_asset(project: ProjectSpec, name: str) -> AssetSpec:
 
 
 def _resolve_uri(project: ProjectSpec, text: str) -> str:
-    """The dataset; an asset without a `uri` of its own has its path for one, whatever characters are in it."""
+    """The dataset's URI; an asset without ``uri`` has its path as URI, so any characters may be in it."""
     return text if _owners_of(project, text) else parse_uri(text)
 
 
@@ -263,12 +263,12 @@ def _parse_partitions(owners: list[AssetSpec], target: str, keys: str) -> Partit
         )
     if not owners or not owners[0].partitioning.is_partitioned:
         raise InputError(f"{target!r} has no partitions, so an event cannot name {keys!r}")
-    found = owners[0].partitioning.parse(keys, learns=owners[0].source is not None)
-    if not owners[0].partitioning.can_list(found):
+    parts = owners[0].partitioning.parse(keys, learns=owners[0].source is not None)
+    if not owners[0].partitioning.can_list(parts):
         raise InputError(
             f"{keys!r} is all time of {target!r}, and no event brings that", hint="name the time: KEY or A..B"
         )
-    return found
+    return parts
 
 
 def _parse_event_time(project: ProjectSpec, at: object) -> int | None:

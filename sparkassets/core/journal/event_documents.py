@@ -14,11 +14,11 @@ from sparkassets.core.runs import InletPin
 
 EVENT_KINDS = ("event", "observed", "target", "success", "outlet", "mark")
 USING_KINDS = ("claim", "success")
-"""The kinds of entries that tell which run used an event."""
+"""The kinds of entries that record which run used an event."""
 
 
 def event_with_source_run(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """An event that is not consumed yet, with the data interval of its source run."""
+    """The JSON object of an unused event, with the data interval of the run that caused it."""
     interval = ref.interval
     source_run = None
     if ref.run is not None:
@@ -31,7 +31,7 @@ def event_with_source_run(ref: EventRef, partitioning: Partitioning) -> dict[str
 
 
 def event_values(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """An event that is not consumed yet."""
+    """The JSON object of an unused event."""
     return {
         "seq": ref.seq,
         "asset": ref.asset,
@@ -44,7 +44,7 @@ def event_values(ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
 
 
 def recorded_event_values(numbered: NumberedEntry, ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
-    """The event of an entry, with the id by which whoever announced it tells it from others."""
+    """The JSON object of a recorded event, with its announcer's id."""
     return {
         **event_values(ref, partitioning),
         "id": numbered.entry.id if isinstance(numbered.entry, EventEntry) else None,
@@ -55,14 +55,14 @@ class EventUsage:
     """Which runs used which events.
 
     Attributes:
-        triggered: Number of an event to the runs that were claimed because of it, in the order of their claims; without
-            those that only recorded an older run, which they found in the target.
-        included_in: Number of an event to the runs that read it without having been claimed for it: of each asset the
-            first success that pinned its dataset at the event or later, and read what it touched.
+        triggered: Event number to the runs that were claimed because of it, in the order of their claims; without runs
+            that only recorded an older run found in the target.
+        included_in: Event number to the runs that read it without being claimed for it: for each asset the first
+            success that pinned the dataset at the event or later and read some of its partitions.
     """
 
     def __init__(self, events: Iterable[EventRef], later: Iterable[NumberedEntry]) -> None:
-        """Goes through ``later``, all entries of `USING_KINDS` after the first of ``events``, ascending by ``seq``."""
+        """Collects from ``later``: all entries of `USING_KINDS` after the first of ``events``, ascending by ``seq``."""
         self.triggered: dict[int, list[str]] = {}
         self.included_in: dict[int, list[str]] = {}
         self._claimed: dict[int, ClaimEntry] = {}
@@ -88,7 +88,7 @@ class EventUsage:
                     continue
 
     def _runs_for(self, claim: ClaimEntry) -> list[list[str]]:
-        """The lists of runs of each event that a claim names."""
+        """The `triggered` list of each event that a claim names."""
         return [self.triggered[seq] for seq in claim.request.events if seq in self.triggered]
 
     def _record_reads(self, success: SuccessEntry) -> None:
@@ -111,7 +111,7 @@ def _has_read(pin: InletPin, seq: int, touched: PartitionSet) -> bool:
 
 
 def partition_labels(parts: PartitionSet, partitioning: Partitioning) -> list[str]:
-    """``A..B`` of keys, inclusive; instants and segments where the asset's partitions are not known (any more).
+    """``A..B`` of keys, inclusive; instants and segments where the asset's partitioning is unknown or has changed.
 
     >>> from sparkassets.core.partitions import UNPARTITIONED, RangeSet
     >>> partition_labels(PartitionSet.by_segment({("de",): EVERYTHING.time, ("nl",): RangeSet.span(0, 3600)}),
@@ -120,9 +120,9 @@ def partition_labels(parts: PartitionSet, partitioning: Partitioning) -> list[st
     """
     if parts.is_everything or (partitioning.is_partitioned and partitioning.can_list(parts)):
         return partitioning.labels(parts)
-    found = []
+    labels = []
     for segment, time in [((), parts.time), *parts.apart]:
         spans = [] if time == EVERYTHING.time else list(time.pairs())
         texts = [f"{format_instant(from_unix(start))}..{format_instant(from_unix(end))}" for start, end in spans]
-        found += [",".join([*filter(None, [text]), *map(encode_segment, segment)]) for text in texts or [""] if time]
-    return found
+        labels += [",".join([*filter(None, [text]), *map(encode_segment, segment)]) for text in texts or [""] if time]
+    return labels

@@ -1,4 +1,4 @@
-"""What the fold must know of an asset, kept in the journal so that drivers on different checkouts fold alike."""
+"""The part of a compiled asset that the fold needs; it is in the journal, so drivers on different checkouts agree."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class FoldInlet:
     """An inlet as the fold sees it.
 
     Attributes:
-        needs: Which of its partitions a block needs.
-        settle: Seconds that it must have been quiet.
-        aligned: Whether it is read as of the run of its own timetable.
-        on_removed: What becomes of time that lost its input.
+        needs: The mapping between the consumer's partitions and the inlet's.
+        settle: Seconds for which it must not have been updated.
+        aligned: Whether a run reads the inlet's run of the same tick.
+        on_removed: Whether consumer partitions are computed again or keep their rows when their input is removed.
     """
 
     name: str
@@ -33,18 +33,18 @@ class FoldInlet:
     on_removed: OnRemoved = "rerun"
 
     def with_consumer_partitioning(self, consumer: Partitioning) -> FoldInlet:
-        """The same, of a consumer in these partitions."""
+        """The inlet of a consumer with this partitioning."""
         if self.needs.consumer is consumer:
             return self
         return replace(self, needs=replace(self.needs, consumer=consumer))
 
     def with_inlet_partitioning(self, inlet: Partitioning) -> FoldInlet:
-        """The same, of an inlet in these partitions."""
+        """The inlet with this partitioning of its own."""
         return self if self.needs.inlet is inlet else replace(self, needs=replace(self.needs, inlet=inlet))
 
-    def with_available(self, there: PartitionSet) -> FoldInlet:
-        """The same where this is what it has."""
-        return replace(self, needs=self.needs.with_available(there))
+    def with_available(self, available: PartitionSet) -> FoldInlet:
+        """The inlet with these present partitions."""
+        return replace(self, needs=self.needs.with_available(available))
 
 
 @frozen
@@ -52,14 +52,14 @@ class FoldSpec:
     """An asset as the fold sees it.
 
     Attributes:
-        storage: Where the asset is, as its YAML says; what was computed stands there.
+        storage: Declared place of the asset's rows.
         appends: Whether its runs only append to its table.
-        learns: Whether the segments of its open dimensions are those that its events name: others write it.
-        listens: Datasets whose events the asset consumes: its inlets' and its condition's.
-        named: Those of its condition, whose events trigger it.
-        definition: What it is computed by.
-        outlets: Of a multi-asset, what its runs write, with where each is.
-        maker: Of an outlet, whose runs write it.
+        learns: Whether its events name the segments of its open dimensions, because others write it.
+        listens: Datasets whose events the asset consumes: those of its inlets and of its condition.
+        named: Datasets of its condition, whose events trigger it.
+        definition: The definition that computes it.
+        outlets: For a multi-asset, (outlet, storage) of everything that its runs write.
+        maker: For an outlet, the multi-asset whose runs write it.
         refreshes: Whether any update of an inlet makes all of it stale: ``full_refresh``.
     """
 
@@ -77,14 +77,14 @@ class FoldSpec:
     refreshes: bool = False
 
     def stands_elsewhere(self, before: FoldSpec) -> bool:
-        """Whether what was computed is not where it would be looked for: it moved, or more is written than was."""
+        """Whether computed rows are not at the new place: the asset moved, or a multi-asset gained outlets."""
         if self.outlets:
             return not before.outlets or bool(set(self.outlets) - set(before.outlets))
         return self.storage != before.storage or (self.storage is None and self.uri != before.uri)
 
     @property
     def as_declared(self) -> FoldSpec:
-        """The same, before any segment of an open dimension is known: as the files of a project say it."""
+        """The spec as a project's files declare it: without known segments of open dimensions."""
         own = self.partitioning.as_declared
         inlets = tuple(
             inlet.with_inlet_partitioning(inlet.needs.inlet.as_declared).with_consumer_partitioning(own)
@@ -94,7 +94,7 @@ class FoldSpec:
         return self if same else replace(self, partitioning=own, inlets=inlets)
 
     def with_partitioning(self, partitioning: Partitioning) -> FoldSpec:
-        """The same, in these partitions."""
+        """The spec with this partitioning, also as the consumer of its inlets."""
         if partitioning is self.partitioning:
             return self
         return replace(
@@ -113,7 +113,7 @@ class FoldSpec:
 
 
 def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
-    """What the fold must know of ``asset``."""
+    """Builds the fold's view of ``asset``."""
     if asset.maker:
         return _outlet_fold_spec(asset)
     inlets = tuple(
@@ -141,7 +141,7 @@ def build_fold_spec(asset: AssetSpec, project: ProjectSpec) -> FoldSpec:
 
 
 def _outlet_fold_spec(asset: AssetSpec) -> FoldSpec:
-    """An outlet is written by the runs of its maker, and goes by nothing itself."""
+    """The spec of an outlet: its maker's runs write it, so it has no inlets and no condition."""
     return FoldSpec(
         asset.uri,
         asset.partitioning,

@@ -1,4 +1,4 @@
-"""The iterations that an asset published and still has: which of them readers see, and which may be removed."""
+"""The iterations that an asset published and still has; finds those that readers see and those that may be removed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from sparkassets.frozen import frozen
 
 @frozen(array_like=True)
 class PublishedIteration:
-    """What one run published.
+    """The rows that one run published.
 
     Attributes:
-        run: That published it.
-        name: Of its folder, as `sparkassets.core.runs.publications` has it.
-        version: Of the table at ``path``, by the run's own commit.
-        seq: Number of the entry that recorded it.
-        at: When that was, Unix seconds.
-        blocks: What it holds; everything of an asset without partitions.
+        run: The run that published it.
+        name: Name of its folder, as in `sparkassets.core.runs.publications`.
+        version: Version of the table at ``path`` from the run's own commit.
+        seq: Sequence number of the entry that recorded it.
+        at: When it was recorded, Unix seconds.
+        blocks: Its partitions; everything for an asset without partitions.
         interval: Data interval of the run, Unix seconds.
-        shown: Versions of the table by which it became what readers see, ascending: that of its own commit, unless it
-            was of an earlier interval than the newest then, and those of rollbacks to it.
-        hides: What is seen of it where columns do not tell its blocks, all other iterations of that being hidden; else
-            nothing.
+        shown: Versions of the table that made it visible to readers, ascending: its own commit's, unless a later
+            interval was visible then, and those of rollbacks to it.
+        hides: The partitions in which it hides all other iterations, where no column of the rows names ``blocks``;
+            else nothing.
     """
 
     run: str
@@ -39,13 +39,13 @@ class PublishedIteration:
 
     @property
     def visible_partitions(self) -> PartitionSet:
-        """What readers see it of, in place of the iterations before it."""
+        """The partitions in which readers see it in place of earlier iterations."""
         return self.hides or self.blocks
 
 
 @frozen
 class RetiredEntry:
-    """Iterations that nobody can read any more: their folders may be removed from now on."""
+    """Iterations that no run can read any more: their folders may be removed from now on."""
 
     asset: str
     runs: tuple[str, ...]
@@ -54,32 +54,32 @@ class RetiredEntry:
 def restore_iteration(
     iterations: Iterable[PublishedIteration], run: str, version: int
 ) -> tuple[PublishedIteration, ...]:
-    """The iterations once that of a run is the newest again, by that version of the table."""
+    """The iterations after a rollback to that of ``run``, which ``version`` of the table made visible again."""
     return tuple(replace(each, shown=(*each.shown, version)) if each.run == run else each for each in iterations)
 
 
 def visible_iterations(
     iterations: Iterable[PublishedIteration], version: int | None = None
 ) -> tuple[PublishedIteration, ...]:
-    """What readers of a version of the table see, of the newest where none is given; that shown last comes first.
+    """The iterations that readers of a version of the table see, last shown first; of the newest version by default.
 
-    Of each partition that is the iteration which was shown last by then.
+    In each partition readers see the iteration that was shown last up to that version.
     """
     shown = [(at, each) for each in iterations for at in each.shown if version is None or at <= version]
-    found: list[PublishedIteration] = []
+    visible: list[PublishedIteration] = []
     covered = NOTHING
     for _, each in sorted(shown, key=lambda pair: pair[0], reverse=True):
         if each.visible_partitions - covered:
-            found.append(each)
+            visible.append(each)
             covered = covered | each.visible_partitions
-    return tuple(found)
+    return tuple(visible)
 
 
 def sole_visible_iteration(iterations: Iterable[PublishedIteration], version: int | None) -> str:
-    """The name of the iteration that is all that readers of the newest version see; empty where none is.
+    """The name of the only iteration that readers of the newest version see; empty where there is no such one.
 
-    So it is not where the asset has partitions, or the table changed since: by others, or by a run that published an
-    iteration beside it. Then the version tells what readers see.
+    There is none where the asset has partitions, or the table changed since, by others or by a run that published an
+    iteration beside it. Then only the version identifies the visible rows.
     """
     newest = next(iter(visible_iterations(iterations)), None)
     return (
@@ -90,21 +90,21 @@ def sole_visible_iteration(iterations: Iterable[PublishedIteration], version: in
 
 
 def iteration_of_version(iterations: Iterable[PublishedIteration], version: int | None) -> str:
-    """The name of the iteration that a run published by that version of the table; empty where it published none."""
+    """The name of the iteration that that version of the table published; empty where it published none."""
     return next(
         (each.name for each in iterations if each.version == version and each.visible_partitions.is_everything), ""
     )
 
 
 def find_superseded(iterations: Sequence[PublishedIteration], *, keep: int, pinned: Collection[str]) -> tuple[str, ...]:
-    """The runs whose iterations may go: not among the newest ``keep`` by record, seen by nobody and ``pinned`` by none.
+    """The runs whose iterations may be removed: older than the newest ``keep``, not visible and not ``pinned``.
 
-    What is the newest of a partition stays, whatever came for the others since.
+    The newest iteration of a partition stays, however many others came since.
 
     Args:
-        iterations: In the order in which they were recorded.
+        iterations: In the order of their records.
         keep: At least 1.
-        pinned: Runs whose iterations somebody may be reading, or is about to make the newest again.
+        pinned: Runs whose iterations a claim may read, or is about to roll back to.
     """
     kept = {each.run for each in (*iterations[-keep:], *visible_iterations(iterations))} | set(pinned)
     return tuple(each.run for each in iterations if each.run not in kept)

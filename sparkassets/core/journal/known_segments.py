@@ -1,6 +1,6 @@
-"""Segments that come to be known as a project runs (``segments: runtime``): a project by what is known.
+"""Adds segments that were learned at runtime (``segments: runtime``) to a project, and parses those that people name.
 
-They are state and not spec: the files of a project say that there are any, the journal says which.
+Such segments are state, not spec: a project's files declare that there are some, and the journal has their values.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ def contains_key(keys: tuple[str, ...], key: str) -> bool:
 
 
 def with_known_segments(project: ProjectSpec, state: State) -> ProjectSpec:
-    """The project whose open dimensions have the segments that are known by now; itself where it has none.
+    """The project with the known segments in its open dimensions; itself where it has no open dimension.
 
-    The same where nothing came to be known since, so that what was decided by it stands.
+    Returns the same object as before while no segment is learned, so that values cached for it stay valid.
     """
-    found = _assets_with_open_segments(IdentityKey(project))
-    if not found:
+    names = _assets_with_open_segments(IdentityKey(project))
+    if not names:
         return project
     known = tuple(
-        (name, IdentityKey(_effective_partitioning(project.assets[name], state.assets.get(name)))) for name in found
+        (name, IdentityKey(_effective_partitioning(project.assets[name], state.assets.get(name)))) for name in names
     )
     return _with_partitionings(IdentityKey(project), known)
 
 
 @lru_cache(maxsize=8)
 def _assets_with_open_segments(project: IdentityKey[ProjectSpec]) -> tuple[str, ...]:
-    """The assets with a dimension whose segments come to be known."""
+    """The names of the assets with an open dimension."""
     return tuple(name for name, asset in project.value.assets.items() if asset.partitioning.is_open)
 
 
 def _effective_partitioning(asset: AssetSpec, known: AssetState | None) -> Partitioning:
-    """The asset's partitioning as the state has it, or as it would have it of an asset that it does not know yet."""
+    """The asset's partitioning in the state; the declared one for an asset that is new or has another by now."""
     declared = asset.partitioning.as_declared
     if known is not None and known.spec.partitioning.as_declared == declared:
         return known.spec.partitioning
@@ -63,7 +63,7 @@ def _effective_partitioning(asset: AssetSpec, known: AssetState | None) -> Parti
 def _with_partitionings(
     project: IdentityKey[ProjectSpec], known: tuple[tuple[str, IdentityKey[Partitioning]], ...]
 ) -> ProjectSpec:
-    """The project with these partitionings; an asset whose own did not change is the same object as before."""
+    """The project with these partitionings; an asset with an unchanged one stays the same object."""
     changed = {
         name: _with_partitioning(IdentityKey(project.value.assets[name]), partitioning) for name, partitioning in known
     }
@@ -78,7 +78,7 @@ def _with_partitioning(asset: IdentityKey[AssetSpec], partitioning: IdentityKey[
 
 
 def add_keys(keys: tuple[str, ...], more: Collection[str]) -> tuple[str, ...]:
-    """``keys`` with ``more``, ascending; itself where it has them.
+    """``keys`` with ``more``, ascending; the same object where it has all of them.
 
     >>> add_keys(("a", "c"), ["b", "c"])
     ('a', 'b', 'c')
@@ -93,7 +93,7 @@ def add_keys(keys: tuple[str, ...], more: Collection[str]) -> tuple[str, ...]:
 
 
 def remove_keys(keys: tuple[str, ...], some: Collection[str]) -> tuple[str, ...]:
-    """``keys`` without ``some``; itself where it has none of them.
+    """``keys`` without ``some``; the same object where it has none of them.
 
     >>> remove_keys(("a", "b", "c"), ["b", "x"])
     ('a', 'c')
@@ -105,17 +105,17 @@ def remove_keys(keys: tuple[str, ...], some: Collection[str]) -> tuple[str, ...]
 
 
 def parse_added_segment(asset: AssetSpec, key: object, column: str | None) -> tuple[str, str]:
-    """The column of an open dimension of the asset, and the segment that a value of it is.
+    """Parses a value of an open dimension into (column, segment).
 
     Args:
         asset: The asset.
         key: Text, a whole number, a decimal, a date or a boolean.
-        column: Which; None where there is one.
+        column: The dimension's column; None where there is only one open dimension.
 
     Raises:
-        InputError: There is no such dimension, or several; or it is no segment.
+        InputError: There is no such dimension, or several; or ``key`` is no segment.
     """
-    found = find_open_column(asset, column)
+    found_column = find_open_column(asset, column)
     if isinstance(key, bool):
         key = str(key).lower()
     if key is None or isinstance(key, float | bytes | list | dict | tuple):
@@ -125,14 +125,14 @@ def parse_added_segment(asset: AssetSpec, key: object, column: str | None) -> tu
     text = str(key)
     if WHOLE in text or text != escape_unwritable(text):
         raise InputError(f"{text!r} holds a character that no segment can have")
-    return found, text
+    return found_column, text
 
 
 def find_open_column(asset: AssetSpec, column: str | None) -> str:
-    """The column of the open dimension that is meant.
+    """The column of the open dimension that ``column`` names; None names the only one.
 
     Raises:
-        InputError: There is none, or there are several and none is named.
+        InputError: There is no such dimension, or there are several and none is named.
     """
     known = asset.partitioning.open_columns
     if not known:
@@ -154,30 +154,30 @@ def find_open_column(asset: AssetSpec, column: str | None) -> str:
 def build_segment_entry(
     asset: AssetSpec, known: AssetState | None, keys: Sequence[str], *, column: str, adds: bool
 ) -> SegmentEntry | None:
-    """The entry that adds or removes these segments; None where nothing changes.
+    """Builds the entry that adds or removes segments; None where nothing changes.
 
     Args:
-        asset: Of the dimension.
-        known: What the journal says of the asset.
+        asset: The asset.
+        known: Its state; None for an asset that the journal does not have.
         keys: Segments.
-        column: Of the dimension.
-        adds: Whether they are added.
+        column: The dimension's column.
+        adds: Whether they are added, else removed.
 
     Raises:
-        InputError: One that is to be removed is not known.
+        InputError: A segment that is to be removed is not known.
     """
-    there = next(each.keys for each in _effective_partitioning(asset, known).segments if each.column == column)
+    current = next(each.keys for each in _effective_partitioning(asset, known).segments if each.column == column)
     if adds:
-        fresh = _missing_keys(keys, there)
+        fresh = _missing_keys(keys, current)
         return SegmentEntry(asset.name, column, added=fresh) if fresh else None
     own = known.keys.get(column.lower()) if known is not None else None
     gone = _missing_keys(keys, own.removed if own is not None else ())
-    if unknown := _missing_keys(gone, there):
+    if unknown := _missing_keys(gone, current):
         message = f"{unknown[0]!r} is no known segment of {column} of asset {asset.name!r}"
-        raise InputError(message, hint=did_you_mean(unknown[0], there))
+        raise InputError(message, hint=did_you_mean(unknown[0], current))
     return SegmentEntry(asset.name, column, removed=gone) if gone else None
 
 
 def _missing_keys(keys: Sequence[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of ``keys`` that are not ``known``, ascending."""
+    """The ``keys`` that are not ``known``, ascending."""
     return tuple(sorted({key for key in keys if not contains_key(known, key)}))

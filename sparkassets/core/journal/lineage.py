@@ -1,7 +1,7 @@
-"""From what partitions were computed: by which run, of which versions and partitions of its inlets, up to the sources.
+"""Traces partitions back to the runs that computed them, and to the inlet versions and partitions these runs read.
 
-The journal is read from its newest entry back, and only as far as it has to be: what a block holds is what the newest
-run that computed it wrote. A run read what was recorded before its claim, so its inlets are looked up as of then.
+The journal is read from its newest entry back, only as far as necessary: a partition holds the rows of the newest run
+that computed it. A run read what was recorded before its claim, so its inlets are looked up as of its claim.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sparkassets.core.writes import PublishWrite
 from sparkassets.frozen import frozen
 
 KINDS = ("success", "outlet", "mark", "target", "observed", "event")
-"""The kinds of entries that tell where data came from."""
+"""The kinds of entries that record where data came from."""
 
 EntryHistory = Callable[[str], Iterator[NumberedEntry]]
-"""Entries of `KINDS` of a dataset, the newest first; they are read as they are asked for."""
+"""Yields the entries of `KINDS` for a dataset, newest first, and reads each only when it is asked for."""
 
 _Success = SuccessEntry | OutletEntry
 
@@ -34,14 +34,14 @@ OriginKind = Literal["run", "mark", "source", "event", "lost", "missing", "unkno
 
 @frozen
 class InletRead:
-    """What a run read of one inlet.
+    """One inlet as a run read it.
 
     Attributes:
         table_id, version: Position in a Delta table; None for files.
-        parts: What it read of it for the blocks in question; everything for all of it.
-        before: What was recorded from there on came too late for it.
-        low: The watermark from which it read on.
-        origins: Where that came from; empty where it was not asked for.
+        parts: Partitions that it read for the partitions in question; everything for the whole inlet.
+        before: Sequence number from which on entries came too late for the run.
+        low: The watermark above which it read.
+        origins: Origins of ``parts``; empty where the trace does not go that far.
     """
 
     asset: str
@@ -62,14 +62,14 @@ class PartitionOrigin:
         kind: ``run`` computed them, a ``mark`` accepted them, a ``source`` or an ``event`` brought them; they are
             ``lost``, ``missing``, or ``unknown`` to the journal.
         blocks: Everything for an asset without partitions.
-        seq: Number of the entry that tells it; None where there is none.
+        seq: Sequence number of the entry that records the origin; None where there is none.
         at: When it was recorded, Unix seconds.
-        definition: Id of the code that computed it.
-        table_id, version: Of the asset's own table.
-        note: What else is known, for people: why it is lost, what was said, the files.
-        changed: What others changed in it since.
-        reads: By inlet.
-        again: It stands elsewhere in the tree already, with all that is before it.
+        definition: Id of the definition that computed them.
+        table_id, version: Position in the asset's own table.
+        note: Further details for people: the reason of a loss or mark, the number of files.
+        changed: Later changes of others in the table, one phrase each.
+        reads: One for each inlet of the run.
+        again: The same origin is elsewhere in the tree already, with its own reads.
     """
 
     asset: str
@@ -92,7 +92,7 @@ class PartitionLineage:
     """Where partitions of an asset came from.
 
     Attributes:
-        origins: Newest first; what one run computed together.
+        origins: Newest first, one for each run or other entry.
     """
 
     asset: str
@@ -109,15 +109,15 @@ def trace_lineage(
     blocks: PartitionSet,
     depth: int | None = None,
 ) -> PartitionLineage:
-    """Where ``blocks`` of an asset came from; of what is open in time, what is there.
+    """Traces ``blocks`` of an asset; where these are open in time, only the present ones.
 
     Args:
-        project: Its assets.
-        state: What is known now.
-        past: The journal.
-        asset: Whose blocks.
+        project: Has the assets.
+        state: The present state.
+        past: The journal, by dataset.
+        asset: Asset of the partitions.
         blocks: Whole partitions; everything for an asset without.
-        depth: How many runs to go back; None for all the way up.
+        depth: How many runs to go back; None to go up to the sources.
     """
     if not asset.partitioning.can_list(blocks):
         blocks = blocks & _present_partitions(asset, state)
@@ -129,14 +129,14 @@ def trace_lineage(
 def newest_origins(
     project: ProjectSpec, state: State, past: EntryHistory, *, asset: AssetSpec
 ) -> Iterator[PartitionOrigin]:
-    """Which entries tell of what is there of an asset, newest first, without what these runs read.
+    """Yields the origins of an asset's present partitions, newest first, without the reads of the runs.
 
-    Of what no entry of ``past`` tells there is none.
+    Partitions that no entry of ``past`` records have none.
     """
     blocks = _present_partitions(asset, state)
     known = state.assets.get(asset.name)
-    asked = _LineageQuery(blocks, table_id=known.table_id if known is not None else None)
-    for numbered in _LineageTracer(project, state, past).relevant_entries(asset, asked) if blocks else ():
+    query = _LineageQuery(blocks, table_id=known.table_id if known is not None else None)
+    for numbered in _LineageTracer(project, state, past).relevant_entries(asset, query) if blocks else ():
         if own := _partitions_of_entry(numbered) & blocks:
             yield replace(_origin_of(asset.name, numbered, own), blocks=own)
             blocks = blocks - own
@@ -145,7 +145,7 @@ def newest_origins(
 
 
 def _present_partitions(asset: AssetSpec, state: State) -> PartitionSet:
-    """What is there of the asset now."""
+    """The partitions that the asset holds now."""
     known = state.assets.get(asset.name)
     if asset.source is not None or known is None:
         return state.dataset(asset.uri).coverage
@@ -154,12 +154,12 @@ def _present_partitions(asset: AssetSpec, state: State) -> PartitionSet:
 
 @frozen
 class _LineageQuery:
-    """What is looked up.
+    """The partitions of one asset to trace.
 
     Attributes:
-        before: Only entries of a smaller number count.
-        table_id, version: The table as it was read, where that is known.
-        depth: How many runs to go back from here.
+        before: Only entries with a smaller sequence number count.
+        table_id, version: Position in the table at which it was read, where that is known.
+        depth: How many runs to go back from here; None for no limit.
     """
 
     blocks: PartitionSet
@@ -177,127 +177,129 @@ class _LineageTracer:
     visited: set[tuple[str, int, PartitionSet]] = field(default_factory=set)
 
     def trace_present(self, asset: AssetSpec, blocks: PartitionSet, depth: int | None) -> tuple[PartitionOrigin, ...]:
-        """Where the blocks came from that are there now; of the others that they are missing."""
+        """The origins of present ``blocks``, and one origin ``missing`` for the others."""
         known = self.state.assets.get(asset.name)
         missing = blocks - _present_partitions(asset, self.state) if asset.partitioning.is_partitioned else NOTHING
         table_id = known.table_id if known is not None else None
-        found = (
+        origins = (
             self._trace_query(asset, _LineageQuery(blocks - missing, table_id=table_id, depth=depth))
             if blocks - missing
             else ()
         )
-        return (*found, *([PartitionOrigin(asset.name, "missing", missing)] if missing else []))
+        return (*origins, *([PartitionOrigin(asset.name, "missing", missing)] if missing else []))
 
-    def _trace_query(self, asset: AssetSpec, asked: _LineageQuery) -> tuple[PartitionOrigin, ...]:
-        """Where what was asked for came from; of what is open in time, where what is known of it did."""
-        whole, found = not asset.partitioning.can_list(asked.blocks), list[PartitionOrigin]()
-        rest = asked.blocks & self.state.dataset(asset.uri).ever_present if whole else asked.blocks
+    def _trace_query(self, asset: AssetSpec, query: _LineageQuery) -> tuple[PartitionOrigin, ...]:
+        """The origins of the query's partitions; where these are open in time, only of those that ever were present."""
+        is_open, origins = not asset.partitioning.can_list(query.blocks), list[PartitionOrigin]()
+        rest = query.blocks & self.state.dataset(asset.uri).ever_present if is_open else query.blocks
         changed = list[tuple[PartitionSet, str]]()
-        for numbered in self.relevant_entries(asset, asked) if rest else ():
+        for numbered in self.relevant_entries(asset, query) if rest else ():
             changed += _foreign_changes(numbered)
             if own := _partitions_of_entry(numbered) & rest:
-                found.append(
-                    self._trace_entry(asset, numbered, asked, own=own, changed=_changes_touching(changed, own))
+                origins.append(
+                    self._trace_entry(asset, numbered, query, own=own, changed=_changes_touching(changed, own))
                 )
                 rest = rest - own
                 if not rest:
-                    return tuple(found)
-        return (*found, *([] if whole else self._untraced_origins(asset, rest)))
+                    return tuple(origins)
+        return (*origins, *([] if is_open else self._untraced_origins(asset, rest)))
 
     def _untraced_origins(self, asset: AssetSpec, rest: PartitionSet) -> Iterator[PartitionOrigin]:
-        """What no entry tells of: it never was there, or the entry is not kept any more."""
+        """The origins of partitions that no entry records: they never were present, or their entry has expired."""
         dataset = self.state.dataset(asset.uri)
-        never = rest if not dataset.seq else NOTHING
+        never_present = rest if not dataset.seq else NOTHING
         if asset.partitioning.is_partitioned:
-            never = rest - dataset.ever_present
-        if rest - never:
-            yield PartitionOrigin(asset.name, "unknown", rest - never)
-        if never:
-            yield PartitionOrigin(asset.name, "missing", never)
+            never_present = rest - dataset.ever_present
+        if rest - never_present:
+            yield PartitionOrigin(asset.name, "unknown", rest - never_present)
+        if never_present:
+            yield PartitionOrigin(asset.name, "missing", never_present)
 
-    def relevant_entries(self, asset: AssetSpec, asked: _LineageQuery) -> Iterator[NumberedEntry]:
-        """What may tell of it, newest first."""
-        told = (each for each in self.past(asset.uri) if each.seq < asked.before and _is_relevant(asset, each, asked))
-        return _visible_entries(told, asked.version)
+    def relevant_entries(self, asset: AssetSpec, query: _LineageQuery) -> Iterator[NumberedEntry]:
+        """Yields the entries that may be origins for the query, newest first."""
+        entries = (each for each in self.past(asset.uri) if each.seq < query.before)
+        return _visible_entries((each for each in entries if _is_relevant(asset, each, query)), query.version)
 
     def _trace_entry(
         self,
         asset: AssetSpec,
         numbered: NumberedEntry,
-        asked: _LineageQuery,
+        query: _LineageQuery,
         *,
         own: PartitionSet,
         changed: tuple[str, ...],
     ) -> PartitionOrigin:
         origin, entry = replace(_origin_of(asset.name, numbered, own), blocks=own, changed=changed), numbered.entry
-        return self._with_reads(asset, entry, origin, asked) if isinstance(entry, _Success) else origin
+        return self._with_reads(asset, entry, origin, query) if isinstance(entry, _Success) else origin
 
     def _with_reads(
-        self, asset: AssetSpec, entry: _Success, origin: PartitionOrigin, asked: _LineageQuery
+        self, asset: AssetSpec, entry: _Success, origin: PartitionOrigin, query: _LineageQuery
     ) -> PartitionOrigin:
-        """The run with what it read for its blocks, unless that was told already."""
+        """Adds the run's reads to its origin, unless the tree has them already."""
         key = (asset.name, origin.seq or 0, origin.blocks)
         if key in self.visited:
             return replace(origin, again=True)
         self.visited.add(key)
         asset = self.project.assets.get(asset.maker, asset)
         reads = (self._read_of_inlet(asset, name, pin, entry, origin.blocks) for name, pin in entry.pins.items())
-        return replace(origin, reads=tuple(self._with_origins(read, asked) for read in reads))
+        return replace(origin, reads=tuple(self._with_origins(read, query) for read in reads))
 
     def _read_of_inlet(
         self, asset: AssetSpec, name: str, pin: InletPin, entry: _Success, own: PartitionSet
     ) -> InletRead:
-        """What the run read of an inlet for ``own`` of its blocks."""
-        up, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
-        if up is not None and inlet is not None and inlet.view is not None:  # rows of any of its partitions
-            return InletRead(name, up.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
-        if up is not None and inlet is not None:
-            needed = self.project.dependency(asset, inlet)
-            parts = parts & needed.required_partitions(own) if needed.is_mapped else parts
+        """The partitions of an inlet that the run read for ``own`` of its partitions."""
+        upstream, inlet, parts = self.project.assets.get(name), asset.inlets.get(name), pin.parts
+        # values of a view's rows may stand in any partition of the source
+        if upstream is not None and inlet is not None and inlet.view is not None:
+            return InletRead(name, upstream.uri, EVERYTHING, entry.token, pin.table_id, pin.version)
+        if upstream is not None and inlet is not None:
+            dependency = self.project.dependency(asset, inlet)
+            parts = parts & dependency.required_partitions(own) if dependency.is_mapped else parts
         before = pin.seq + 1 if inlet is not None and inlet.aligned else entry.token
         return InletRead(name, pin.uri, parts, before, pin.table_id, pin.version, pin.low)
 
-    def _with_origins(self, read: InletRead, asked: _LineageQuery) -> InletRead:
-        """The read with where that came from, as far back as was asked."""
-        up = self.project.assets.get(read.asset)
-        if up is None or up.uri != read.uri:
+    def _with_origins(self, read: InletRead, query: _LineageQuery) -> InletRead:
+        """Adds the origins of the read partitions, as far back as the query's depth allows."""
+        upstream = self.project.assets.get(read.asset)
+        if upstream is None or upstream.uri != read.uri:
             return read
-        blocks = read.parts if up.partitioning.is_partitioned else EVERYTHING
-        depth = None if asked.depth is None else asked.depth - 1
-        asking = _LineageQuery(blocks, read.before, read.table_id, read.version, depth)
-        asking = self._query_visible(up, asking)
-        origins = self._trace_query(up, asking) if depth != 0 else ()
-        if up.partitioning.can_list(read.parts):
+        blocks = read.parts if upstream.partitioning.is_partitioned else EVERYTHING
+        depth = None if query.depth is None else query.depth - 1
+        upstream_query = self._query_visible(
+            upstream, _LineageQuery(blocks, read.before, read.table_id, read.version, depth)
+        )
+        origins = self._trace_query(upstream, upstream_query) if depth != 0 else ()
+        if upstream.partitioning.can_list(read.parts):
             return replace(read, origins=origins)
         return replace(read, origins=origins, parts=PartitionSet.union(each.blocks for each in origins) or EVERYTHING)
 
-    def _query_visible(self, asset: AssetSpec, asked: _LineageQuery) -> _LineageQuery:
-        """Of what was published and no column tells, what a reader saw: the newest take the place of the others."""
+    def _query_visible(self, asset: AssetSpec, query: _LineageQuery) -> _LineageQuery:
+        """Restricts the query to the iterations that a reader saw, where no column of the rows names the partitions."""
         if not isinstance(asset.write, PublishWrite) or asset.partitioning.has_columns:
-            return asked
-        return replace(asked, blocks=self._visible_partitions(asset, asked))
+            return query
+        return replace(query, blocks=self._visible_partitions(asset, query))
 
-    def _visible_partitions(self, asset: AssetSpec, asked: _LineageQuery) -> PartitionSet:
-        """The partitions of these iterations; of one where just its version was read."""
-        seen, covered, one = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
-        for numbered in self.relevant_entries(asset, asked):
+    def _visible_partitions(self, asset: AssetSpec, query: _LineageQuery) -> PartitionSet:
+        """The partitions of the visible iterations; of a single one where exactly its version was read."""
+        seen, covered, is_single = NOTHING, NOTHING, not asset.partitioning.by_columns.is_partitioned
+        for numbered in self.relevant_entries(asset, query):
             entry = numbered.entry
             if not isinstance(entry, SuccessEntry | OutletEntry) or not entry.iteration:
                 continue
-            if one and entry.version == asked.version:
+            if is_single and entry.version == query.version:
                 return entry.published_partitions
             place = asset.partitioning.in_rows(entry.published_partitions)
             seen, covered = (seen | entry.published_partitions if place - covered else seen), covered | place
         return seen
 
 
-def _visible_entries(told: Iterable[NumberedEntry], version: int | None) -> Iterator[NumberedEntry]:
-    """What tells where the rows came from that readers saw: of what was rolled back to, its own run.
+def _visible_entries(entries: Iterable[NumberedEntry], version: int | None) -> Iterator[NumberedEntry]:
+    """Yields the entries whose rows readers saw: after a rollback, the run that was rolled back to.
 
-    What was published beside the newest counts for who read just that ``version``.
+    An iteration beside the newest counts only for readers of exactly that ``version``.
     """
     sought: dict[str, PartitionSet] = {}
-    for numbered in told:
+    for numbered in entries:
         entry = numbered.entry
         if not isinstance(entry, SuccessEntry | OutletEntry):
             yield numbered
@@ -311,7 +313,7 @@ def _visible_entries(told: Iterable[NumberedEntry], version: int | None) -> Iter
 def _visible_part(
     entry: SuccessEntry | OutletEntry, sought: Mapping[str, PartitionSet], version: int | None
 ) -> PartitionSet:
-    """What readers saw of a run's blocks; ``sought`` are those that an earlier run than it may have published."""
+    """The partitions of a run that readers saw; ``sought`` has, by run, those that rollbacks made visible."""
     if entry.beside and entry.version != version and entry.run not in sought:
         return NOTHING
     hidden = PartitionSet.union(blocks for run, blocks in sought.items() if run != entry.run)
@@ -319,7 +321,7 @@ def _visible_part(
 
 
 def _origin_of(asset: str, numbered: NumberedEntry, own: PartitionSet) -> PartitionOrigin:
-    """What an entry tells of ``own`` of its partitions."""
+    """The origin that an entry records for ``own`` of its partitions."""
     origin = PartitionOrigin(asset, "unknown", NOTHING, numbered.seq, to_unix(numbered.at))
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
@@ -340,20 +342,20 @@ def _origin_of(asset: str, numbered: NumberedEntry, own: PartitionSet) -> Partit
             return replace(origin, kind="source", table_id=entry.table_id, version=entry.version, note=note)
         case EventEntry() as entry:
             return replace(origin, kind="event", run=entry.run, note=f"id {entry.id}" if entry.id is not None else "")
-    raise TypeError(f"{numbered.entry!r} brings nothing")
+    raise TypeError(f"{numbered.entry!r} records no origin")
 
 
 def _describe_files(entry: ObservedEntry, own: PartitionSet) -> str:
-    """How many files a look found that tells of these partitions, maybe among others; empty where it counted none."""
+    """How many files an observation found, for these partitions or more; empty where it counted none."""
     files = entry.extra.get("files")
     if not isinstance(files, int):
         return ""
-    told = f"{files:,} file{'' if files == 1 else 's'}"
-    return told if own.covers(entry.changed) else f"among {told} that this look found"
+    text = f"{files:,} file{'' if files == 1 else 's'}"
+    return text if own.covers(entry.changed) else f"among {text} that this look found"
 
 
 def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
-    """What others changed in an asset's table, as a look at it found."""
+    """The changes of others that a look at the asset's table found, with a phrase for each."""
     if not isinstance(numbered.entry, TargetEntry):
         return []
     commits = numbered.entry.found.commits
@@ -361,23 +363,23 @@ def _foreign_changes(numbered: NumberedEntry) -> list[tuple[PartitionSet, str]]:
 
 
 def _changes_touching(changed: list[tuple[PartitionSet, str]], own: PartitionSet) -> tuple[str, ...]:
-    return tuple(what for blocks, what in changed if blocks.overlaps(own))
+    return tuple(phrase for blocks, phrase in changed if blocks.overlaps(own))
 
 
-def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, asked: _LineageQuery) -> bool:
-    """Whether an entry tells of the table as it was read."""
+def _is_relevant(asset: AssetSpec, numbered: NumberedEntry, query: _LineageQuery) -> bool:
+    """Whether an entry is about the asset, and about its table as it was read."""
     entry = numbered.entry
     if getattr(entry, "asset", None) not in (asset.name, None):
         return False
     if not isinstance(entry, _Success):
         return True
-    if asked.table_id is not None and entry.table_id not in (asked.table_id, None):
+    if query.table_id is not None and entry.table_id not in (query.table_id, None):
         return False
-    return asked.version is None or entry.version is None or entry.version <= asked.version
+    return query.version is None or entry.version is None or entry.version <= query.version
 
 
 def _partitions_of_entry(numbered: NumberedEntry) -> PartitionSet:
-    """The partitions of which an entry says where they came from."""
+    """The partitions whose origin an entry records."""
     match numbered.entry:
         case SuccessEntry() | OutletEntry() as entry:
             return entry.published_partitions

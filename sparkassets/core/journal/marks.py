@@ -1,4 +1,4 @@
-"""What a person says of an asset's blocks without running it: done, missing, skipped, accepted; what is kept of it."""
+"""A person's marks of partitions or instances: done, missing, skipped, accepted; and how long they hold."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from sparkassets.frozen import frozen
 MarkKind = Literal["done", "missing", "skip", "accept"]
 
 WORDS: Mapping[MarkKind, str] = {"done": "done", "missing": "missing", "skip": "skipped", "accept": "accepted"}
-"""What blocks are after each mark, in a sentence."""
+"""The word for marked partitions in a sentence."""
 
 MOST_DONE = 100
-"""Marks of what is done that are remembered of one asset once no run was claimed before them; the newest.
+"""How many ``done`` marks the state remembers for an asset, apart from those later than an unsettled claim.
 
-Those only tell why it counts as computed, as their entries do. The others decide: a run that was claimed before one of
-them changes nothing of what it says.
+An older ``done`` mark only explains why partitions count as computed, as its entry does. A mark after a claim decides:
+the claimed run does not override it.
 """
 
 
 @frozen
 class MarkEntry:
-    """What was said of blocks.
+    """A person marked partitions, an instance or a whole asset.
 
     Attributes:
-        blocks: Those for which it changes something; everything for an asset without partitions.
-        by: Who said it.
-        came: What is there now for those that read the asset, and was not before.
-        consumption, events, cursor: Of an asset without partitions: what was due, which is used up now.
-        watermarks: Of such an asset: from where it goes on in inlets that are read by their changes.
-        only_answers: It tells what became of runs that nobody could look for, and nothing else.
-        run: Of an asset whose instances are runs of their own: the run whose rows are accepted.
-        instance: Of such an asset: the data interval of the only instance that it is about, Unix seconds.
+        blocks: Partitions that the mark changes; everything for an asset without partitions.
+        by: The person.
+        came: Partitions that become present for consumers by the mark.
+        consumption, events, cursor: For an asset without partitions, the due causes, which are used up now.
+        watermarks: For such an asset, from where it goes on in inlets that it reads by their changes.
+        only_answers: It only answers the question of a claim (`recovery_questions`).
+        run: For ``every_instance``, the run whose withheld rows are accepted.
+        instance: For ``every_instance``, the data interval of the only marked instance, Unix seconds.
     """
 
     asset: str
@@ -56,21 +56,21 @@ class MarkEntry:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What its event tells people."""
-        told = {"mark": self.kind, "reason": self.reason, "by": self.by}
+        """The extra of its event, for people."""
+        extra = {"mark": self.kind, "reason": self.reason, "by": self.by}
         if self.instance is None:
-            return told
-        return {**told, "interval": "..".join(format_instant(from_unix(each)) for each in self.instance)}
+            return extra
+        return {**extra, "interval": "..".join(format_instant(from_unix(each)) for each in self.instance)}
 
 
 @frozen(array_like=True)
 class PartitionMark:
-    """What was said of blocks and holds still.
+    """A mark of partitions that still holds.
 
     Attributes:
         blocks: Everything for an asset without partitions.
-        seq: Number of the entry that says it.
-        at: When, Unix seconds.
+        seq: Sequence number of its entry.
+        at: When it was recorded, Unix seconds.
     """
 
     kind: MarkKind
@@ -88,13 +88,13 @@ class PartitionMark:
 
 @frozen(array_like=True)
 class InstanceMark:
-    """What was said of one instance of an asset without partitions.
+    """A mark of one instance of an asset without partitions.
 
     Attributes:
         interval: Its data interval, Unix seconds.
-        of_tick: Whether a tick of the timetable brings it; else events have.
-        seq: Number of the entry that says it.
-        at: When, Unix seconds.
+        of_tick: Whether a tick of the timetable is its cause, else events.
+        seq: Sequence number of its entry.
+        at: When it was recorded, Unix seconds.
     """
 
     kind: MarkKind
@@ -117,13 +117,13 @@ class InstanceMark:
 
 @frozen
 class MarkResult:
-    """What became of a mark that was asked for.
+    """The result of a requested mark.
 
     Attributes:
-        blocks: Those of which it was recorded; everything for an asset without partitions.
-        unchanged: Those that were so already.
-        settled: Runs that nobody could look for, and that it has told all of.
-        instance: The data interval of the only instance that it is about, Unix seconds.
+        blocks: Partitions for which it was recorded; everything for an asset without partitions.
+        unchanged: Partitions that had this status already.
+        settled: Runs whose recovery question it answered completely.
+        instance: The data interval of the only marked instance, Unix seconds.
     """
 
     asset: str
@@ -143,7 +143,7 @@ def _mark_text(kind: MarkKind, by: str, reason: str) -> str:
 def add_instance_mark(
     before: Iterable[InstanceMark], mark: InstanceMark, cursor: tuple[int, int] | None
 ) -> tuple[InstanceMark, ...]:
-    """What was said of instances once that is: all that is ahead of the cursor, and the newest of the others."""
+    """The instance marks with a new one: all that are ahead of the cursor, and the newest `MOST_DONE` others."""
     others = [each for each in before if each.interval != mark.interval]
     kept = others if mark.kind == "missing" else [*others, mark]
     behind = [each.seq for each in kept if not each.is_ahead(cursor)][-MOST_DONE:]
@@ -153,7 +153,7 @@ def add_instance_mark(
 def add_mark(
     marks: Iterable[PartitionMark], mark: PartitionMark, *, claims: Iterable[int] = ()
 ) -> tuple[PartitionMark, ...]:
-    """The marks once another one is made, which counts for its blocks; ``claims`` are those that are not settled."""
+    """The marks with a new one, which replaces others of its partitions; ``claims`` are the unsettled fence tokens."""
     kept, oldest = [*_marks_outside(marks, mark.blocks), mark], min(claims, default=mark.seq + 1)
     done = [each.seq for each in kept if each.kind == "done"]
     since = min([oldest, *done[-MOST_DONE:]])
@@ -163,7 +163,7 @@ def add_mark(
 def marks_after_success(
     marks: tuple[PartitionMark, ...], blocks: PartitionSet, *, through: int
 ) -> tuple[PartitionMark, ...]:
-    """What of the marks holds after a success of ``blocks``, whose run was claimed at ``through``: the later ones."""
+    """The marks after a success of ``blocks``: for these only marks later than its claim at ``through`` still hold."""
     if not marks:
         return marks
     left = ((each,) if each.seq > through else _marks_outside([each], blocks) for each in marks)

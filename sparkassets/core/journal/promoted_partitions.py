@@ -1,4 +1,4 @@
-"""What an asset holds that a run took over from a branch, and no run has computed since."""
+"""Partitions whose rows a run promoted from a branch, and that no run has computed since."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sparkassets.frozen import frozen
 
 @frozen(array_like=True)
 class PromotedPartitions:
-    """Blocks whose rows are those of a branch.
+    """Partitions that hold the rows of a branch.
 
     Attributes:
-        journal_id: Of the branch's journal.
-        seq: Number there as of which they were taken.
+        journal_id: Id of the branch's journal.
+        seq: Sequence number in that journal as of which they were promoted.
         blocks: Everything for an asset without partitions.
     """
 
@@ -27,14 +27,14 @@ class PromotedPartitions:
 def promoted_after_run(
     taken: Iterable[PromotedPartitions], blocks: PartitionSet, promotes: BranchPromotion | None
 ) -> tuple[PromotedPartitions, ...]:
-    """What is taken after a run left other rows of ``blocks``: those of a branch, or its own."""
-    found = {(each.journal_id, each.seq): rest for each in taken if (rest := each.blocks - blocks)}
+    """The promoted partitions after a run wrote ``blocks``, by promotion or by computing them."""
+    promoted = {(each.journal_id, each.seq): rest for each in taken if (rest := each.blocks - blocks)}
     if promotes is not None and blocks:
         key = promotes.journal_id, promotes.seq
-        found[key] = found.get(key, NOTHING) | blocks
-    return tuple(PromotedPartitions(*key, rest) for key, rest in found.items())
+        promoted[key] = promoted.get(key, NOTHING) | blocks
+    return tuple(PromotedPartitions(*key, rest) for key, rest in promoted.items())
 
 
 def promoted_from_branch(taken: Iterable[PromotedPartitions], journal_id: str) -> Iterator[PromotedPartitions]:
-    """What was taken from the branch of that journal."""
+    """Yields the partitions promoted from the branch with that journal."""
     return (each for each in taken if each.journal_id == journal_id)

@@ -109,7 +109,7 @@ class RecentEvents(Generic[T]):
         return hash((self.first, len(self)))
 
     def __repr__(self) -> str:
-        return f"Recent.of({list(self)!r})"
+        return f"RecentEvents.from_events({list(self)!r})"
 
     # ------------------------------------------------------------------ some of them
 

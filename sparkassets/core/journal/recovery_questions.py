@@ -1,6 +1,6 @@
-"""What a person has to tell of runs that nobody can look for any more: is what they wrote in the table, or is it not?
+"""Questions to a person about runs whose commits can no longer be found: are their rows in the table or not?
 
-It is asked by the claim that has fenced them, so that nothing of them can land after the answer, which is a mark.
+The claim that asks has fenced these runs, so that none of them can land after the answer, which is a mark.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sparkassets.frozen import frozen
 
 @frozen(array_like=True)
 class RecoveryQuestion:
-    """What is asked.
+    """The question whether one of some runs is in the target.
 
     Attributes:
-        runs: Those that may be in, oldest first; one of them is, or none.
-        blocks: Of which it is to be told still; everything where any answer is one for all of them.
-        watermarks: What the run had reached, where its commit still tells; by inlet.
+        runs: Runs that may be in the target, oldest first; at most one of them is.
+        blocks: Partitions without an answer yet; everything where one answer settles all of them.
+        watermarks: The watermarks of the run by inlet, where its commit still has them.
     """
 
     runs: tuple[str, ...]
@@ -29,7 +29,7 @@ class RecoveryQuestion:
     watermarks: Mapping[str, str] = field(default_factory=dict)
 
     def without_answered(self, answered: PartitionSet, *, known: PartitionSet) -> RecoveryQuestion | None:
-        """What is left once these blocks are told of, of those that the asset has still; None where nothing is."""
+        """The rest of the question after an answer for ``answered``, within the ``known`` partitions; None if done."""
         if self.blocks.is_everything or answered.is_everything:
             return None
         rest = (self.blocks - answered) & known
@@ -37,16 +37,16 @@ class RecoveryQuestion:
 
 
 def question_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion) -> str:
-    """What a person is to do about a question, as a hint."""
-    said, rows = _mark_command(asset, partitioning, question), f"the rows of {listing(question.runs)}"
-    return f"look whether {rows} are there; if so `{said} --done --reason …`, else the same with `--missing`"
+    """The hint that says how to answer a question."""
+    command, rows = _mark_command(asset, partitioning, question), f"the rows of {listing(question.runs)}"
+    return f"look whether {rows} are there; if so `{command} --done --reason …`, else the same with `--missing`"
 
 
 def completion_hint(asset: str, partitioning: Partitioning, question: RecoveryQuestion, *, appends: bool) -> str:
-    """What a person can do about a run that cannot be completed, as a hint."""
-    said, (run,) = _mark_command(asset, partitioning, question), question.runs
+    """The hint that says what to do about a run that cannot be completed."""
+    command, (run,) = _mark_command(asset, partitioning, question), question.runs
     first = f"delete the rows of {run}, then " if appends else ""
-    anew = f"{first}`{said} --missing --reason …` computes all of it anew"
+    anew = f"{first}`{command} --missing --reason …` computes all of it anew"
     return f"the next run tries it again; if what it read is gone for good, {anew}, with `--done` it stays as it is"
 
 
@@ -55,21 +55,21 @@ def _mark_command(asset: str, partitioning: Partitioning, question: RecoveryQues
 
 
 def partition_options(blocks: PartitionSet, partitioning: Partitioning) -> list[str]:
-    """What names blocks on a command line, the first few of them; nothing for an asset without partitions.
+    """The command-line options that name partitions, the first few; none for an asset without partitions.
 
     >>> from sparkassets.core.partitions import TimePartition
     >>> days = Partitioning(TimePartition("day", "UTC"))
     >>> partition_options(days.parse("2025-01-02..2025-01-03"), days)
     ['--partition 2025-01-02..2025-01-03']
     """
-    named = partitioning.labels(blocks, most=FEW + 1)
-    if not named and partitioning.is_partitioned:
+    labels = partitioning.labels(blocks, most=FEW + 1)
+    if not labels and partitioning.is_partitioned:
         return ["--partition …"]
-    return [f"--partition {quote(label)}" for label in named[:FEW]] + ["--partition …"] * (len(named) > FEW)
+    return [f"--partition {quote(label)}" for label in labels[:FEW]] + ["--partition …"] * (len(labels) > FEW)
 
 
 def asked_partitions(partitioning: Partitioning, claimed: PartitionSet) -> PartitionSet:
-    """Of which blocks is asked where these were claimed; everything where the asset's partitions are others by now."""
+    """The partitions to ask about for ``claimed`` ones; everything where the asset's partitions have changed since."""
     if claimed.is_everything or not partitioning.is_partitioned:
         return EVERYTHING
     return (partitioning.cover(partitioning.resolve_known_whole(claimed)) & partitioning.known_partitions) or EVERYTHING

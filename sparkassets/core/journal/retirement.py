@@ -1,4 +1,4 @@
-"""Which iterations of an asset may be removed at a moment of the journal: no claim reads them, nor ever will."""
+"""Finds the iterations of an asset that may be removed: no present or future claim reads them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sparkassets.core.runs import InletPin, TablePosition
 
 
 def retire_iterations(state: State, asset: str, *, keep: int) -> RetiredEntry | None:
-    """What becomes of the asset's older iterations now; None where all stay.
+    """The entry that retires the asset's superseded iterations; None where all stay.
 
-    What a claim pins stays: whoever takes it over reads it again. A claim that comes later reads what is seen by then.
+    Iterations that a claim pins stay, because a driver that takes the claim over reads them again. A later claim reads
+    only iterations that are visible by then.
     """
     known = state.assets[asset]
     runs = find_superseded(known.iterations, keep=keep, pinned={each.run for each in _pinned_iterations(state, known)})
@@ -20,7 +21,7 @@ def retire_iterations(state: State, asset: str, *, keep: int) -> RetiredEntry | 
 
 
 def _pinned_iterations(state: State, known: AssetState) -> Iterator[PublishedIteration]:
-    """What unsettled claims read of the asset, and what its own make the newest again."""
+    """Yields the iterations that unsettled claims read, and those that the asset's own claims roll back to."""
     maker = state.assets.get(known.spec.maker, known)
     restoring = {link.entry.request.restores for link in maker.chain}
     yield from (each for each in known.iterations if each.run in restoring)
@@ -31,20 +32,20 @@ def _pinned_iterations(state: State, known: AssetState) -> Iterator[PublishedIte
 
 
 def _iterations_read(iterations: Sequence[PublishedIteration], pin: InletPin) -> Sequence[PublishedIteration]:
-    """What a run with that pin reads: the iteration that it names, what its version of the table shows, or its changes.
+    """The iterations that a run with that pin reads: the named one, those visible at its version, or its changes.
 
-    What came since a version is told by all that was shown since, and by what each took the place of.
+    Changes since a version are found by comparing all iterations shown since with those that they replaced.
     """
     since = TablePosition.parse(pin.low) if pin.low is not None else None
     if since is not None and pin.version is not None:
         versions = range(since.version + 1, pin.version + 1)
-        came = [each for each in iterations if _became_visible(each, versions)]
-        return [*came, *visible_iterations(iterations, since.version)]
+        shown_since = [each for each in iterations if _became_visible(each, versions)]
+        return [*shown_since, *visible_iterations(iterations, since.version)]
     if pin.iteration:
         return [each for each in iterations if each.name == pin.iteration]
     return visible_iterations(iterations, pin.version) if pin.version is not None else ()
 
 
 def _became_visible(iteration: PublishedIteration, versions: range) -> bool:
-    """Whether one of these versions made it what readers see."""
+    """Whether one of these versions made it visible to readers."""
     return any(version in versions for version in iteration.shown)

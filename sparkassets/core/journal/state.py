@@ -1,4 +1,7 @@
-"""What is known at one moment of the journal: the value that `fold` makes and the planner reads."""
+"""The state: all that the fold derives from the journal up to one entry, and that the planner reads.
+
+Everything that a decision needs is here: nothing is looked up in old entries (docs/design/journal.md#fold).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
 
 PartlyUsed = tuple[tuple[int, PartitionSet], ...]
-"""Numbers of events, or instants of ticks, with the time that has still to answer each; ascending."""
+"""Partly used events or ticks: (sequence number or instant, partitions that have still to answer it); ascending."""
 
 
 @frozen
@@ -40,9 +43,9 @@ class EventRef:
     """An event that some consumer has not used yet.
 
     Attributes:
-        seq: The journal's number of the event.
-        at: When it happened, Unix seconds; by the clock of whoever recorded it, if nobody said.
-        parts: What was updated or removed; everything for the whole dataset.
+        seq: The event's sequence number in the journal.
+        at: When it happened, Unix seconds; the time of its record where the announcer gave none.
+        parts: Updated or removed partitions; everything for the whole dataset.
         interval: Data interval of the run that caused it.
     """
 
@@ -57,7 +60,7 @@ class EventRef:
 
     @classmethod
     def from_entry(cls, numbered: NumberedEntry) -> EventRef | None:
-        """The event that an entry tells of; None where it tells of none, such as of a mere move of a position."""
+        """The event that an entry records; None for an entry without one, such as a move of a source's position."""
         entry, at, run, interval = numbered.entry, to_unix(numbered.at), None, None
         match entry:
             case EventEntry():
@@ -82,13 +85,14 @@ class DatasetState:
     """A dataset, whoever writes it.
 
     Attributes:
-        coverage: Time that is there.
-        gone: Time that was there and is not any more, since it was removed.
-        confirmed: When some of it was last computed again and came out as it was, Unix seconds; 0 for never.
-        seq: Number of its newest event, 0 before the first.
-        at: When that was recorded, Unix seconds.
-        recent: The newest event, and those before it that some asset which they trigger has not used; ascending.
-        touched: When its time was last updated, Unix seconds; kept only for as long as a consumer's ``settle``.
+        coverage: Present partitions.
+        gone: Partitions that were present and have been removed.
+        confirmed: When a run last computed some of it again without a change, Unix seconds; 0 for never.
+        seq: Sequence number of its newest event, 0 before the first.
+        at: When that event was recorded, Unix seconds.
+        recent: The newest event, and older ones that an asset which they trigger has not used; ascending.
+        touched: When each partition was last updated, Unix seconds; kept no longer than the longest ``settle`` of a
+            consumer.
     """
 
     uri: str
@@ -102,12 +106,12 @@ class DatasetState:
 
     @property
     def last_fresh_at(self) -> int:
-        """When it was last known to be as new as can be: updated, or found unchanged; Unix seconds."""
+        """When it was last updated or confirmed as unchanged, Unix seconds."""
         return max(self.at, self.confirmed)
 
     @property
     def ever_present(self) -> PartitionSet:
-        """Time that is or was there."""
+        """Partitions that are present or were."""
         return self.coverage | self.gone if self.gone else self.coverage
 
 
@@ -116,12 +120,12 @@ class ClaimState:
     """An unsettled claim of an asset's chain.
 
     Attributes:
-        token: Fence token, the number of the claim.
-        renewed: Number of the newest entry that shows its driver alive: the claim itself or a renewal.
+        token: Fence token: the claim's sequence number.
+        renewed: Sequence number of the newest entry that proves its driver alive: the claim itself or a renewal.
         at: When it was claimed, Unix seconds, by its driver's clock.
-        status: ``unfenced`` after a failure that could not be fenced: the next claim has to.
-        asks: What a person has to tell of the claims before it; it wrote nothing itself.
-        proved: When it was renewed, Unix seconds, by its driver's clock; 0 where it never was.
+        status: ``unfenced`` after a failure that could not be fenced; the next claim has to fence it.
+        asks: The question that a person has to answer about the claims before it; its run wrote nothing.
+        proved: When it was last renewed, Unix seconds, by its driver's clock; 0 for never.
     """
 
     token: int
@@ -135,21 +139,21 @@ class ClaimState:
 
     @property
     def slot(self) -> int:
-        """Whose chain it is in."""
+        """The run slot whose chain holds it."""
         return self.entry.slot
 
 
 @frozen(array_like=True)
 class FailedBlocks:
-    """Blocks whose last run failed.
+    """Partitions whose last run failed.
 
     Attributes:
         blocks: Everything for an asset without partitions.
-        token: Of the run that failed; a newer cause makes the block due again.
-        invocation: Which invocation failed; another one tries once more.
+        token: Fence token of the failed run; a newer cause makes the partitions due again.
+        invocation: The invocation that failed; another one tries once more.
         planned: The planner's time when the run was claimed, Unix seconds; a newer tick is a new cause.
-        events: Numbers of the events that triggered it.
-        division: How these blocks are tried in parts; None where they did not fail of their data.
+        events: Sequence numbers of the events that triggered it.
+        division: How these partitions are tried in parts; None where their data was not the cause.
     """
 
     blocks: PartitionSet
@@ -167,12 +171,12 @@ class LastRun:
     """The newest success of an asset.
 
     Attributes:
-        interval: The latest data interval that any success of it had, Unix seconds; a backfill of an earlier one
-            changes nothing.
-        invocation: Of the driver that claimed it.
+        interval: The latest data interval of any success of the asset, Unix seconds; a backfill of an earlier one does
+            not move it back.
+        invocation: The driver that claimed it.
         planned: The planner's time when it was claimed, Unix seconds.
-        unchanged: How many of its blocks came out as they were, of how many; None where none did.
-        verdicts: What rules found and did not withhold, without rows.
+        unchanged: (unchanged partitions, computed partitions); None where none stayed unchanged.
+        verdicts: Findings of rules that did not withhold anything, without sample rows.
     """
 
     run: str
@@ -191,9 +195,9 @@ class LastSkip:
     """The newest run of an asset that ended as skipped.
 
     Attributes:
-        at: When that was recorded, Unix seconds.
-        reason: What its code said.
-        invocation: Of the driver that claimed it.
+        at: When it was recorded, Unix seconds.
+        reason: The reason that its code gave.
+        invocation: The driver that claimed it.
     """
 
     run: str
@@ -205,13 +209,14 @@ class LastSkip:
 
 @frozen(array_like=True)
 class DefinitionOutput:
-    """What one definition of an asset has made of it.
+    """The partitions of an asset that one of its definitions computed.
 
     Attributes:
-        since: Number of the entry that told of it first; one that comes back keeps its place.
-        blocks: What it computed last, be it lost since; everything for an asset without partitions.
-        run: Its newest run that is known, empty before the first.
-        at: When that was recorded, Unix seconds.
+        since: Sequence number of the entry that first recorded it; a definition that comes back keeps its place.
+        blocks: Partitions that it was the last to compute, even if lost since; everything for an asset without
+            partitions.
+        run: Its newest known run, empty before the first.
+        at: When that run was recorded, Unix seconds.
     """
 
     definition: AssetDefinition
@@ -227,8 +232,8 @@ class AlignedInstance:
 
     Attributes:
         start, end: Its data interval, Unix seconds.
-        seq: Number of its event, or of the entry that says that it was skipped.
-        skipped: Whether it published nothing, so that the run before it counts.
+        seq: Sequence number of its event, or of the entry that records the skip.
+        skipped: Whether it published nothing, so that consumers read the run before it.
     """
 
     start: int
@@ -241,13 +246,13 @@ class AlignedInstance:
 
 @frozen(array_like=True)
 class TableLoss:
-    """What was in the asset's table, is not any more, and was not computed again since.
+    """Partitions that the asset's table lost and that were not computed again since.
 
     Attributes:
         blocks: Everything for an asset without partitions.
         reason: A clause for people.
-        seq: Number of the entry that tells it.
-        stuck: It cannot be computed again, so the asset runs no more until a person decides.
+        seq: Sequence number of the entry that records it.
+        stuck: They cannot be computed again, so the asset does not run until a person decides.
     """
 
     blocks: PartitionSet
@@ -257,18 +262,18 @@ class TableLoss:
 
     @property
     def lost_partitions(self) -> PartitionSet:
-        """Which partitions; none where it is the whole asset, or was before it had partitions."""
+        """The lost partitions; none where the whole asset is lost, or it was lost before the asset had partitions."""
         return NOTHING if self.blocks.is_everything else self.blocks
 
 
 @frozen(array_like=True)
 class FormerPartitions:
-    """What a table holds by partitions that the asset does not have any more.
+    """Content of a table that was computed with a partitioning which the asset no longer has.
 
     Attributes:
-        partitioning: The partitions by which it was computed, without the segments that came to be known.
-        coverage: What was computed of them; everything where there were none.
-        seq: Number of the entry up to which it is known what of them is stale.
+        partitioning: The former partitioning, as declared: without segments learned at runtime.
+        coverage: Its computed partitions; everything where the asset had no partitions.
+        seq: Sequence number up to which the stale partitions of ``coverage`` are known.
     """
 
     partitioning: Partitioning
@@ -278,11 +283,11 @@ class FormerPartitions:
 
 @frozen(array_like=True)
 class LearnedKeys:
-    """Segments of one open dimension that an asset came to know by itself, or was told.
+    """Segments of one open dimension that an asset learned, or that a person added or removed.
 
     Attributes:
-        known: Those that somebody added, that its events named, or that came out of a run of all; ascending.
-        removed: Those that somebody removed, and did not add again: not wanted, whoever names them; ascending.
+        known: Segments that a person added, that events named, or that a run of all segments found; ascending.
+        removed: Segments that a person removed and did not add again: not wanted, whoever names them; ascending.
     """
 
     known: tuple[str, ...] = ()
@@ -291,53 +296,53 @@ class LearnedKeys:
 
 @frozen
 class AssetState:
-    """What is known of one asset.
+    """The state of one asset.
 
     Attributes:
-        spec: As its files say it, with the segments of open dimensions that are known.
-        coverage: Time that was computed.
+        spec: The asset as its files declare it, with the known segments of open dimensions.
+        coverage: Computed partitions.
         done: Fence token of the newest recorded run, 0 before the first.
-        stale: Per inlet, time whose input changed, with the number of its newest cause; kept for time that is
-            not computed yet as well, where it only says that there is a new cause.
-        kept: Per inlet, time that was computed from what was removed since and keeps its rows, with the number of the
-            newest removal.
-        owed: Computed time before a gap that is still to be computed again, since the gap was filled (lookback).
-        gaps: Time that is not computed yet, of gaps that are filled run by run: their lookback is done or owed.
-        consumed: Per dataset, the number up to which its events are used.
-        partly: Per dataset, those of them that are used for some time only: (number, time that is still to answer
-            it), ascending; per time leaf likewise its ticks, by their instants. Of an asset without partitions: those
-            that were skipped.
-        parted: Datasets that the condition named once, to the number of their newest event then: what was not used is
-            kept for when it names them again.
+        stale: By inlet, partitions whose input changed, with the sequence number of the newest cause. A partition that
+            is not computed yet can be here too; then it only has a new cause.
+        kept: By inlet, partitions that keep their rows although their input was removed, with the sequence number of
+            the newest removal.
+        owed: Computed partitions before a filled gap that are still to be computed again (lookback).
+        gaps: Partitions not computed yet of gaps that several runs fill; their lookback is done or owed.
+        consumed: By dataset, the sequence number up to which its events are used.
+        partly: By dataset, events that only some partitions have used: (sequence number, partitions that have still to
+            answer it), ascending. By time leaf, its ticks likewise, by instant. For an asset without partitions, the
+            events that it skipped.
+        parted: Datasets that the condition named formerly, with the number of their newest event at that time; their
+            unused events are kept in case the condition names them again.
         cursor: The newest interval of the timetable that ran, by its end; Unix seconds.
-        ticks: Per time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
-        instances: Its newest successes and skipped runs by interval, ascending; kept only where a consumer is aligned.
-        watermarks: Per inlet, its column's high value as text.
-        columns: Per inlet, which column that is, as far as its runs said.
-        position: Of a source: its cursor.
-        table_id, version: Of a source, or of the newest recorded commit, or of what a look at the table found since.
-        seen: The version up to which the log of its own table holds nothing unknown.
-        mark: What tells that version's commit from any other.
-        loss: What its table lost.
-        foreign: What others changed in its table and no run has written anew, ascending.
-        chain: Claims that are not settled, oldest first; those of each slot are a chain of their own.
-        withheld: What was computed and is not published, in the order of the runs; no block is in two.
-        paused: Stopped by `pause`; what its YAML says of pausing is not here.
-        late: The deadline that people were told it missed, Unix seconds; 0 where it is not late, as far as they know.
-        placed: Number of the entry since which it is at its place, in its partitions; what was claimed before then
-            writes elsewhere, or by others.
-        former: What its table holds by other partitions than those of ``spec``. It counts as none of these, and keeps
-            the asset from running, until the table is rebuilt or a person marks it as done.
-        costs: What its newest successes took, ascending.
-        made: By what it was computed, by the order in which the definitions came.
-        marks: What people said of its blocks, ascending; no block is in two.
-        instance_marks: What people said of single instances, ascending; no instance is in two.
-        keys: Segments of its open dimensions, by column; ``spec`` has those that count, with what its inlets tell.
-        redo: Requests to compute blocks again that are not answered wholly, ascending.
-        iterations: What it published and still has, in the order in which it was recorded.
-        taken: What of it is as a branch has it; no block is in two.
+        ticks: By time leaf of the condition, the instant up to which its ticks are used; Unix seconds.
+        instances: Newest successes and skipped runs by interval, ascending; kept only while a consumer is aligned.
+        watermarks: By inlet, the high value of its column, as text.
+        columns: By inlet, that column, as far as runs recorded it.
+        position: For a source, its cursor.
+        table_id, version: Position in a source, or of the newest recorded commit, or of a later look at the table.
+        seen: Version up to which the log of its own table holds no unknown commit.
+        mark: Identifies the commit of that version.
+        loss: Partitions that its table lost.
+        foreign: Changes of others in its table that no run has overwritten, ascending.
+        chain: Unsettled claims, oldest first; the claims of each run slot are a chain of their own.
+        withheld: Partitions that were computed and not published, in the order of their runs; none is in two records.
+        paused: Stopped by `pause`; the asset's own ``paused`` key is not here.
+        late: The missed deadline of which people were notified, Unix seconds; 0 where they were not.
+        placed: Sequence number since which the asset has its place and partitioning; an older claim writes elsewhere,
+            or by other partitions.
+        former: Content of its table by another partitioning than ``spec`` has. None of it counts as covered, and the
+            asset does not run until the table is rebuilt or a person marks it as done.
+        costs: Costs of its newest successes, ascending.
+        made: Partitions by the definition that computed them, in the order in which the definitions came.
+        marks: Marks of partitions, ascending; no partition is in two.
+        instance_marks: Marks of single instances, ascending; no instance is in two.
+        keys: Learned segments of its open dimensions, by column; ``spec`` also has those of its inlets.
+        redo: Unfinished requests to compute partitions again, ascending.
+        iterations: Published iterations that still exist, in the order of their records.
+        taken: Partitions whose rows were promoted from a branch; no partition is in two.
         skip: The newest run that ended as skipped; None where none did since the last success.
-        additions: What its runs added and did not compute.
+        additions: Partitions of segments that runs added and no run has computed.
     """
 
     name: str
@@ -383,48 +388,48 @@ class AssetState:
 
     @property
     def skip_marks(self) -> tuple[PartitionMark, ...]:
-        """The marks of what is skipped; they hold until they are taken back, or a later run computes it."""
+        """The marks of skipped partitions; each holds until it is taken back or a later run computes them."""
         return tuple(mark for mark in self.marks if mark.kind == "skip")
 
     @property
     def skipped_partitions(self) -> PartitionSet:
-        """The partitions that are not wanted, because somebody said so."""
-        if not self.marks:  # as a rule; each look at a project asks several times
+        """The partitions that a person marked as not wanted."""
+        if not self.marks:  # the common case, and every plan asks several times for each asset
             return NOTHING
         return PartitionSet.union(mark.blocks for mark in self.skip_marks if not mark.blocks.is_everything)
 
     @property
     def skipped_instances(self) -> tuple[InstanceMark, ...]:
-        """The instances that are not wanted, because somebody said so."""
+        """The instances that a person marked as not wanted."""
         return tuple(mark for mark in self.instance_marks if mark.kind == "skip")
 
     @property
     def marked_ticks(self) -> tuple[InstanceMark, ...]:
-        """The marks of instances that a tick brings, or will bring, and that need no run."""
+        """The marks of instances whose tick has not run yet and that need no run."""
         return tuple(mark for mark in self.instance_marks if mark.is_ahead(self.cursor))
 
     @property
     def redo_partitions(self) -> PartitionSet:
-        """What somebody wants computed again; everything of an asset without partitions."""
+        """The partitions marked as missing; everything for an asset without partitions."""
         return self.redo_partitions_since(0)
 
     def redo_partitions_since(self, seq: int) -> PartitionSet:
-        """What somebody wants computed again, and said so after that entry."""
+        """The partitions marked as missing after the entry of that number."""
         return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "missing" and mark.seq > seq)
 
     def settled_partitions_since(self, seq: int) -> PartitionSet:
-        """What somebody said needs no run, after that entry; everything of an asset without partitions."""
+        """The partitions marked as done or skipped after the entry; everything for an asset without partitions."""
         later = (mark for mark in self.marks if mark.kind in ("done", "skip") and mark.seq > seq)
         return PartitionSet.union(mark.blocks for mark in later)
 
     @property
     def accepted_partitions(self) -> PartitionSet:
-        """What somebody wants published although its validations fail; everything of an asset without partitions."""
+        """The partitions to publish although validations fail; everything for an asset without partitions."""
         return PartitionSet.union(mark.blocks for mark in self.marks if mark.kind == "accept")
 
     @property
     def ever_computed(self) -> PartitionSet:
-        """Time that was computed, whether it is lost since or to be computed again."""
+        """The partitions that were ever computed, including those lost since or marked as missing."""
         known = self.coverage | self.redo_partitions if self.marks else self.coverage
         return known if self.loss is None else known | self.loss.lost_partitions
 
@@ -432,7 +437,7 @@ class AssetState:
 
     @property
     def failed_blocks(self) -> PartitionSet:
-        """All whose last run failed, of an asset with partitions."""
+        """The partitions whose last run failed."""
         return PartitionSet.union(item.blocks for item in self.failed if not item.blocks.is_everything)
 
     @property
@@ -442,62 +447,67 @@ class AssetState:
 
     @property
     def stuck_loss(self) -> TableLoss | None:
-        """A loss that only a person can decide on."""
+        """The loss that only a person can decide on, if there is one."""
         return self.loss if self.loss is not None and self.loss.stuck else None
 
     @property
     def triggers(self) -> set[str]:
-        """The datasets whose events may run it."""
+        """The datasets whose events may trigger it, now or when its condition names them again."""
         return {*self.spec.named, *self.parted}
 
     @property
     def chains(self) -> dict[int, tuple[ClaimState, ...]]:
-        """The chain of each slot that has unsettled claims, by slot, in the order of their first claims."""
-        found: dict[int, tuple[ClaimState, ...]] = {}
+        """The unsettled claims by run slot, in the order of the slots' first claims."""
+        chains: dict[int, tuple[ClaimState, ...]] = {}
         for link in self.chain:
-            found[link.slot] = (*found.get(link.slot, ()), link)
-        return found
+            chains[link.slot] = (*chains.get(link.slot, ()), link)
+        return chains
 
     @property
     def asking_claims(self) -> tuple[ClaimState, ...]:
-        """The newest claims of slots that ask what became of the ones before them."""
+        """The newest claim of each slot where a person has to say what became of the claims before it."""
         newest = (chain[-1] for chain in self.chains.values()) if self.chain else ()
         return tuple(link for link in newest if link.asks is not None)
 
     def claim_state(self, token: int) -> ClaimState | None:
-        """The unsettled claim of that fence token, and what became of it."""
+        """The unsettled claim of that fence token, with its status."""
         return next((link for link in self.chain if link.token == token), None)
 
     def claim_entry(self, token: int) -> ClaimEntry | None:
-        """The unsettled claim of that fence token."""
-        found = self.claim_state(token)
-        return found.entry if found is not None else None
+        """The entry of the unsettled claim of that fence token."""
+        link = self.claim_state(token)
+        return link.entry if link is not None else None
 
     def chain_without_slot(self, token: int) -> tuple[ClaimState, ...]:
-        """The unsettled claims but for those of the slot of that claim, which are settled with it."""
-        found = self.claim_state(token)
-        return tuple(link for link in self.chain if link.slot != (found.slot if found is not None else 0))
+        """The chain once that claim is settled: a settled claim settles every claim of its slot.
+
+        A claim that is not in the chain settles slot 0, where runs go one after another.
+        """
+        settled = self.claim_state(token)
+        slot = settled.slot if settled is not None else 0
+        return tuple(link for link in self.chain if link.slot != slot)
 
     def is_newest(self, token: int) -> bool:
-        """Whether that claim is the newest of its slot, and open."""
-        found = self.claim_state(token)
-        return found is not None and self.chains[found.slot][-1] is found and found.status == "open"
+        """Whether that claim is open and the newest of its slot."""
+        link = self.claim_state(token)
+        return link is not None and self.chains[link.slot][-1] is link and link.status == "open"
 
     def unanswered_partitions(self, key: str) -> PartitionSet:
-        """The time for which events of a dataset, or ticks, are kept, although they are used for other time."""
+        """The partitions that have still to answer events of a dataset, or ticks, that others have used."""
         return PartitionSet.union(parts for _, parts in self.partly.get(key, ()))
 
 
 @frozen
 class State:
-    """All that is known.
+    """The state of a whole project after one commit of the journal.
 
     Attributes:
-        seq: Number of the last folded entry.
+        seq: Sequence number of the last folded entry.
         commit: Number of the last commit.
-        consumers: Dataset to the (asset, inlet) pairs that read it, one for each inlet; an empty inlet name is a
-            condition's leaf.
-        keepers: Dataset to the assets that its events trigger, or triggered before their condition changed.
+        consumers: Dataset to the (asset, inlet) pairs that read it, one for each inlet; an empty inlet name stands for
+            a leaf of the asset's condition.
+        keepers: Dataset to the assets that its events trigger, or triggered before their condition changed; their
+            unused events are kept.
     """
 
     journal_id: str = ""
@@ -509,5 +519,5 @@ class State:
     keepers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def dataset(self, uri: str) -> DatasetState:
-        """The dataset, also when nothing is known of it."""
+        """The dataset's state; an empty one for an unknown URI."""
         return self.datasets.get(uri) or DatasetState(uri)

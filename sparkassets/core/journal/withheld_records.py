@@ -1,15 +1,14 @@
-"""What of an asset was computed and is not published, as its validations failed, and what becomes of that.
+"""Records of partitions that were computed and not published because validations failed, and how these change.
 
-A withheld block is not due until it has a new cause: data that its run did not have, other rules or other code, or
-somebody who accepts it or asks for it again. Records are few, whatever the number of blocks: older ones are told
-together.
+A withheld partition is not due until it has a new cause: data that its run did not have, other rules or code, or a
+person who accepts it or asks for it again (docs/design/validations.md#withheld-partitions). The number of records has
+a limit, whatever the number of partitions: older records are merged into one.
 
-Of an asset without partitions a record is of one run. Where each interval or event has a run of its own
-(``every_instance``) these records stand apart: what was withheld of one instance is still to come, whatever becomes of
-later ones, so that each is told, tried again and accepted by itself. Where runs go on from each other (``latest_only``)
-there is never more than one: what is withheld is neither behind the watermark nor passed over by the next interval, so
-the next run computes it together with what came since, and withholds or publishes both. Of a ``full_refresh`` the
-newest run stands for all.
+For an asset without partitions a record stands for one run. Where each interval or event has a run of its own
+(``every_instance``) the records stand apart: an instance stays withheld whatever becomes of later ones, so each is
+listed, tried again and accepted by itself. Where runs continue each other (``latest_only``) there is at most one
+record: neither the watermark nor the cursor passes withheld rows, so the next run computes them together with newer
+ones, and withholds or publishes both. For ``full_refresh`` the newest run stands for all.
 """
 
 from __future__ import annotations
@@ -22,32 +21,32 @@ from sparkassets.core.runs import InletPin
 from sparkassets.core.validations import RuleVerdict, limit_tallies
 from sparkassets.frozen import frozen
 
-MOST_TOLD = 10
-"""Records of one asset that are told apart; the newest."""
+MOST_RECORDS = 10
+"""Records of one asset; older ones are merged."""
 
 MOST_JUDGES = 8
-"""Definitions of one record that are known; the newest."""
+"""Definitions that one record remembers; the newest."""
 
 
 @frozen
 class WithheldPartitions:
-    """Blocks that one run computed and did not publish.
+    """Partitions that one run computed and did not publish.
 
     Attributes:
         blocks: Everything for an asset without partitions.
-        run: The newest that withheld some of them.
+        run: The newest run that withheld some of them.
         token: Its fence token.
-        seq: Number of the entry that tells it.
-        at: When that was recorded, Unix seconds.
-        caused: Those of the blocks that have a new cause since, so that they are tried again.
-        judges: By what code and which rules the same data was judged, in their order.
-        verdicts: Of the rules that failed.
+        seq: Sequence number of its entry.
+        at: When it was recorded, Unix seconds.
+        caused: Partitions of ``blocks`` with a new cause since, which are tried again.
+        judges: Definitions, of code and rules, that judged the same data, in their order.
+        verdicts: Verdicts of the rules that failed.
         interval: Data interval of the run, Unix seconds.
-        invocation: Of the driver that claimed it.
-        pins, events: Of an asset without partitions: what the run read, and the numbers of the events that it answers.
-        apart: It is one instance of several, which stand beside one another.
-        said: Of such an instance, who accepted it and why; empty where nobody did.
-        skipped: What the code said that computed nothing of these blocks, which are not there; empty where rules
+        invocation: The driver that claimed the run.
+        pins, events: For an asset without partitions, what the run read, and the numbers of the events that it answers.
+        apart: The record is of one instance among several, each with its own record.
+        said: For such an instance, who accepted it and why; empty where nobody did.
+        skipped: The reason that the code gave for computing nothing of these missing partitions; empty where rules
             withheld them.
     """
 
@@ -68,12 +67,12 @@ class WithheldPartitions:
     skipped: str = ""
 
     def resting_partitions(self, definition: str) -> PartitionSet:
-        """Those of the blocks for which nothing is new, by an asset of that definition."""
+        """The partitions without a new cause that this definition has judged already."""
         return self.blocks - self.caused if definition in self.judges else NOTHING
 
     @property
     def text(self) -> str:
-        """Which rules failed, or what the code said, for people."""
+        """The failed rules, or the reason that the code gave, for people."""
         return self.skipped or describe_withholding(self.verdicts, self.blocks)
 
 
@@ -82,14 +81,17 @@ MOST_RULES = 3
 
 
 def describe_verdicts(verdicts: Sequence[RuleVerdict]) -> str:
-    """Which rules failed, for people, the first few of them."""
+    """The first few failed rules, for people."""
     texts = [verdict.text for verdict in verdicts[:MOST_RULES]]
     more = len(verdicts) - len(texts)
     return "; ".join([*texts, *([f"and {more} more"] if more else [])])
 
 
 def describe_withholding(verdicts: Sequence[RuleVerdict], blocks: PartitionSet) -> str:
-    """Why these blocks are withheld, for people: of those that fail no rule that others of their one commit do."""
+    """Why these partitions are withheld, for people.
+
+    Partitions that fail no rule are withheld where others of the same commit fail one.
+    """
     beside = verdicts and not any(each.blocks.overlaps(blocks) for each in verdicts)
     return (
         f"in one commit with others, of which {describe_verdicts(verdicts)}" if beside else describe_verdicts(verdicts)
@@ -103,14 +105,14 @@ def describe_other_outcomes(verdicts: Sequence[RuleVerdict], *, beside: str = ""
     """
     found = []
     for each in verdicts:
-        if each.outcome in TOLD_BESIDES:
+        if each.outcome in REPORTED_OUTCOMES:
             where = f", in {beside}" if each.outcome == "quarantined" and beside else ""
             found.append(f"{each.outcome}: {each.text}{where}")
     return found
 
 
-TOLD_BESIDES = ("warned", "dropped", "quarantined", "accepted")
-"""What became of blocks that are published although a rule found something."""
+REPORTED_OUTCOMES = ("warned", "dropped", "quarantined", "accepted")
+"""Outcomes of rules that found something in partitions which are published all the same."""
 
 WithheldRecords = tuple[WithheldPartitions, ...]
 
@@ -118,25 +120,26 @@ WithheldRecords = tuple[WithheldPartitions, ...]
 def withheld_after_run(
     before: WithheldRecords, blocks: PartitionSet, item: WithheldPartitions | None
 ) -> WithheldRecords:
-    """What is withheld when a run of ``blocks`` is in: ``item`` of them, judged as its own definition does.
+    """The records after a run of ``blocks`` that withheld ``item``, judged by its own definition.
 
-    Whatever held them before, without a cause since, judged the same data. Instances stand for themselves.
+    Earlier records of these partitions without a new cause judged the same data, so their judges are kept. Records of
+    instances stay as they are.
     """
     instances = tuple(each for each in before if each.apart)
     rest = tuple(each for each in before if not each.apart) if instances else before
     if item is None:
         return (*instances, *withheld_without(rest, blocks)) if rest else instances
-    found = (
+    added = (
         replace(item, blocks=part, caused=item.caused & part, judges=judges)
         for judges, part in _partitions_by_judges(rest, item)
     )
-    return (*instances, *_limit_records([*withheld_without(rest, blocks), *found]))
+    return (*instances, *_limit_records([*withheld_without(rest, blocks), *added]))
 
 
 def _partitions_by_judges(
     before: WithheldRecords, item: WithheldPartitions
 ) -> Iterable[tuple[tuple[str, ...], PartitionSet]]:
-    """The blocks of what is withheld, by all that judged the same data of them."""
+    """The withheld partitions by all definitions that judged the same data."""
     again = [(each, part) for each in before if (part := (each.blocks - each.caused) & item.blocks)]
     fresh = item.blocks - PartitionSet.union(part for _, part in again)
     merged: dict[tuple[str, ...], PartitionSet] = {item.judges: fresh} if fresh else {}
@@ -149,9 +152,9 @@ def _partitions_by_judges(
 def withheld_after_instance(
     before: WithheldRecords, run: InstanceIdentity, item: WithheldPartitions | None
 ) -> WithheldRecords:
-    """What is withheld when the run of an instance is in; ``item`` where it is withheld, be it once more.
+    """The records after the run of an instance; ``item`` is its new record, None where it was published.
 
-    That of other instances stays. What is told of the whole asset was before each instance had a run of its own.
+    Records of other instances stay. Records of the whole asset are from before ``every_instance``, and are dropped.
     """
     kept: list[WithheldPartitions] = []
     for each in before:
@@ -164,12 +167,12 @@ def withheld_after_instance(
 
 @frozen
 class InstanceIdentity:
-    """By what the run of an instance is told from others of its asset.
+    """Identifies an instance among the runs of its asset.
 
     Attributes:
         interval: Its data interval, Unix seconds.
         events: Numbers of the events that it answers.
-        again: The run that it does again; empty where it is told by the others.
+        again: The run that it repeats; empty where ``interval`` and ``events`` identify the instance.
     """
 
     interval: tuple[int, int] | None = None
@@ -177,29 +180,29 @@ class InstanceIdentity:
     again: str = ""
 
     def matches_record(self, record: WithheldPartitions) -> bool:
-        """Whether it is the instance of which the record tells; one with neither interval nor events is its own."""
+        """Whether the record is of this instance; an instance with neither interval nor events matches no other."""
         if self.again:
             return record.run == self.again
         return (self.interval, self.events) == (record.interval, record.events) != (None, ())
 
 
 def accept_instance(before: WithheldRecords, run: str, said: str) -> WithheldRecords:
-    """What is withheld when somebody accepts the instance that this run withheld."""
+    """The records after a person accepted the instance that this run withheld."""
     return tuple(replace(each, said=said) if each.apart and each.run == run else each for each in before)
 
 
 def withheld_without_interval(before: WithheldRecords, interval: tuple[int, int]) -> WithheldRecords:
-    """What is withheld when somebody says what the instances of that interval are."""
+    """The records without instances of that interval, which a person marked."""
     return tuple(each for each in before if not (each.apart and each.interval == interval))
 
 
 def withheld_without(before: WithheldRecords, blocks: PartitionSet) -> WithheldRecords:
-    """What is withheld still when ``blocks`` are not any more."""
+    """The records without ``blocks``."""
     return tuple(left for each in before if (left := _record_outside(each, blocks)).blocks)
 
 
 def add_causes(before: WithheldRecords, blocks: PartitionSet) -> WithheldRecords:
-    """What is withheld when there is something new for ``blocks``."""
+    """The records with a new cause for ``blocks``, which are tried again."""
     return tuple(replace(each, caused=each.caused | (each.blocks & blocks)) for each in before)
 
 
@@ -216,10 +219,10 @@ def _newest_judges(judges: Sequence[str], more: Sequence[str]) -> tuple[str, ...
 
 
 def _limit_records(records: Sequence[WithheldPartitions]) -> WithheldRecords:
-    """The newest as they are, the others as one: what judged all of them judged that."""
-    if len(records) <= MOST_TOLD:
+    """The newest records, with all older ones merged into one; only judges of all of these judged that one."""
+    if len(records) <= MOST_RECORDS:
         return tuple(records)
-    older, told = records[: 1 - MOST_TOLD], records[1 - MOST_TOLD :]
+    older, newer = records[: 1 - MOST_RECORDS], records[1 - MOST_RECORDS :]
     newest = older[-1]
     merged = replace(
         newest,
@@ -229,19 +232,19 @@ def _limit_records(records: Sequence[WithheldPartitions]) -> WithheldRecords:
         verdicts=_merge_verdicts([verdict for each in older for verdict in each.verdicts]),
         interval=None,
     )
-    return (merged, *told)
+    return (merged, *newer)
 
 
 def _merge_verdicts(verdicts: Iterable[RuleVerdict]) -> tuple[RuleVerdict, ...]:
-    """One verdict a rule, with the samples of the newest."""
-    found: dict[str, RuleVerdict] = {}
+    """One verdict for each rule, with the samples of the newest."""
+    merged: dict[str, RuleVerdict] = {}
     for each in verdicts:
-        before = found.pop(each.name, None)
+        before = merged.pop(each.name, None)
         if before is not None:
             blocks = each.blocks | before.blocks
             checked, failing = each.checked + before.checked, each.failing + before.failing
             tallies = limit_tallies([*before.tallies, *each.tallies])
-            found[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing, by_block=tallies)
+            merged[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing, by_block=tallies)
         else:
-            found[each.name] = each
-    return tuple(found.values())
+            merged[each.name] = each
+    return tuple(merged.values())

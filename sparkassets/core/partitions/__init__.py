@@ -1,4 +1,4 @@
-"""Partitions: the one value for a set of them and its algebra; dimensions, keys, and what depends on what."""
+"""Partitions: sets of them and their algebra; dimensions and keys; dependencies between assets."""
 
 from sparkassets.core.partitions.chunks import Slot
 from sparkassets.core.partitions.dependency import Dependency

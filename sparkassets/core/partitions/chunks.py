@@ -1,4 +1,4 @@
-"""Partitions in the order of their time, in chunks of a given number: all tuples of segments of one time together."""
+"""Splits partitions into chunks of a given number, in the order of time; tuples of the same time stay together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkassets.core.partitions.segment_functions import Segment
 from sparkassets.core.partitions.time_partition import TimePartition
 
 Row = tuple[Segment, RangeSet]
-"""A tuple of segments and whole partitions of its time."""
+"""A tuple of segments, and its time as whole partitions."""
 
 Slot = tuple[int, int, Segment]
 """One partition: start and end, Unix seconds, and its tuple of segments."""
@@ -21,9 +21,9 @@ _STARTS, _ENDS = 1, 0
 
 
 def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Iterator[PartitionSet]:
-    """All partitions of ``rows``, oldest first and then by tuple, in consecutive chunks of at most ``most``.
+    """Yields all partitions of ``rows``, oldest first and then by tuple, in consecutive chunks of at most ``most``.
 
-    Takes time by the chunks that are taken, and by the tuples and ranges in them, not by their partitions.
+    Takes time by the chunks that are consumed and their tuples and ranges, not by their partitions.
 
     Args:
         rows: Each tuple once.
@@ -54,7 +54,7 @@ def chunks(rows: Iterable[Row], most: int, *, time: TimePartition | None) -> Ite
 
 
 def iterate_slots(rows: Iterable[Row], *, time: TimePartition | None) -> Iterator[Slot]:
-    """The partitions of ``rows`` one by one, in the order of `chunks`."""
+    """Yields the partitions of ``rows`` one by one, in the order of `chunks`."""
     return merge(*(_slots(segment, ranges, time=time) for segment, ranges in rows))
 
 
@@ -64,22 +64,22 @@ def _slots(segment: Segment, ranges: RangeSet, *, time: TimePartition | None) ->
 
 
 def _merge_rows(rows: Iterable[Row]) -> Iterator[tuple[int, int, list[Segment]]]:
-    """Stretches of time through which the same tuples are there, with those, oldest first."""
+    """Yields stretches of time with an unchanged list of present tuples, oldest first."""
     edges: defaultdict[int, list[tuple[int, Segment]]] = defaultdict(list)
     for segment, ranges in rows:
         for start, end in ranges.pairs():
             edges[start].append((_STARTS, segment))
             edges[end].append((_ENDS, segment))
-    there: set[Segment] = set()
+    present: set[Segment] = set()
     before = 0
     for at in sorted(edges):
-        if there:
-            yield before, at, sorted(there)
+        if present:
+            yield before, at, sorted(present)
         for kind, segment in sorted(edges[at]):
-            (there.add if kind == _STARTS else there.discard)(segment)
+            (present.add if kind == _STARTS else present.discard)(segment)
         before = at
 
 
 def _chunk_end(start: int, high: int, slots: int, *, time: TimePartition | None) -> int:
-    """Where so many slots from an edge on end, or ``high`` where that is earlier."""
+    """The end of this number of slots from ``start`` on, or ``high`` where that is earlier."""
     return high if time is None else time.oldest(RangeSet.span(start, high), slots).last

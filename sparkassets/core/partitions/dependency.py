@@ -1,4 +1,7 @@
-"""What an asset's blocks need of an inlet, and which blocks need something of it: exact adjoints, for all assets."""
+"""Maps a consumer's partitions to the inlet partitions that they require, and back: exact adjoints.
+
+The rules are in docs/design/partitions.md#mappings.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +35,18 @@ _ALWAYS = RangeSet.always()
 
 @frozen
 class Dependency:
-    """How the blocks of a consumer depend on the partitions of an inlet.
+    """How the partitions of a consumer (blocks) depend on the partitions of an inlet.
 
-    Dimensions of segments match by column, or as it is said; time by the mapping. A dimension that only the inlet has
-    is read whole, all its known keys; one that only the consumer has gets the same for every key. Where no dimension
-    meets another, and nothing is said, or nothing maps them, all blocks need all of the inlet.
+    Dimensions of segments match by column, or as declared; time is mapped. A dimension that only the inlet has is read
+    whole, with all known keys; one that only the consumer has gets the same for every key. Without a mapping, or where
+    no dimension of one side matches one of the other, every block needs all of the inlet.
 
     Attributes:
-        mapping: Which time of the inlet a block needs; None for all of the inlet, whatever its dimensions.
-        consumer: Of the blocks.
-        inlet: Of what they need.
-        matches: What is said of dimensions of segments; None where they match by column.
-        available: What of the inlet is there, for the mapping by the newest; without, any partition may be that.
+        mapping: The inlet time that a block needs; None for all of the inlet, whatever its dimensions.
+        consumer: The consumer's partitioning.
+        inlet: The inlet's partitioning.
+        matches: Declared matches of dimensions of segments; None where they match by column.
+        available: Present inlet partitions, for `NewestMapping`; without them, any partition may be the newest.
     """
 
     mapping: PartitionMapping | None
@@ -63,7 +66,7 @@ class Dependency:
 
     @property
     def shared_segment_dimensions(self) -> Sequence[tuple[SegmentPartition, SegmentPartition]]:
-        """The consumer's dimensions of segments that the inlet has too, so that it tells which there are; and its own.
+        """The (consumer, inlet) dimensions of segments with the same keys, so the consumer takes the inlet's segments.
 
         >>> from sparkassets.core.partitions import OverlapMapping
         >>> ours = Partitioning(None, (SegmentPartition("region", (), is_open=True),))
@@ -79,36 +82,36 @@ class Dependency:
 
     @property
     def tells_segments(self) -> bool:
-        """Whether a change of the inlet says which of the consumer's segments it is about."""
+        """Whether a change of the inlet determines the affected segments of the consumer."""
         return self.mapping is not None and bool(self._matches())
 
     @property
     def is_open(self) -> bool:
-        """Whether a block needs all time of the inlet's partitions, which has no end: as much as there is."""
+        """Whether a block needs all time of the inlet, which has no end: as much as is present."""
         named = isinstance(self.mapping, NamedMapping)
         return self.is_mapped and not named and self.inlet.time is not None and self._time_mapping() is None
 
     @property
     def tells_time(self) -> bool:
-        """Whether what the inlet has says which time of the consumer is meant, if the consumer has any."""
+        """Whether the inlet's partitions determine the consumer's time, if the consumer has a dimension of time."""
         if self.consumer.time is None:
             return self.is_mapped
         return self.inlet.time is not None and isinstance(self.mapping, _OF_TIME)
 
     @property
     def goes_by_newest(self) -> bool:
-        """Whether what a block needs follows from what is there."""
+        """Whether a block's requirement depends on the present inlet partitions."""
         return isinstance(self.mapping, NewestMapping)
 
-    def with_available(self, there: PartitionSet) -> Dependency:
-        """The same where this is what the inlet has."""
-        return replace(self, available=IdentityKey(there)) if self.goes_by_newest else self
+    def with_available(self, available: PartitionSet) -> Dependency:
+        """The dependency with these present inlet partitions; itself where its mapping does not depend on them."""
+        return replace(self, available=IdentityKey(available)) if self.goes_by_newest else self
 
     @memoize_large
     def required_partitions(self, blocks: PartitionSet) -> PartitionSet:
-        """The inlet partitions that ``blocks`` need; a cut block counts as a whole.
+        """The inlet partitions that ``blocks`` need; a part of a block counts as the whole block.
 
-        Of blocks that go on for ever it is all from the first that they need, also where their windows leave gaps.
+        For blocks without an end this is all time from the first needed partition on, even if windows leave gaps.
 
         >>> from sparkassets.core.partitions import OverlapMapping
         >>> days, hours = Partitioning(TimePartition("day", "UTC")), Partitioning(TimePartition("hour", "UTC"))
@@ -144,33 +147,34 @@ class Dependency:
             return self._affected_partitions(changed)
         if not isinstance(self.mapping, _OF_TIME) or not time.is_bounded:
             return self._affected_partitions(changed)
-        touched = self.mapping.affected_ranges(
-            time, down=down, up=up
-        )  # of time alone, as each look asks it of most inlets
-        return changed if touched is time else PartitionSet(touched)
+        # a fast path for time alone: every plan asks it for most inlets
+        affected = self.mapping.affected_ranges(time, down=down, up=up)
+        return changed if affected is time else PartitionSet(affected)
 
     @memoize_large
     def _affected_partitions(self, changed: PartitionSet) -> PartitionSet:
-        """`down` of anything."""
+        """`affected_partitions` for all other sets."""
         found = self._time_mapping()
         if found is None and not self.is_mapped:
             return EVERYTHING if changed else NOTHING
         if found is None:
             return self._transfer(self._selectable(changed).lift(_all_time_if_any, question="whole"), up=False)
         mapping, down, up = found
-        touched = changed.lift(
+        affected = changed.lift(
             lambda time: apply_open_ended(lambda some: mapping.affected_ranges(some, down=down, up=up), time),
             question=("down", found),
         )
-        return self._transfer(touched, up=False)
+        return self._transfer(affected, up=False)
 
     def lacking_all_inputs(self, blocks: PartitionSet, there: PartitionSet, possible: PartitionSet) -> PartitionSet:
-        """Those of ``blocks`` that need all time of what has none there: of each, where all or the newest is asked for.
+        """The ``blocks`` without any present input: no inlet partition in their window.
+
+        Where a block needs all or the newest of each inlet segment, one segment without any present time suffices.
 
         Args:
-            blocks: Of the consumer.
-            there: Of the inlet.
-            possible: What it can ever have.
+            blocks: Partitions of the consumer.
+            there: Present partitions of the inlet.
+            possible: Partitions that the inlet can ever have.
         """
         ever = replace(self, available=None)
         if isinstance(self.mapping, OverlapMapping | WindowMapping):
@@ -180,13 +184,13 @@ class Dependency:
         )
 
     def needing_inlet(self, blocks: PartitionSet) -> PartitionSet:
-        """Those of ``blocks`` that need anything of the inlet, whether it is there or not."""
+        """The ``blocks`` that need any partition of the inlet, present or not."""
         return blocks & replace(self, available=None).affected_partitions(self.inlet.known_partitions)
 
     def hull(self, blocks: PartitionSet) -> PartitionSet:
-        """All from the first of ``blocks`` to the last, of each tuple, but for those that need nothing of the inlet.
+        """All blocks of each tuple from the first of ``blocks`` to the last that need any partition of the inlet.
 
-        Only what falls into excluded time of the inlet needs nothing.
+        Only blocks in excluded time of the inlet need none.
         """
         whole, time = blocks.hull(), self.inlet.time
         return (
@@ -196,14 +200,14 @@ class Dependency:
         )
 
     def having_enough(self, blocks: PartitionSet, there: PartitionSet, least: int) -> PartitionSet:
-        """Those of ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which lie in ``there``.
+        """The ``blocks`` (whole partitions) that need at least ``least`` inlet partitions which are in ``there``.
 
-        By ranges, one by one only where some are there. An inlet partition of which only a part is there does not
-        count. Where nothing maps them, all blocks have enough once anything is there.
+        Blocks are examined one by one only where some input is present. A partly present inlet partition does not
+        count. Without a mapping, all blocks have enough once anything is present.
 
         Args:
-            blocks: Of the consumer; bounded.
-            there: Of the inlet.
+            blocks: Partitions of the consumer; bounded.
+            there: Present partitions of the inlet.
             least: At least 1.
         """
         if not self.is_mapped:
@@ -227,9 +231,9 @@ class Dependency:
         )
 
     def max_required(self, time: RangeSet, blocks: int) -> int | None:
-        """The most inlet partitions that one block needs, as the first ``blocks`` of a stretch of time tell.
+        """The greatest number of inlet partitions that one of the first ``blocks`` in a stretch of time needs.
 
-        None where there is no end to them, or nothing maps them.
+        None where the number has no limit, or there is no mapping.
 
         >>> from sparkassets.core.partitions import OverlapMapping
         >>> weeks, days = Partitioning(TimePartition("week", "UTC")), Partitioning(TimePartition("day", "UTC"))
@@ -244,14 +248,14 @@ class Dependency:
         return max(self.inlet.count(self.required_partitions(block)) for block in found)
 
     def _time_mapping(self) -> tuple[TimeMapping, TimePartition, TimePartition] | None:
-        """What maps their time, and their dimensions of time; None where nothing does."""
+        """The mapping of time, with both dimensions of time; None where time is not mapped to time."""
         down, up, mapping = self.consumer.time, self.inlet.time, self.mapping
         if down is None or up is None or not isinstance(mapping, _OF_TIME):
             return None
         return mapping, down, up
 
     def _selectable(self, parts: PartitionSet) -> PartitionSet:
-        """Those of the inlet's partitions that any block may need: the newest, or those that are named."""
+        """The inlet partitions of ``parts`` that any block may need: the newest, or the named ones."""
         if isinstance(self.mapping, NamedMapping):
             return parts & self.mapping.parts
         return parts if self.available is None else parts & self.inlet.newest(self.available.value)
@@ -260,7 +264,7 @@ class Dependency:
         return match_by_column(self.consumer, self.inlet) if self.matches is None else self.matches
 
     def _transfer(self, parts: PartitionSet, *, up: bool) -> PartitionSet:
-        """Parts of the one side as those of the other, whose time they have already."""
+        """Carries sets from the segments of one side to those of the other; their time is mapped already."""
         if not self.consumer.segments and not self.inlet.segments:
             return parts
         have, want = (self.consumer, self.inlet) if up else (self.inlet, self.consumer)
@@ -272,7 +276,7 @@ class Dependency:
         return segment_links(self._matches(), self.consumer, self.inlet, up=up)
 
     def _widest_segment(self) -> Segment:
-        """A tuple of the consumer's segments that needs the most."""
+        """The tuple of the consumer's segments that needs the most inlet segments."""
         maps = {match.column.lower(): dict(match.keys) for match in self._matches() if match.keys is not None}
         return tuple(
             max(each.keys, key=lambda key: len(maps.get(each.column.lower(), {}).get(key, ())))
@@ -281,9 +285,9 @@ class Dependency:
 
 
 _OF_TIME = (OverlapMapping, WindowMapping)
-"""The kinds of `TimeMapping`: asking of these is quicker, and each look at a project asks it of every inlet."""
+"""The kinds of `TimeMapping`; `isinstance` is faster with a tuple, and every plan asks it for each inlet."""
 
 
 def _all_time_if_any(time: RangeSet) -> RangeSet:
-    """All time, where there is any: of what has none, or is not mapped by it."""
+    """All time, where there is any: for partitions without a mapping of time."""
     return _ALWAYS if time else time

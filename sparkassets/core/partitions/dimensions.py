@@ -1,4 +1,4 @@
-"""Partitions by the columns that tell them: each by its values, or neighbours by their bounds."""
+"""Describes partitions by the values of their columns: each one, or neighbours by their bounds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sparkassets.core.partitions.time_partition import TimePartition
 from sparkassets.frozen import frozen
 
 _ORDERED: Final = frozenset({"hour", "day", "month", "year"})
-"""Grains whose keys are beginnings of a local time as ISO has it: they compare as times and as text alike."""
+"""Grains whose keys are prefixes of an ISO local time, so that keys are ordered like times."""
 
 
 @frozen
 class ColumnRange:
-    """Neighbouring partitions.
+    """A range of neighbouring partitions.
 
     Attributes:
         segments: Column to segment.
-        column: That of time; None where there is no time.
+        column: The column of time; None where there is no time.
         low, end: The first partition's key, and the key of the one after the last.
     """
 
@@ -31,9 +31,9 @@ class ColumnRange:
 
 
 def telling_dimensions(partitioning: Partitioning, parts: PartitionSet) -> tuple[Partitioning, PartitionSet] | None:
-    """The dimensions whose columns tell which rows are of these partitions, and these by them.
+    """The dimensions whose columns identify the rows of these partitions, and the partitions by these dimensions.
 
-    None where all rows are, no column tells it, or the partitions cannot be listed.
+    None where all rows belong to them, no column identifies them, or the partitions cannot be listed.
     """
     less, rest = partitioning.without_whole_dimensions(parts)
     if rest.is_everything or not less.is_partitioned or (less.time is not None and less.time.column is None):
@@ -46,9 +46,9 @@ def telling_dimensions(partitioning: Partitioning, parts: PartitionSet) -> tuple
 
 
 def partition_values(partitioning: Partitioning, parts: PartitionSet) -> Iterator[tuple[str, dict[str, str]]]:
-    """The key of each partition with its dimensions by their columns, oldest first, in the order of the key.
+    """Yields the key of each partition with its values by column, oldest first, in the order of the key.
 
-    What `telling` gave is taken, here and by `stretches`.
+    Takes the result of `telling_dimensions`, like `column_ranges`.
 
     >>> from sparkassets.core.partitions import SegmentPartition, TimePartition
     >>> both = Partitioning(TimePartition("day", "UTC", column="day"), (SegmentPartition("shop", ("a", "b")),))
@@ -57,29 +57,29 @@ def partition_values(partitioning: Partitioning, parts: PartitionSet) -> Iterato
     """
     time, keys = partitioning.time, partitioning.keys(parts)
     for start, _, segment in partitioning.slots(parts):
-        found = list(zip(partitioning.segment_columns, segment, strict=True))
+        values = list(zip(partitioning.segment_columns, segment, strict=True))
         if time is not None:
-            found.insert(partitioning.time_at, (time.column or time.name, time.key(start)))
-        yield next(keys), dict(found)
+            values.insert(partitioning.time_at, (time.column or time.name, time.key(start)))
+        yield next(keys), dict(values)
 
 
 def column_ranges(partitioning: Partitioning, parts: PartitionSet) -> list[ColumnRange] | None:
-    """The same partitions with neighbours together; None where the keys of time do not compare as its columns do."""
+    """The partitions with neighbours joined; None where keys of time are not ordered like the values of its column."""
     time = partitioning.time
     if time is not None and not _has_comparable_keys(time):
         return None
-    found = []
+    joined = []
     for segment, ranges in partitioning.by_tuple(parts):
         own = dict(zip(partitioning.segment_columns, segment, strict=True))
         if time is None:
-            found.append(ColumnRange(own))
+            joined.append(ColumnRange(own))
         else:
-            found += [ColumnRange(own, time.column, time.key(low), time.key(high)) for low, high in ranges.pairs()]
-    return found
+            joined += [ColumnRange(own, time.column, time.key(low), time.key(high)) for low, high in ranges.pairs()]
+    return joined
 
 
 def _has_comparable_keys(time: TimePartition) -> bool:
-    """Whether the key of a slot is where its time begins, and no two slots have readings of one clock."""
+    """Whether the key of a slot is the local time at which it begins, and no two slots share one."""
     return (
         time.by in _ORDERED and not time.exclude and not time.offset and (time.by != "hour" or time.timezone == "UTC")
     )

@@ -1,4 +1,4 @@
-"""The calendar of each grain of a day or more: numbered local slices, and the text of their keys."""
+"""The calendar of each grain of a day or more: numbered local slices and the texts of their keys."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
 NAMED_GRAINS: Final = ("hour", "day", "week", "month", "quarter", "year")
-"""The grains that have a name; any other is a cron."""
+"""The named grains; any other grain is a cron."""
 
 
 class PartitionError(InputError):
-    """A partition key, a range of keys or a window is not one."""
+    """A partition key, a range of keys or a window is invalid."""
 
 
 YEARS: Final = range(1000, 9000)
-"""Of partitions: from all of them windows reach to years that the calendar has."""
+"""Years that partitions can have: windows around them stay within the years of Python's calendar."""
 
 
 def check_year(key: str) -> None:
-    """Refuses a key, which begins with its year, at the ends of the calendar.
+    """Refuses a key, which begins with its year, outside `YEARS`.
 
     Raises:
-        PartitionError: It is there.
+        PartitionError: The year is outside.
     """
     if int(key[:4]) not in YEARS:
         span = f"{YEARS[0]} to {YEARS[-1]}"
@@ -41,7 +41,7 @@ class CalendarGrain:
         index: Number of the slice that holds a day.
         first_day: First day of a slice.
         key: Text of the slice that begins with that day.
-        pattern: Matches the form of a key, in ASCII; compiled when it is first used, as a start needs none or one.
+        pattern: Matches the form of a key, in ASCII; compiled at its first use, because a start needs at most one.
         read: First day of the slice of a matching text; ValueError where the calendar has none.
         example: A key, for messages.
         length: Nominal length.

@@ -1,4 +1,4 @@
-"""Ranges that are added to in place, for many additions in a row: each looks at what it touches, and copies nothing."""
+"""Mutable ranges for many additions in a row: an addition examines only what it touches, and copies nothing."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from sparkassets.core.partitions.range_set import RangeSet
 from sparkassets.core.partitions.stamped_ranges import StampedRanges
 
 _MANY = 64
-"""Of more ranges at once the whole is made anew: moving the rest aside for each of them would take longer."""
+"""For more ranges at once everything is rebuilt: moving the rest of the list for each of them would take longer."""
 
 
 class GrowingRanges:
-    """A `RangeSet` on its way."""
+    """A mutable `RangeSet`."""
 
     def __init__(self, ranges: RangeSet) -> None:
         self._set(ranges)
 
     def add(self, ranges: RangeSet) -> None:
-        """Adds what is in ``ranges``."""
+        """Adds the ranges."""
         if len(ranges) > _MANY:
             self._set(self.result() | ranges)
             return
@@ -33,12 +33,12 @@ class GrowingRanges:
                 self._ends.insert(low, end)
 
     def remove(self, ranges: RangeSet) -> None:
-        """Takes away what is in ``ranges``."""
+        """Removes the ranges."""
         if ranges:
             self._set(self.result() - ranges)
 
     def result(self) -> RangeSet:
-        """All of it, as a value."""
+        """The immutable value."""
         return RangeSet(tuple(self._starts), tuple(self._ends))
 
     def _set(self, ranges: RangeSet) -> None:
@@ -46,25 +46,25 @@ class GrowingRanges:
 
 
 class GrowingStamps:
-    """`StampedRanges` on their way."""
+    """Mutable `StampedRanges`."""
 
     def __init__(self, marks: StampedRanges) -> None:
         self._set(marks)
 
     def overlay(self, ranges: RangeSet, stamp: int) -> None:
-        """Stamps ``ranges`` too; where both are, the greater stamp stays."""
+        """Adds the stamp to ``ranges``; where there is a stamp already, the greater one stays."""
         if len(ranges) > _MANY:
             self._set(self.result().overlay(ranges, stamp))
             return
         for start, end in ranges.pairs():
-            # with the neighbours that touch it, which it may have to be joined to
+            # including neighbours that touch the range: it may have to be joined with them
             low = bisect_left(self._ends, start)
             high = bisect_right(self._starts, end, low)
-            made = self._slice(low, high).overlay(RangeSet.span(start, end), stamp)
-            self._starts[low:high], self._ends[low:high], self._stamps[low:high] = made.starts, made.ends, made.stamps
+            new = self._slice(low, high).overlay(RangeSet.span(start, end), stamp)
+            self._starts[low:high], self._ends[low:high], self._stamps[low:high] = new.starts, new.ends, new.stamps
 
     def result(self) -> StampedRanges:
-        """All of it, as a value."""
+        """The immutable value."""
         return self._slice(0, len(self._starts))
 
     def _slice(self, low: int, high: int) -> StampedRanges:

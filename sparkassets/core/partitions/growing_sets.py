@@ -1,4 +1,4 @@
-"""Sets of partitions that are added to in place: each addition looks at the tuples and the time that it touches."""
+"""Mutable sets of partitions: an addition examines only the tuples and the time that it touches."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from sparkassets.core.partitions.stamped_partitions import StampedPartitions
 from sparkassets.core.partitions.stamped_ranges import StampedRanges
 
 _SHARE = 8
-"""To touch one tuple takes as long as to copy so many."""
+"""Changing one tuple takes as long as copying this number of them."""
 
 V = TypeVar("V")
 G = TypeVar("G")
 
 
 class _GrowingFunction(Generic[V, G]):
-    """A function of a tuple of segments on its way; what no change touches is neither looked at nor copied.
+    """A mutable function of a tuple of segments; tuples that no change touches are neither examined nor copied.
 
-    ``grow`` makes of a value one that is changed in place, ``done`` the value of that.
+    ``grow`` makes a mutable copy of a value, and ``done`` the immutable value of that.
     """
 
     def __init__(self, value: SegmentFunction[V], *, grow: Callable[[V], G], done: Callable[[G], V]) -> None:
@@ -39,11 +39,11 @@ class _GrowingFunction(Generic[V, G]):
         self._touched: dict[Segment, G] = {}
 
     def is_small_beside(self, parts: PartitionSet) -> bool:
-        """Whether so many tuples change that the whole is sooner made anew, where many have the same time."""
+        """Whether so many tuples change that rebuilding everything is faster, as many tuples share a time."""
         return len(parts.apart) >= MANY and len(parts.apart) * _SHARE > len(self._apart) + len(self._touched)
 
     def change(self, parts: PartitionSet, do: Callable[[G, RangeSet], None]) -> None:
-        """Does that to the value of every tuple, with the tuple's time in ``parts``."""
+        """Calls ``do`` for the value of every tuple, with the tuple's time in ``parts``."""
         for segment, _ in parts.apart:
             self._touch(segment)
         if not parts.time:
@@ -57,7 +57,7 @@ class _GrowingFunction(Generic[V, G]):
         do(self._usual, parts.time)
 
     def result(self) -> SegmentFunction[V]:
-        """All of it, as a value."""
+        """The immutable function."""
         usual = self._done(self._usual)
         same: dict[V, V] = {}
         values = ((segment, self._done(self._touched[segment])) for segment in sorted(self._touched))
@@ -70,35 +70,35 @@ class _GrowingFunction(Generic[V, G]):
 
 
 class GrowingPartitions:
-    """A `PartitionSet` on its way."""
+    """A mutable `PartitionSet`."""
 
     def __init__(self, parts: PartitionSet) -> None:
         self._begin(parts)
 
     def add(self, parts: PartitionSet) -> None:
-        """Adds what is in ``parts``."""
+        """Adds the partitions."""
         if self._growing.is_small_beside(parts):
             self._begin(self.result() | parts)
         else:
             self._growing.change(parts, GrowingRanges.add)
 
     def remove(self, parts: PartitionSet) -> None:
-        """Takes away what is in ``parts``."""
+        """Removes the partitions."""
         if self._growing.is_small_beside(parts):
             self._begin(self.result() - parts)
         else:
             self._growing.change(parts, GrowingRanges.remove)
 
     def result(self) -> PartitionSet:
-        """All of it, as a value: the same one where nothing changed.
+        """The immutable set; the original object where nothing changed.
 
         >>> growing = GrowingPartitions(PartitionSet.span(0, 5))
         >>> growing.add(PartitionSet.span(5, 9))
         >>> growing.result() == PartitionSet.span(0, 9)
         True
         """
-        made = PartitionSet(*self._growing.result())
-        return self._before if made == self._before else made
+        result = PartitionSet(*self._growing.result())
+        return self._before if result == self._before else result
 
     def _begin(self, parts: PartitionSet) -> None:
         self._before = parts
@@ -106,20 +106,20 @@ class GrowingPartitions:
 
 
 class GrowingStampedPartitions:
-    """`StampedPartitions` on their way."""
+    """Mutable `StampedPartitions`."""
 
     def __init__(self, marks: StampedPartitions) -> None:
         self._begin(marks)
 
     def overlay(self, parts: PartitionSet, stamp: int) -> None:
-        """Stamps ``parts`` too; where both are, the greater stamp stays."""
+        """Adds the stamp to ``parts``; where there is a stamp already, the greater one stays."""
         if self._growing.is_small_beside(parts):
             self._begin(self.result().overlay(parts, stamp))
         else:
             self._growing.change(parts, lambda growing, ranges: growing.overlay(ranges, stamp))
 
     def result(self) -> StampedPartitions:
-        """All of it, as a value.
+        """The immutable value.
 
         >>> growing = GrowingStampedPartitions(StampedPartitions())
         >>> growing.overlay(PartitionSet.span(0, 5), 7)

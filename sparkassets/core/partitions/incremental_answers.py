@@ -1,7 +1,7 @@
-"""What is asked of a very large set that is nearly one that was asked before: only where both differ is it computed.
+"""Remembers results of functions of very large sets, and recomputes only the tuples that changed since.
 
-A day that comes for one of very many keys, and a key that is new among them, leave all others as they were. What a
-function makes of the one tuple says nothing of the others, so what it made of these stands.
+A new day for one of very many keys, or a new key, leaves all other tuples as they were. The functions map each tuple
+on its own, so the earlier results for the others remain valid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Operands = Sequence[ApartValues[Any]]
 
 @frozen
 class _RememberedAnswer:
-    """A question, what it was asked of, and the answer."""
+    """The answer to a question about some operands."""
 
     question: Hashable
     operands: tuple[ApartValues[Any], ...]
@@ -32,7 +32,7 @@ class _RememberedAnswer:
 
 
 class IncrementalAnswers:
-    """The newest answers about very large sets; may be asked by several threads."""
+    """The newest answers about very large sets; safe for threads."""
 
     def __init__(self) -> None:
         self._known: tuple[_RememberedAnswer, ...] = ()
@@ -40,12 +40,12 @@ class IncrementalAnswers:
     def ask(
         self, question: Hashable, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
     ) -> ApartValues[Any]:
-        """What ``answer`` makes of the operands.
+        """Returns ``answer(*operands)``, computed only where the operands differ from remembered ones.
 
         Args:
-            question: Tells which function it is, with all that its answers depend on besides.
-            operands: Tuples of segments that stand apart, with their values.
-            answer: Of each tuple by itself, and of a tuple that stands apart in no operand nothing.
+            question: Identifies the function, with everything else that its answers depend on.
+            operands: The ``apart`` items of sets.
+            answer: The function; it must map each tuple on its own, and add no tuple that is in no operand.
         """
         for known in reversed(self._known):
             if known.question == question and all(map(_share_an_end, known.operands, operands)):
@@ -58,26 +58,26 @@ class IncrementalAnswers:
 
 
 def _share_an_end(one: ApartValues[Any], other: ApartValues[Any]) -> bool:
-    """Whether both may have most in common: they begin or end with the very same."""
+    """Whether both begin or end with the same object, so that they may have most items in common."""
     return one is other or (bool(one and other) and (one[0] is other[0] or one[-1] is other[-1]))
 
 
 def _splice_answer(
     known: _RememberedAnswer, operands: tuple[ApartValues[Any], ...], answer: Callable[..., ApartValues[Any]]
 ) -> ApartValues[Any]:
-    """The answer that is known, and what is computed anew between the first and the last tuple that differ."""
+    """The known answer, recomputed from the first to the last tuple in which the operands differ."""
     spans = [span for pair in zip(known.operands, operands, strict=True) if (span := differing_span(*pair)) is not None]
     if not spans:
         return known.answer
     low, high = min(first for first, _ in spans), max(last for _, last in spans)
-    anew = tuple(answer(*(_between(each, low, high) for each in operands)))
+    recomputed = tuple(answer(*(_between(each, low, high) for each in operands)))
     start = bisect_left(known.answer, low, key=_segment)
     end = bisect_right(known.answer, high, start, key=_segment)
-    return known.answer[:start] + anew + known.answer[end:]
+    return known.answer[:start] + recomputed + known.answer[end:]
 
 
 def differing_span(one: ApartValues[Any], other: ApartValues[Any]) -> tuple[Segment, Segment] | None:
-    """The first and the last tuple of which both say other things; None where they are the same.
+    """The first and the last tuple for which both differ; None where they are the same.
 
     >>> differing_span(((("a",), 1), (("c",), 2)), ((("a",), 1), (("b",), 5), (("c",), 2)))
     (('b',), ('b',))
@@ -98,7 +98,7 @@ def _differing(
 
 
 def count_common_ends(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[int, int]:
-    """How many items both have in common at the beginning, and how many of the others at the end.
+    """The number of common items at the beginning, and of further common ones at the end.
 
     >>> count_common_ends((1, 2, 9), (1, 3, 4, 9))
     (1, 1)
@@ -112,7 +112,7 @@ def count_common_ends(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[int
 
 
 def _count_same(most: int, alike: Callable[[int, int], bool]) -> int:
-    """How many of the first ``most`` are alike; ``alike`` looks at some of them at once."""
+    """How many of the first ``most`` items are alike, by bisection; ``alike`` compares a range of them."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -126,13 +126,13 @@ def _between(apart: ApartValues[Any], low: Segment, high: Segment) -> ApartValue
 
 
 class DistinctValues:
-    """The different values of very large sets, of which the newest are remembered."""
+    """The distinct values of very large sets; counts of the newest sets are remembered and updated."""
 
     def __init__(self) -> None:
         self._known: tuple[tuple[ApartValues[Any], dict[int, tuple[Any, int]]], ...] = ()
 
     def values(self, apart: ApartValues[Any]) -> list[Any]:
-        """Those that some tuple has; the same object once."""
+        """The values that some tuple has; each object once."""
         for before, counts in reversed(self._known):
             if before is apart:
                 return [value for value, _ in counts.values()]
@@ -154,7 +154,7 @@ class DistinctValues:
 
 
 def _count_values(counts: dict[int, tuple[Any, int]], apart: ApartValues[Any], by: int) -> dict[int, tuple[Any, int]]:
-    """The values by their identity, each with how many tuples have it."""
+    """The values by identity, with the number of tuples that have each; adds ``by`` for each tuple of ``apart``."""
     values = [value for _, value in apart]
     times = dict(zip(map(id, values), values, strict=True))
     for key, number in Counter(map(id, values)).items():

@@ -1,6 +1,6 @@
-"""Sets of partitions as JSON, and back: time is pairs of Unix seconds, and null for all of it.
+"""Encodes sets of partitions as JSON, and decodes them: time is pairs of Unix seconds, and null for all time.
 
-Where tuples of segments stand apart, those with the same time are told together: a year of many keys is short.
+Tuples of segments with the same time are grouped, so that a year of many keys is short.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 
 def encode_partitions(parts: PartitionSet) -> JsonForm:
-    """JSON that `parts_from` reads back.
+    """Encodes a set as JSON that `decode_partitions` reads back.
 
     >>> encode_partitions(PartitionSet.span(0, 9)), encode_partitions(EVERYTHING)
     ([[0, 9]], None)
@@ -35,26 +35,26 @@ def encode_partitions(parts: PartitionSet) -> JsonForm:
 
 
 def decode_partitions(plain: JsonForm) -> PartitionSet:
-    """The set of `parts_to`; what is empty, or everything, is the one value for it, which fields have by default."""
+    """Decodes the set of `encode_partitions`; an empty or full set is the object `NOTHING` or `EVERYTHING`."""
     if isinstance(plain, Mapping):
         return PartitionSet(*_decode_function(plain, _decode_ranges))
     return PartitionSet(_decode_ranges(plain)) if plain else EVERYTHING if plain is None else NOTHING
 
 
 def flat_to(parts: PartitionSet) -> JsonForm:
-    """A set of time as starts and ends, which cost a half of pairs; any other as `parts_to` has it."""
+    """Encodes a set by time alone as starts and ends, half as costly as pairs; any other by `encode_partitions`."""
     return encode_partitions(parts) if parts.apart or parts.is_everything else [parts.time.starts, parts.time.ends]
 
 
 def flat_from(flat: JsonForm) -> PartitionSet:
-    """The set of `flat_to`."""
-    if isinstance(flat, list):  # of a journal's million events each
+    """Decodes the set of `flat_to`."""
+    if isinstance(flat, list):  # the fast path: a journal can have a million events
         return PartitionSet(RangeSet(tuple(flat[0]), tuple(flat[1])))
     return decode_partitions(flat)
 
 
 def encode_stamped(marks: StampedPartitions) -> JsonForm:
-    """JSON that `marks_from` reads back: triples of a start, an end and a stamp.
+    """Encodes stamped partitions as JSON that `decode_stamped` reads back: triples of start, end and stamp.
 
     >>> encode_stamped(StampedPartitions().overlay(PartitionSet.span(0, 9), 7))
     [[0, 9, 7]]
@@ -67,7 +67,7 @@ def encode_stamped(marks: StampedPartitions) -> JsonForm:
 
 
 def decode_stamped(plain: JsonForm) -> StampedPartitions:
-    """The marks of `marks_to`."""
+    """Decodes the stamped partitions of `encode_stamped`."""
     if isinstance(plain, Mapping):
         return StampedPartitions(*_decode_function(plain, _decode_stamped_ranges))
     return StampedPartitions(_decode_stamped_ranges(plain))
@@ -108,15 +108,15 @@ def _decode_function(plain: Mapping[str, Any], value: Callable[[Numbers | None],
 
 
 def to_plain(value: object) -> Any:  # noqa: ANN401  as JSON has it
-    """A frozen value, or what holds some, as JSON; `from_plain` reads it back. What has its default is left out."""
+    """Encodes a frozen value, or a container of some, as JSON for `from_plain`, without fields at their default."""
     return msgspec.to_builtins(value, enc_hook=_written)
 
 
 def from_plain(plain: object, kind: type[Value]) -> Value:
-    """The value of `to_plain`.
+    """Decodes the value of `to_plain`.
 
     Raises:
-        msgspec.ValidationError: It is no such value.
+        msgspec.ValidationError: ``plain`` is no value of that kind.
     """
     return msgspec.convert(plain, kind, dec_hook=_read)
 

@@ -1,4 +1,4 @@
-"""What grids of hours and of crons share: wall-clock times moved by calendar lengths, and UTC offsets as text."""
+"""Moves wall-clock times by calendar lengths, and formats UTC offsets; for the grids of hours and crons."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _HOUR = 3600
 
 
 def shift_local_time(duration: Duration, local: int, *, late: bool) -> int:
-    """A local time moved by months and days, so that it never descends when the local time ascends.
+    """Moves a local time by months and days; the result never descends when the local time ascends.
 
-    Several days may move onto the last one of a short month: each of them to its beginning, or to its end if ``late``.
+    Several days may move onto the last day of a short month: each to its beginning, or to its end if ``late``.
 
     >>> shift_local_time(Duration(months=1), 30 * DAY + 3600, late=True) == 59 * DAY
     True
@@ -25,7 +25,7 @@ def shift_local_time(duration: Duration, local: int, *, late: bool) -> int:
 
 
 def offset_text(seconds: int) -> str:
-    """A UTC offset, with seconds where it has some.
+    """A UTC offset as text, with seconds where it has some.
 
     >>> offset_text(-14400)
     '-04:00'

@@ -1,4 +1,4 @@
-"""Which inlet partitions a block needs, and which blocks an inlet's change touches: exact adjoints."""
+"""Mappings of time between a consumer's partitions (blocks) and an inlet's: required and affected, exact adjoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BACK = 7 * 3600
 
 @frozen(tag="overlap")
 class OverlapMapping:
-    """A block needs the inlet partitions that overlap its time; so a day needs its 23, 24 or 25 hours."""
+    """A block needs the inlet partitions that overlap its time: a day needs its 23, 24 or 25 hours."""
 
     def window(self, start: int, end: int, *, down: TimePartition) -> tuple[int, int]:
         """The time of which the block ``[start, end)`` needs the inlet partitions."""
@@ -40,12 +40,12 @@ class OverlapMapping:
 class WindowMapping:
     """A block needs the inlet partitions that overlap a window around it: ``[start + low, end + high)``.
 
-    Calendar units are those of the block's zone. Where the clocks skip the whole window, it is the instant after the
-    gap, so that a block always needs something.
+    Calendar units follow the zone of the block. Where the clocks skip the whole window, it is the instant after the
+    gap, so that a block always needs some partition.
 
     Attributes:
         low, high: Added to the block's start and end.
-        from_end: ``low`` is added to the block's end too.
+        from_end: ``low`` is added to the block's end, too.
     """
 
     low: Duration
@@ -58,7 +58,7 @@ class WindowMapping:
 
     @classmethod
     def trailing(cls, length: Duration) -> WindowMapping:
-        """The window of that length up to the block's end.
+        """The window of this length up to the block's end.
 
         Raises:
             PartitionError: The length is not positive.
@@ -89,7 +89,7 @@ class WindowMapping:
         )
 
     def _affected_span(self, down: TimePartition, start: int, end: int) -> tuple[int, int]:
-        """The time of the blocks whose windows overlap ``[start, end)``; its end is its start where there is none."""
+        """The time of the blocks whose windows overlap ``[start, end)``; an empty span where there is none."""
         first = _first_passed(
             down, near=start - _approximate_seconds(self.high), passed=lambda block: self._high(down, block) > start
         )
@@ -99,15 +99,15 @@ class WindowMapping:
         return first, after
 
     def _low(self, down: TimePartition, start: int) -> int:
-        """Where the window of the block with that start begins."""
+        """The start of the window of the block that begins at ``start``."""
         return self.window(start, down.next(start), down=down)[0]
 
     def _high(self, down: TimePartition, start: int) -> int:
-        """Where the window of the block with that start ends."""
+        """The end of the window of the block that begins at ``start``."""
         return self.window(start, down.next(start), down=down)[1]
 
     def _has_touching_windows(self, down: TimePartition) -> bool:
-        """Whether the windows of neighbouring blocks surely touch."""
+        """Whether the windows of neighbouring blocks touch in any case."""
         return (
             not down.exclude
             and _max_seconds(self.low, down.longest if self.from_end else Duration(), minus=self.high) <= 0
@@ -116,33 +116,33 @@ class WindowMapping:
 
 @frozen(tag="all")
 class WholeMapping:
-    """A block needs all of the inlet's time that is or was there."""
+    """A block needs all partitions of the inlet that are or were present."""
 
 
 @frozen(tag="latest")
 class NewestMapping:
-    """A block needs the newest of the inlet's partitions that is there: of each tuple of segments that it needs."""
+    """A block needs the newest present partition of the inlet, for each tuple of segments that it needs."""
 
 
 @frozen(tag="named")
 class NamedMapping:
-    """A block needs these partitions of the inlet, whichever it is.
+    """Every block needs the same named partitions of the inlet.
 
     Attributes:
-        parts: Of the inlet.
+        parts: Partitions of the inlet.
     """
 
     parts: PartitionSet
 
 
 TimeMapping = OverlapMapping | WindowMapping
-"""What maps time to time."""
+"""Mappings from time to time."""
 
 PartitionMapping = TimeMapping | WholeMapping | NewestMapping | NamedMapping
 
 
 def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], bool]) -> int:
-    """The start of the first block that has ``passed``, as all later ones have too; looked for from ``near``."""
+    """The start of the first block for which ``passed`` holds, as for all later ones; the search begins at ``near``."""
     block = down.floor(near)
     while not passed(block):
         block = down.next(block)
@@ -152,7 +152,7 @@ def _first_passed(down: TimePartition, *, near: int, passed: Callable[[int], boo
 
 
 def _approximate_seconds(length: Duration) -> int:
-    """The length in seconds, to a few days in a month."""
+    """The length in seconds, exact to a few days a month."""
     return length.months * _MONTH + length.days * DAY + length.seconds
 
 

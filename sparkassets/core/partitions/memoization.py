@@ -1,4 +1,4 @@
-"""What is asked again of the same very large sets is not computed again: each look at a project asks all of it."""
+"""Caches results about very large sets by identity: every plan asks the same questions about the same sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from sparkassets.frozen import frozen
 
 MANY = 1_000
-"""From so many tuples that stand apart on a set is very large."""
+"""Number of tuples in ``apart`` from which on a set is very large."""
 _REMEMBERED = 16
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ Asker = TypeVar("Asker")
 
 @frozen
 class IdentityKey(Generic[T]):
-    """A value by its identity: it never changes, and comparing it would cost more than it saves."""
+    """An immutable value as a cache key by identity, because comparing it would cost more than the cache saves."""
 
     value: T
 
@@ -39,10 +39,10 @@ class IdentityKey(Generic[T]):
 
 
 def memoize_large(answer: Callable[[Asker, P], R]) -> Callable[[Asker, P], R]:
-    """The function, whose newest answers about very large sets are kept.
+    """Decorates a method to keep its newest results for very large sets.
 
     Args:
-        answer: Of anything that is compared soon, and a set; always the same.
+        answer: A pure function of a value that is quick to compare, and a set.
     """
 
     @lru_cache(maxsize=_REMEMBERED)

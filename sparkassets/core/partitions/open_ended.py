@@ -1,4 +1,4 @@
-"""Calendars end, sets of time need not: what a map that knows bounded time only makes of what is open at a side."""
+"""Applies maps of bounded time to ranges that are open at a side: calendars end, sets of time need not."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sparkassets.core.partitions.range_set import RangeSet
 
 _ALWAYS: Final = RangeSet.always()
 _FAR: Final = 20 * 366 * DAY
-"""So much time behind an edge stands for all of it: where the image begins or ends follows from the edge alone."""
+"""This much time behind an edge stands for all time: the edge alone determines where the image begins or ends."""
 
 
 def apply_open_ended(f: Callable[[RangeSet], RangeSet], ranges: RangeSet) -> RangeSet:
-    """``f`` of ranges that may be open at either side; of such a range all from where its image begins, or to where.
+    """Applies ``f`` to ranges that may be open at either side; the image is then open at that side, too.
 
     Args:
-        f: Ascends with the ranges, and maps no more of time to nothing than a few years at once.
-        ranges: Any.
+        f: Monotonic; it must not map more than a few years at once to nothing.
+        ranges: Any ranges.
 
     >>> later = lambda ranges: RangeSet.from_pairs((start + 5, end + 5) for start, end in ranges.pairs())
     >>> apply_open_ended(later, RangeSet.always().clip(9, None)) == RangeSet.always().clip(14, None)

@@ -1,4 +1,4 @@
-"""What is so of single partitions, as a grid: time down, segments across, and what is alike told once."""
+"""Words for single partitions as a grid: time down, segments across, with equal rows and columns merged."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sparkassets.core.partitions.segments import encode_segment
 from sparkassets.frozen import frozen
 
 NO_WORD: Final = ""
-"""Of a partition of which nothing was said."""
+"""The word of a partition that was given none."""
 
 _WordSpans = tuple[tuple[int, int, str], ...]
-"""What is so of one tuple of segments: stretches that do not overlap, ascending, each with its word."""
+"""Words of one tuple of segments: disjoint stretches of time, ascending, each with its word."""
 
 
 @frozen
 class GridRow:
-    """A stretch of time through which nothing changes.
+    """A stretch of time in which no word changes.
 
     Attributes:
         label: Its keys, ``A..B`` or ``A``; empty without a dimension of time.
-        count: How many partitions of one tuple are in it.
+        count: Number of its partitions in one tuple.
         words: One for each column; `NO_WORD` where there is none.
     """
 
@@ -41,18 +41,18 @@ class PartitionGrid:
     """Words for partitions.
 
     Attributes:
-        columns: The keys of the tuples of segments that are alike in all rows, ascending by the first.
-        rows: Oldest first; of time of which nothing is told there is none.
+        columns: Groups of tuples with equal words in all rows, as keys; ascending by the first.
+        rows: Oldest first; time without any word has no row.
     """
 
     columns: tuple[tuple[str, ...], ...]
     rows: tuple[GridRow, ...]
 
 
-def build_partition_grid(partitioning: Partitioning, told: Iterable[tuple[PartitionSet, str]]) -> PartitionGrid:
-    """What is ``told`` of partitions, each of them once, as a grid.
+def build_partition_grid(partitioning: Partitioning, words: Iterable[tuple[PartitionSet, str]]) -> PartitionGrid:
+    """Builds the grid of (partitions, word); each partition has at most one word.
 
-    Takes time by the stretches of the tuples that differ, not by partitions.
+    Takes time by the stretches of the distinct tuples, not by partitions.
 
     >>> from sparkassets.core.partitions import SegmentPartition, TimePartition
     >>> both = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("store", ("a", "b", "c")),))
@@ -62,7 +62,7 @@ def build_partition_grid(partitioning: Partitioning, told: Iterable[tuple[Partit
     ((('a', 'c'), ('b',)), [('2025-01-01..2025-01-03', ('there', 'there')), ('2025-01-04', ('', 'late'))])
     """
     alike: defaultdict[_WordSpans, list[Segment]] = defaultdict(list)
-    for segment, stretches in _spans_by_tuple(partitioning, told):
+    for segment, stretches in _spans_by_tuple(partitioning, words):
         alike[stretches].append(segment)
     groups = sorted(alike.items(), key=lambda each: each[1][0])
     columns = tuple(tuple(",".join(map(encode_segment, segment)) for segment in segments) for _, segments in groups)
@@ -70,14 +70,14 @@ def build_partition_grid(partitioning: Partitioning, told: Iterable[tuple[Partit
 
 
 def _spans_by_tuple(
-    partitioning: Partitioning, told: Iterable[tuple[PartitionSet, str]]
+    partitioning: Partitioning, words: Iterable[tuple[PartitionSet, str]]
 ) -> list[tuple[Segment, _WordSpans]]:
-    """What is told of each tuple, ascending by tuple."""
-    found: defaultdict[Segment, list[tuple[int, int, str]]] = defaultdict(list)
-    for parts, word in told:
+    """The words of each tuple, ascending by tuple."""
+    spans: defaultdict[Segment, list[tuple[int, int, str]]] = defaultdict(list)
+    for parts, word in words:
         for segment, ranges in partitioning.by_tuple(parts):
-            found[segment] += [(start, end, word) for start, end in ranges.pairs()]
-    return [(segment, tuple(sorted(found[segment]))) for segment in sorted(found)]
+            spans[segment] += [(start, end, word) for start, end in ranges.pairs()]
+    return [(segment, tuple(sorted(spans[segment]))) for segment in sorted(spans)]
 
 
 def _rows(partitioning: Partitioning, columns: Sequence[_WordSpans]) -> Iterator[GridRow]:
@@ -91,7 +91,7 @@ def _rows(partitioning: Partitioning, columns: Sequence[_WordSpans]) -> Iterator
 
 
 def _merge_columns(columns: Sequence[_WordSpans]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Stretches of time through which no column changes, ascending; neighbours that are alike are one."""
+    """Yields stretches of time in which no column changes, ascending; equal neighbours are joined."""
     words = [NO_WORD] * len(columns)
     begun, before = 0, tuple(words)
     moves = list(merge(*(_word_changes(number, column) for number, column in enumerate(columns))))
@@ -107,7 +107,7 @@ def _merge_columns(columns: Sequence[_WordSpans]) -> Iterator[tuple[int, int, tu
 
 
 def _word_changes(number: int, column: _WordSpans) -> Iterator[tuple[int, int, int, str]]:
-    """Where a column's word changes: the end of a stretch before the beginning of the next."""
+    """Yields the changes of a column's word; the end of a stretch sorts before the beginning of the next."""
     for start, end, word in column:
         yield start, 1, number, word
         yield end, 0, number, NO_WORD

@@ -1,4 +1,4 @@
-"""The one value for a set of partitions: which time, for every tuple of segments."""
+"""Sets of partitions: the time of every tuple of segments (docs/design/partitions.md#sets-of-partitions)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ from sparkassets.core.partitions.segment_functions import (
 _ALWAYS = RangeSet.always()
 _FUTURE = _ALWAYS.last
 _FEW = 3
-"""So many sets are united one by one: they are mostly the same, or one holds the others."""
+"""Up to this number, sets are united one by one: they are mostly the same, or one covers the others."""
 
 
 class PartitionSet(LiftedValue[RangeSet]):
     """A set of partitions: a function from a tuple of segments to time, the same for all but finitely many tuples.
 
-    Time alone is the same for all tuples; the whole of an asset is always, for all of them (`EVERYTHING`). Closed under
-    ``|``, ``&`` and ``-``; all but some are ``EVERYTHING - some``. Time alone costs what `RangeSet` does.
+    A set by time alone has the same time for all tuples; a whole asset is `EVERYTHING`, all time for all tuples. Sets
+    are closed under ``|``, ``&`` and ``-``; the complement of a set is ``EVERYTHING - some``. A set by time alone is as
+    fast as a `RangeSet`.
 
     Attributes:
-        time: The time of every tuple that is not ``apart``.
-        apart: Tuples with another time, and that; ascending, so that equal sets are equal values.
+        time: The time of every tuple that is not in ``apart``.
+        apart: (tuple, time) for tuples with another time; ascending, so that equal sets are equal values.
     """
 
     __slots__ = ()
@@ -59,7 +60,7 @@ class PartitionSet(LiftedValue[RangeSet]):
 
     @classmethod
     def by_segment(cls, times: Mapping[Segment, RangeSet], others: RangeSet | None = None) -> PartitionSet:
-        """The time of each of these tuples, and of all ``others``; None is never.
+        """The set with these times by tuple, and the time of all ``others``, by default never.
 
         >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9), ("de",): RangeSet()}).apart
         ((('nl',), RangeSet(starts=(0,), ends=(9,))),)
@@ -68,7 +69,7 @@ class PartitionSet(LiftedValue[RangeSet]):
 
     @classmethod
     def from_slots(cls, slots: Iterable[tuple[Segment, tuple[int, int]]]) -> PartitionSet:
-        """The union of ``[start, end)`` pairs, each of one tuple, in any order; of the empty tuple they are of all.
+        """The union of (tuple, ``[start, end)``) in any order; the empty tuple stands for all tuples.
 
         >>> PartitionSet.from_slots([(("nl",), (5, 7)), (("nl",), (7, 9))]).time_of(("nl",))
         RangeSet(starts=(5,), ends=(9,))
@@ -77,12 +78,12 @@ class PartitionSet(LiftedValue[RangeSet]):
         for segment, pair in slots:
             pairs[segment].append(pair)
         others = RangeSet.from_pairs(pairs.pop((), ()))
-        known = cache(lambda some: others | RangeSet.from_pairs(some))
-        return cls.by_segment({segment: known(tuple(some)) for segment, some in pairs.items()}, others)
+        to_time = cache(lambda some: others | RangeSet.from_pairs(some))
+        return cls.by_segment({segment: to_time(tuple(some)) for segment, some in pairs.items()}, others)
 
     @classmethod
     def union(cls, sets: Iterable[PartitionSet]) -> PartitionSet:
-        """What is in any of the sets; the only one that is not empty as it is."""
+        """The union of the sets; the same object where only one is not empty."""
         some = [each for each in sets if each.time.starts or each.apart]
         if len(some) <= _FEW:
             return reduce(or_, some) if some else NOTHING
@@ -91,7 +92,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         if constant:
             time = RangeSet.union([each.time for each in constant])
             left.append(next((each for each in constant if each.time is time), None) or cls(time))
-        while len(left) > 1:  # in pairs: nothing is copied more often than the logarithm of their number
+        while len(left) > 1:  # in pairs, so that an item is copied only as often as the logarithm of their number
             pairs = zip(left[::2], left[1::2], strict=False)
             left = [a | b for a, b in pairs] + (left[-1:] if len(left) % 2 else [])
         return left[0] if left else NOTHING
@@ -100,17 +101,17 @@ class PartitionSet(LiftedValue[RangeSet]):
 
     @property
     def is_everything(self) -> bool:
-        """Whether it is always, for all tuples."""
+        """Whether it holds all time of all tuples."""
         return not self.apart and self.time == _ALWAYS
 
     @property
     def is_one_stretch(self) -> bool:
-        """Whether it is the same for all tuples, and nothing of it lies behind a gap."""
+        """Whether it is one range without gaps, the same for all tuples."""
         return not self.apart and len(self.time.starts) <= 1
 
     @property
     def sole(self) -> tuple[Segment, RangeSet]:
-        """The tuple and the time of a set that is one partition; the empty tuple where it is of time alone.
+        """The tuple and the time of a set of one partition; the empty tuple for a set by time alone.
 
         >>> PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}).sole
         (('nl',), RangeSet(starts=(0,), ends=(9,)))
@@ -118,23 +119,23 @@ class PartitionSet(LiftedValue[RangeSet]):
         return self.apart[0] if self.apart else ((), self.time)
 
     def time_of(self, segment: Segment) -> RangeSet:
-        """The time of one tuple; of an asset by time alone of the empty one."""
+        """The time of one tuple; assets partitioned by time alone have the empty tuple."""
         return value_at((self.time, self.apart), segment) if self.apart else self.time
 
     def by_time(self) -> dict[RangeSet, list[Segment]]:
-        """The tuples that stand apart by their time, each list ascending.
+        """The tuples of ``apart`` by their time, each list ascending.
 
         >>> day = RangeSet.span(0, 9)
         >>> PartitionSet.by_segment({("nl",): day, ("de",): day}).by_time() == {day: [("de",), ("nl",)]}
         True
         """
-        found: defaultdict[RangeSet, list[Segment]] = defaultdict(list)
+        tuples: defaultdict[RangeSet, list[Segment]] = defaultdict(list)
         for segment, time in self.apart:
-            found[time].append(segment)
-        return found
+            tuples[time].append(segment)
+        return tuples
 
     def overlaps(self, other: PartitionSet) -> bool:
-        """Whether something is in both."""
+        """Whether any partition is in both."""
         return self.time.overlaps(other.time) or (bool(self.apart or other.apart) and bool(self & other))
 
     def covers(self, other: PartitionSet) -> bool:
@@ -200,11 +201,11 @@ class PartitionSet(LiftedValue[RangeSet]):
     # ----------------------------------------------------------------- time
 
     def lift(self, f: Callable[[RangeSet], RangeSet], *, question: Hashable = None) -> PartitionSet:
-        """``f`` of the time of every tuple, asked once for each; as it is, time alone costs nothing.
+        """Applies ``f`` to the time of every tuple, once for each distinct time.
 
         Args:
-            f: Of the time of one tuple.
-            question: Tells which function it is, where it is asked again of very large sets.
+            f: Maps the time of one tuple.
+            question: Identifies ``f``, so that its results for very large sets are remembered.
         """
         if question is not None and len(self.apart) >= MANY:
             time = f(self.time)
@@ -218,7 +219,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         return self if time is self.time else PartitionSet(time)
 
     def clip(self, start: int | None, end: int | None) -> PartitionSet:
-        """What lies in ``[start, end)`` of every tuple's time; None is open.
+        """The part in ``[start, end)`` of every tuple's time; None is open.
 
         >>> PartitionSet.span(0, 9).clip(None, 5) == PartitionSet.span(0, 5)
         True
@@ -226,7 +227,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         return self.lift(lambda time: time.clip(start, end))
 
     def hull(self) -> PartitionSet:
-        """Of every tuple all time from its first to its last.
+        """All time from the first instant of each tuple to its last.
 
         >>> PartitionSet.from_time_pairs([(0, 1), (5, 6)]).hull() == PartitionSet.span(0, 6)
         True
@@ -234,7 +235,7 @@ class PartitionSet(LiftedValue[RangeSet]):
         return self if self.is_one_stretch else self.lift(_hull, question="hull")
 
     def heads(self) -> PartitionSet:
-        """Of every range of every tuple its first second.
+        """The first second of every range of every tuple.
 
         >>> PartitionSet.from_time_pairs([(0, 9), (20, 29)]).heads() == PartitionSet.from_time_pairs([(0, 1), (20, 21)])
         True
@@ -242,11 +243,11 @@ class PartitionSet(LiftedValue[RangeSet]):
         return self.lift(lambda time: RangeSet(time.starts, tuple(start + 1 for start in time.starts)))
 
     def from_first_on(self) -> PartitionSet:
-        """Of every tuple all time from its first on."""
+        """All time from the first instant of each tuple on."""
         return self.lift(lambda time: RangeSet.span(time.first, _FUTURE) if time else time)
 
     def before_first(self) -> PartitionSet:
-        """Of every tuple all time before its first; of one that has none there is none."""
+        """All time before the first instant of each tuple; none for a tuple without time."""
         return self.lift(lambda time: RangeSet.span(_ALWAYS.first, time.first) if time else time)
 
     @property
@@ -273,8 +274,8 @@ class PartitionSet(LiftedValue[RangeSet]):
 
     def first_instant_from(self, instant: int) -> int | None:
         """The first instant of any tuple at that one or later, Unix seconds; None where there is none."""
-        found = (time.first_instant_from(instant) for time in self._times())
-        return min((each for each in found if each is not None), default=None)
+        candidates = (time.first_instant_from(instant) for time in self._times())
+        return min((each for each in candidates if each is not None), default=None)
 
     def any_time(self) -> RangeSet:
         """The time that any tuple has.
@@ -284,12 +285,12 @@ class PartitionSet(LiftedValue[RangeSet]):
         """
         return RangeSet.union(self._times()) if self.apart else self.time
 
-    def _self_if_equal(self, made: SegmentFunction[RangeSet]) -> PartitionSet:
-        """That set, itself where it is this one: what is the same set is quick to compare."""
-        return self if made == (self.time, self.apart) else PartitionSet(*made)
+    def _self_if_equal(self, result: SegmentFunction[RangeSet]) -> PartitionSet:
+        """The result as a set; this object where they are equal, because identical sets are quick to compare."""
+        return self if result == (self.time, self.apart) else PartitionSet(*result)
 
     def _times(self) -> Iterator[RangeSet]:
-        """The time of all tuples that have any: of those that are not apart once."""
+        """Yields the time of each tuple in ``apart`` that has any, and once that of all others."""
         if self.time:
             yield self.time
         yield from (time for _, time in self.apart if time)
@@ -302,10 +303,10 @@ def _combine_sets(
     lefts: OneSidedRule,
     rights: OneSidedRule,
 ) -> PartitionSet:
-    """``f`` of both, for every tuple; one of them, where it is that."""
-    made = combine_values(f, (left.time, left.apart), (right.time, right.apart), lefts=lefts, rights=rights)
-    found = left._self_if_equal(made)  # noqa: SLF001  of this file
-    return found if found is left else right._self_if_equal(made)  # noqa: SLF001  as above
+    """Combines both sets by ``f`` for every tuple; returns the same object where the result equals one of them."""
+    result = combine_values(f, (left.time, left.apart), (right.time, right.apart), lefts=lefts, rights=rights)
+    found = left._self_if_equal(result)  # noqa: SLF001  of this file
+    return found if found is left else right._self_if_equal(result)  # noqa: SLF001  as above
 
 
 @lru_cache(maxsize=32)
@@ -316,7 +317,7 @@ def _combine_large_sets(
     lefts: OneSidedRule,
     rights: OneSidedRule,
 ) -> PartitionSet:
-    """`_joined`, of very large sets that come again, or nearly."""
+    """`_combine_sets` for very large sets: repeated calls, or nearly repeated ones, reuse earlier results."""
     one, other, whole = left.value, right.value, False
 
     def combine_changed(ours: ApartValues[RangeSet], theirs: ApartValues[RangeSet]) -> ApartValues[RangeSet]:
@@ -325,13 +326,13 @@ def _combine_large_sets(
         return combine_values(f, (one.time, ours), (other.time, theirs), lefts=lefts, rights=rights)[1]
 
     question = (f, one.time, other.time, lefts, rights)
-    made = PartitionSet(f(one.time, other.time), _NEARBY.ask(question, (one.apart, other.apart), combine_changed))
-    return next((each for each in (one, other) if (whole or _begin_alike(each, made)) and each == made), made)
+    result = PartitionSet(f(one.time, other.time), _NEARBY.ask(question, (one.apart, other.apart), combine_changed))
+    return next((each for each in (one, other) if (whole or _share_ends(each, result)) and each == result), result)
 
 
-def _begin_alike(one: PartitionSet, made: PartitionSet) -> bool:
-    """Whether both may be of the very same tuples, which are compared soon: they begin and end with them."""
-    mine, theirs = one.apart, made.apart
+def _share_ends(one: PartitionSet, result: PartitionSet) -> bool:
+    """Whether both begin and end with the same objects, so that comparing all of them is likely to be fast."""
+    mine, theirs = one.apart, result.apart
     return bool(mine and theirs) and mine[0] is theirs[0] and mine[-1] is theirs[-1]
 
 
@@ -352,15 +353,15 @@ _DISTINCT = DistinctValues()
 
 
 def union_by_segment(times: Iterable[tuple[Segment, RangeSet]]) -> dict[Segment, RangeSet]:
-    """The time of each tuple, which may be told several times.
+    """The united time of each tuple, which may occur several times.
 
     >>> union_by_segment([(("nl",), RangeSet.span(5, 7)), (("nl",), RangeSet.span(7, 9))])
     {('nl',): RangeSet(starts=(5,), ends=(9,))}
     """
-    found: defaultdict[Segment, list[RangeSet]] = defaultdict(list)
+    grouped: defaultdict[Segment, list[RangeSet]] = defaultdict(list)
     for segment, time in times:
-        found[segment].append(time)
-    return {segment: RangeSet.union(some) for segment, some in found.items()}
+        grouped[segment].append(time)
+    return {segment: RangeSet.union(some) for segment, some in grouped.items()}
 
 
 def _hull(time: RangeSet) -> RangeSet:
@@ -369,7 +370,7 @@ def _hull(time: RangeSet) -> RangeSet:
 
 
 def _one_sided_rule(time: RangeSet, *, never: OneSidedRule, always: OneSidedRule) -> OneSidedRule:
-    """What becomes of values beside this time, where that is nothing or everything."""
+    """The rule for values that meet this time, where that is nothing or everything."""
     if not time:
         return never
     return always if time == _ALWAYS else OneSidedRule.ASKED
@@ -379,4 +380,4 @@ NOTHING = PartitionSet()
 """No partition."""
 
 EVERYTHING = PartitionSet(_ALWAYS)
-"""All partitions; the whole of an asset without any."""
+"""All partitions; also the single partition of an asset without dimensions."""

@@ -52,7 +52,7 @@ class RangeSet:
 
     @classmethod
     def union(cls, sets: Iterable[RangeSet]) -> RangeSet:
-        """What is in any of the sets."""
+        """The union of the sets."""
         some = [each for each in sets if each.starts]
         if not some:
             return _EMPTY
@@ -85,7 +85,7 @@ class RangeSet:
         return zip(self.starts, self.ends, strict=True)
 
     def clip(self, start: int | None, end: int | None) -> RangeSet:
-        """What lies in ``[start, end)``; None is open."""
+        """The part of the set in ``[start, end)``; None is open."""
         if not self.starts or ((start is None or start <= self.starts[0]) and (end is None or self.ends[-1] <= end)):
             return self
         return self & RangeSet.span(_PAST if start is None else start, _FUTURE if end is None else end)
@@ -192,11 +192,11 @@ class RangeSet:
         return RangeSet(tuple(starts), tuple(ends))
 
     def _same(self, other: RangeSet) -> bool:
-        """Whether both are one set; ends at the first difference, so it costs next to nothing where they are not."""
+        """Whether both are the same set; comparing ends at the first difference, so it is cheap where they are not."""
         return self.starts == other.starts and self.ends == other.ends
 
     def _is_span_over(self, other: RangeSet) -> bool:
-        """Whether this is one range with all of the other in it; neither is empty."""
+        """Whether this is one range that covers the other; neither is empty."""
         return len(self.starts) == 1 and self.starts[0] <= other.starts[0] and other.ends[-1] <= self.ends[0]
 
     def _complement(self) -> RangeSet:

@@ -23,8 +23,8 @@ class StampedPartitions(LiftedValue[StampedRanges]):
     """A function from a tuple of segments to stamped time, the same for all but finitely many tuples.
 
     Attributes:
-        time: The stamped time of every tuple that is not ``apart``.
-        apart: Tuples with other stamped time, and that; ascending, so that equal functions are equal values.
+        time: The stamped time of every tuple that is not in ``apart``.
+        apart: (tuple, stamped time) for tuples with another one; ascending, so that equal functions are equal values.
     """
 
     __slots__ = ()
@@ -32,73 +32,73 @@ class StampedPartitions(LiftedValue[StampedRanges]):
     EMPTY = StampedRanges()
 
     def overlay(self, parts: PartitionSet, stamp: int) -> StampedPartitions:
-        """With ``parts`` stamped too; where both are, the greater stamp stays.
+        """Adds the stamp to ``parts``; where there is a stamp already, the greater one stays.
 
         >>> StampedPartitions().overlay(PartitionSet.span(0, 10), 7).overlay(PartitionSet.span(5, 15), 8).time
         StampedRanges(starts=(0, 5), ends=(5, 15), stamps=(7, 8))
         """
         if not self.apart and not parts.apart:
             return StampedPartitions(self.time.overlay(parts.time, stamp)) if parts.time else self
-        made = combine_values(
+        combined = combine_values(
             lambda marks, ranges: marks.overlay(ranges, stamp),
             (self.time, self.apart),
             (parts.time, parts.apart),
             lefts=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
         )
-        return StampedPartitions(*made)
+        return StampedPartitions(*combined)
 
     def without_stamped(self, parts: PartitionSet, through: int) -> StampedPartitions:
-        """Without what lies in ``parts`` and has a stamp of at most ``through``."""
+        """Removes the stamps of at most ``through`` in ``parts``."""
         if not self.apart and not parts.apart:
             return (
                 StampedPartitions(self.time.without_stamped(parts.time, through)) if self.time and parts.time else self
             )
-        made = combine_values(
+        combined = combine_values(
             lambda marks, ranges: marks.without_stamped(ranges, through),
             (self.time, self.apart),
             (parts.time, parts.apart),
             lefts=OneSidedRule.ASKED if parts.time else OneSidedRule.KEPT,
             rights=OneSidedRule.ASKED if self.time else OneSidedRule.LOST,
         )
-        return StampedPartitions(*made)
+        return StampedPartitions(*combined)
 
     def stamped_after(self, after: int) -> StampedPartitions:
-        """What has a stamp greater than ``after``."""
+        """The partitions with a stamp greater than ``after``."""
         if self.apart:
             return StampedPartitions(*map_values(lambda marks: marks.stamped_after(after), (self.time, self.apart)))
         time = self.time.stamped_after(after)
         return self if time is self.time else StampedPartitions(time)
 
     def stamped_partitions(self) -> PartitionSet:
-        """All that has a stamp."""
+        """All partitions with a stamp."""
         if self.apart:
             return PartitionSet(*map_values(StampedRanges.ranges, (self.time, self.apart)))
         return PartitionSet(self.time.ranges())
 
     def merged_stamps(self) -> StampedRanges:
-        """The stamped time of all tuples, where several are with the greatest of their stamps.
+        """The stamped time of all tuples together; where several have a stamp, the greatest.
 
         >>> marks = StampedPartitions().overlay(PartitionSet.by_segment({("de",): RangeSet.span(0, 5)}), 7)
         >>> marks.overlay(PartitionSet.by_segment({("nl",): RangeSet.span(0, 9)}), 6).merged_stamps()
         StampedRanges(starts=(0, 5), ends=(5, 9), stamps=(7, 6))
         """
-        found = GrowingStamps(self.time)
+        merged = GrowingStamps(self.time)
         for start, end, stamp in {item for _, marks in self.apart for item in marks.items()}:
-            found.overlay(RangeSet.span(start, end), stamp)
-        return found.result()
+            merged.overlay(RangeSet.span(start, end), stamp)
+        return merged.result()
 
     def stamps_of(self, segment: Segment) -> StampedRanges:
-        """The stamped time of one tuple; of an asset by time alone of the empty one."""
+        """The stamped time of one tuple; assets partitioned by time alone have the empty tuple."""
         return value_at((self.time, self.apart), segment)
 
     @property
     def newest(self) -> int | None:
-        """The greatest stamp; None where nothing has one."""
+        """The greatest stamp; None where there is none."""
         stamps = (max(marks.stamps) for marks in (self.time, *(marks for _, marks in self.apart)) if marks)
         return max(stamps, default=None)
 
     def items(self) -> Iterator[tuple[PartitionSet, int]]:
-        """Each stamp with all that has it, as (partitions, stamp), by stamp ascending.
+        """Yields (partitions, stamp) for each stamp, ascending by stamp.
 
         >>> marks = StampedPartitions().overlay(PartitionSet.span(0, 10), 7).overlay(PartitionSet.span(5, 15), 8)
         >>> [(list(parts.time.pairs()), stamp) for parts, stamp in marks.items()]

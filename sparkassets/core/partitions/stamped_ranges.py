@@ -26,7 +26,7 @@ class StampedRanges:
     stamps: tuple[int, ...] = ()
 
     def overlay(self, ranges: RangeSet, stamp: int) -> StampedRanges:
-        """With ``ranges`` stamped too; where both are, the greater stamp stays.
+        """Adds the stamp to ``ranges``; where there is a stamp already, the greater one stays.
 
         >>> StampedRanges((0,), (10,), (7,)).overlay(RangeSet.span(5, 15), 8)
         StampedRanges(starts=(0, 5), ends=(5, 15), stamps=(7, 8))
@@ -34,17 +34,17 @@ class StampedRanges:
         return self._splice(ranges, lambda start, end, items: _fill_stamp(start, end, items, stamp))
 
     def without_stamped(self, ranges: RangeSet, through: int) -> StampedRanges:
-        """Without what lies in ``ranges`` and has a stamp of at most ``through``."""
+        """Removes the stamps of at most ``through`` in ``ranges``."""
         return self._splice(ranges, lambda _start, _end, items: [item for item in items if item[2] > through])
 
     def stamped_after(self, after: int) -> StampedRanges:
-        """What has a stamp greater than ``after``."""
+        """The ranges with a stamp greater than ``after``."""
         if not self.stamps or min(self.stamps) > after:
             return self
         return _join_items(item for item in self.items() if item[2] > after)
 
     def ranges(self) -> RangeSet:
-        """The time that has a stamp."""
+        """All time with a stamp."""
         if all(map(lt, self.ends, self.starts[1:])):
             return RangeSet(self.starts, self.ends)
         return RangeSet.from_pairs(zip(self.starts, self.ends, strict=True))
@@ -57,32 +57,32 @@ class StampedRanges:
         return len(self.starts)
 
     def _splice(self, ranges: RangeSet, inside: Callable[[int, int, Sequence[Item]], Iterable[Item]]) -> StampedRanges:
-        """With what ``inside(start, end, items)`` makes of each of ``ranges`` and of the items in it, cut to it.
+        """Replaces the items in each of ``ranges`` by ``inside(start, end, items)``, given those items cut to it.
 
-        Looks at the items in ``ranges`` only, and copies slices of the others.
+        Examines only the items in ``ranges``, and copies slices of the others.
         """
-        made = _RangeBuilder()
+        builder = _RangeBuilder()
         i, done = 0, _BEFORE  # the first item that is not copied wholly, and up to where all of them are
         for start, end in ranges.pairs():
             first = bisect_right(self.ends, start, i)
-            made.copy(self, i, first, since=done)
+            builder.copy(self, i, first, since=done)
             after = bisect_left(self.starts, end, first)
             if first < after and self.starts[first] < start:
-                made.add((max(self.starts[first], done), start, self.stamps[first]))
+                builder.add((max(self.starts[first], done), start, self.stamps[first]))
             cut = zip(self.starts[first:after], self.ends[first:after], self.stamps[first:after], strict=True)
             for item in inside(start, end, [(max(low, start), min(high, end), stamp) for low, high, stamp in cut]):
-                made.add(item)
+                builder.add(item)
             i = after - 1 if first < after and self.ends[after - 1] > end else after
             done = end
-        made.copy(self, i, len(self), since=done)
-        return made.result()
+        builder.copy(self, i, len(self), since=done)
+        return builder.result()
 
 
 _BEFORE = -(1 << 63)
 
 
 class _RangeBuilder:
-    """Items on their way into a value, ascending: equal neighbours are joined."""
+    """Builds `StampedRanges` from ascending items; joins neighbours with the same stamp."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -111,7 +111,7 @@ class _RangeBuilder:
 
 
 def _fill_stamp(start: int, end: int, items: Iterable[Item], stamp: int) -> Iterator[Item]:
-    """``[start, end)`` stamped, but for those of the items in it that have a greater stamp."""
+    """Yields ``[start, end)`` with this stamp, or the greater stamp of an item in it."""
     for low, high, old in items:
         if start < low:
             yield start, low, stamp
@@ -122,8 +122,8 @@ def _fill_stamp(start: int, end: int, items: Iterable[Item], stamp: int) -> Iter
 
 
 def _join_items(items: Iterable[Item]) -> StampedRanges:
-    """Disjoint items, ascending."""
-    made = _RangeBuilder()
+    """The value of disjoint, ascending items."""
+    builder = _RangeBuilder()
     for item in items:
-        made.add(item)
-    return made.result()
+        builder.add(item)
+    return builder.result()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
 from sparkassets.core.journal.entries import SuccessEntry
 from sparkassets.core.journal.withheld_records import (
-    MOST_TOLD,
+    MOST_RECORDS,
     WithheldPartitions,
     add_causes,
     withheld_after_run,
@@ -49,7 +49,7 @@ def test_of_each_block_the_newest_run_counts_and_what_judged_it(runs):
                 model[each] = (same | {judge}, each in news)
         for each in news & model.keys():
             model[each] = (model[each][0], True)
-        assert len(known) <= MOST_TOLD
+        assert len(known) <= MOST_RECORDS
         for one in known:
             assert one.blocks
             assert one.blocks.covers(one.caused)
@@ -59,7 +59,7 @@ def test_of_each_block_the_newest_run_counts_and_what_judged_it(runs):
             resting = PartitionSet.union(one.resting_partitions(definition) for one in known)
             expected = parts(each for each, (judges, again) in model.items() if definition in judges and not again)
             assert expected.covers(resting)
-            assert len(known) == MOST_TOLD or resting == expected
+            assert len(known) == MOST_RECORDS or resting == expected
     assert withheld_without(known, parts(range(1, MONTH + 1))) == ()
 
 
@@ -67,7 +67,7 @@ def test_what_was_withheld_long_ago_is_told_as_one_by_the_rules():
     known = ()
     for number in range(1, 16):
         known = withheld_after_run(known, parts([number]), record(parts([number]), number))
-    assert len(known) == MOST_TOLD
+    assert len(known) == MOST_RECORDS
     (told,) = known[0].verdicts
     assert (told.checked, told.failing, told.blocks) == (9 * 6, 6, parts(range(1, 7)))
     assert known[0].resting_partitions("d") == parts(range(1, 7))

@@ -1,6 +1,6 @@
 """Rules of the same name in two outlets of a run are two rules: what they said and counted stays apart."""
 
-from sparkassets.core.journal.withheld_records import MOST_TOLD, WithheldPartitions, withheld_after_run
+from sparkassets.core.journal.withheld_records import MOST_RECORDS, WithheldPartitions, withheld_after_run
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.validations import PartitionRowCount, RuleVerdict, RunJudgement, judgement_from, judgement_to
 from tests.builders import days
@@ -33,7 +33,7 @@ def test_what_one_outlet_withholds_counts_in_none():
 
 def test_what_was_withheld_long_ago_is_told_by_outlet():
     records = ()
-    for seq in range(MOST_TOLD + 2):
+    for seq in range(MOST_RECORDS + 2):
         block = days(f"2025-01-{seq + 1:02}")
         verdict = RuleVerdict("row_count", "fail", "withheld", block, 10, 1, outlet="train" if seq % 2 else "test")
         records = withheld_after_run(

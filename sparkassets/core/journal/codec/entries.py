@@ -1,6 +1,6 @@
-"""Entries as rows of the journal, and rows as entries.
+"""Encodes entries as rows of the journal, and decodes them.
 
-What people query (asset, uri, run, time, version, extra) stands in columns of the row; its body has the other fields.
+Fields that people query (asset, uri, run, time, version, extra) are columns of the row; its body has all others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.rows import JournalRow
-from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, told_parts, unbound
+from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, parts_from, unbound
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     Entry,
@@ -41,12 +41,12 @@ from sparkassets.errors import StateError
 
 
 class _Form(NamedTuple):
-    """How the rows of one kind are made.
+    """How entries of one kind are split into columns and body.
 
     Attributes:
         columns: Fields and properties of the entry that are columns of its row.
-        parts: The partitions that it is about.
-        holder: The field that has some of these, where the entry itself does not.
+        parts: Name of the field with the entry's partitions.
+        holder: Name of the field whose value has some of these, where the entry itself does not.
     """
 
     entry: type[Entry]
@@ -96,7 +96,7 @@ def to_row(numbered: NumberedEntry) -> JournalRow:
         columns["extra"] = extra_to(columns["extra"])
     if form.parts:
         columns |= columns_to(getattr(entry, form.parts))
-    if holder.pop(form.parts, ...) is not ...:  # it is not what it is unless said otherwise
+    if holder.pop(form.parts, ...) is not ...:  # fields with their default value are not in the body
         body |= beside_columns(getattr(entry, form.parts))
     if "seconds" in body:
         body["seconds"] = round(body["seconds"], 3)
@@ -127,7 +127,7 @@ def _entry(row: JournalRow, body: dict[str, Any]) -> Entry:
     if "extra" in columns:
         columns["extra"] = json.loads(columns["extra"])
     if form.parts:
-        columns |= told_parts(row, body, form.parts)
+        columns |= parts_from(row, body, form.parts)
     if form.holder:
         body[form.holder] |= columns
     entry = from_plain(body | columns, cast("type[Any]", form.entry))
@@ -135,7 +135,7 @@ def _entry(row: JournalRow, body: dict[str, Any]) -> Entry:
 
 
 def _kind(entry: Entry) -> str:
-    """The kind of an entry; what is paused or failed tells in its kind too whether it goes on, or can land still."""
+    """The kind of an entry; ``resume`` and ``unfenced`` are kinds of their own, so that people can query them."""
     match entry:
         case PauseEntry(paused=False):
             return "resume"

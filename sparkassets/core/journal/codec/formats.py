@@ -1,4 +1,4 @@
-"""The formats of what is stored: the number that is written now, and the way from each older one up to it."""
+"""The number of the stored format, and the upgrade from each older format to the next."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ Body = dict[str, Any]
 
 
 def _from_1(kind: str, body: Body, _: Row) -> Body:
-    from sparkassets.core.journal.codec.from_1 import upgrade_body  # where there is something of that age
+    from sparkassets.core.journal.codec.from_1 import upgrade_body  # few states are that old
 
     return upgrade_body(kind, body)
 
 
 def _from_2(_kind: str, body: Body, _: Row) -> Body:
-    return body  # it had no segments; time alone is told as it was
+    return body  # format 3 added segments; partitions by time alone kept their form
 
 
 def _from_3(kind: str, body: Body, row: Row) -> Body:
-    from sparkassets.core.journal.codec.from_3 import upgraded  # likewise
+    from sparkassets.core.journal.codec.from_3 import upgrade_body  # few states are that old
 
-    return upgraded(kind, body, row)
+    return upgrade_body(kind, body, row)
 
 
 _UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {1: _from_1, 2: _from_2, 3: _from_3}
-"""From a format to the next: the body of that kind, as the next one has it."""
+"""By format, the upgrade of a body of some kind to the next format."""
 
 
 def body_to(value: Mapping[str, Any]) -> str:
-    """A JSON object with the format's number."""
+    """Encodes a JSON object with the format's number."""
     return msgspec.json.encode({"v": FORMAT, **value}, order="sorted").decode()
 
 
 def body_from(row: Row, kind: str, *, what: str) -> Body:
-    """The JSON object of `body_to`, whatever format it was written in.
+    """Decodes the JSON object of `body_to`, upgraded from whatever format it was written in.
 
     Args:
-        row: Has it as its body.
-        kind: Of the journal's entry; ``asset`` or ``dataset`` in a snapshot.
-        what: Has the format, for the message.
+        row: The row with the body.
+        kind: The kind of the journal's entry; ``asset`` or ``dataset`` in a snapshot.
+        what: Names the row in the message.
 
     Raises:
         StateError: The format is newer than this code.

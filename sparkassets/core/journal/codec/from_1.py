@@ -1,4 +1,4 @@
-"""From format 1, which had the epoch of a claim and the place of an asset, and no word for a whole dataset, to 2."""
+"""Upgrades format 1, which had epochs, places and no value for a whole dataset, to format 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Body = dict[str, Any]
 
 
 def upgrade_body(kind: str, body: Body) -> Body:
-    """The body of that kind, as format 2 has it."""
+    """The body of that kind in format 2."""
     upgrade = _BY_KIND.get(kind)
     return body if upgrade is None else upgrade(body)
 
@@ -24,7 +24,7 @@ def _spec(body: Body) -> Body:
 
 
 def _claim(body: Body) -> Body:
-    """Where it writes was recorded, and read by nobody."""
+    """Renames a claim's keys, and drops its ``places``, which were never read."""
     return {key: value for key, value in _rename_keys(body, left="remaining").items() if key != "places"}
 
 
@@ -33,10 +33,10 @@ def _ending(body: Body) -> Body:
 
 
 def _target(body: Body) -> Body:
-    told = _rename_keys(body, left="reached")
-    whole = told.pop("whole")
-    del told["event"]
-    return {**told, "commits": _commits(told["commits"], whole=whole)}
+    target = _rename_keys(body, left="reached")
+    whole = target.pop("whole")
+    del target["event"]
+    return {**target, "commits": _commits(target["commits"], whole=whole)}
 
 
 def _asset(body: Body) -> Body:
@@ -59,26 +59,26 @@ def _dataset(body: Body) -> Body:
 
 
 def _event(ref: list[Any]) -> list[Any]:
-    """Time that had neither starts nor ends for the whole dataset."""
+    """An event of the whole dataset had neither starts nor ends."""
     seq, asset, at, starts, ends, *rest = ref
     return [seq, asset, at, [starts, ends] if starts else None, *rest]
 
 
 def _link(link: Body) -> Body:
-    """A claim that was JSON in JSON."""
+    """A claim was JSON text within JSON."""
     claim = json.loads(link["claim"])
     del claim["v"]
     return {**_ending(link), "claim": _claim(claim)}
 
 
 def _upgrade_failed(item: list[Any]) -> list[Any]:
-    """The cause was kept, and read by nobody."""
+    """Drops the cause, which was never read."""
     pairs, token, run, _, *rest = item
     return [pairs, token, run, *rest]
 
 
 def _commits(commits: list[list[Any]], *, whole: bool) -> list[list[Any]]:
-    """Those of a table without partitions touched none, and now everything."""
+    """Foreign commits of a table without partitions touched no partitions, and now touch everything."""
     return [[*head, _everything(pairs) if whole else pairs] for *head, pairs in commits]
 
 

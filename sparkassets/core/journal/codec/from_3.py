@@ -1,4 +1,4 @@
-"""From format 3, which had forms of its own for specs, claims, marks and findings, to 4: fields by their names."""
+"""Upgrades format 3, which had its own forms of specs, claims, marks and findings, to format 4: fields by name."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ Body = dict[str, Any]
 Row = JournalRow | SnapshotRow
 
 
-def upgraded(kind: str, body: Body, row: Row) -> Body:
-    """The body of that kind, as format 4 has it."""
+def upgrade_body(kind: str, body: Body, row: Row) -> Body:
+    """The body of that kind in format 4."""
     if isinstance(row, JournalRow):
-        _tell_parts(kind, body, told=bool(row.starts))
+        _add_parts(kind, body, in_columns=bool(row.starts))
     upgrade = _BY_KIND.get(kind)
     return body if upgrade is None else upgrade(body, row)
 
 
-def _tell_parts(kind: str, body: Body, *, told: bool) -> None:
-    """It said whether columns have blocks, even where they have none as nothing was to be told."""
+def _add_parts(kind: str, body: Body, *, in_columns: bool) -> None:
+    """Adds the partitions to the body where columns do not have them.
+
+    In format 3 a flag ``blocks`` was false for everything, and empty columns meant no partitions.
+    """
     if not body.pop("blocks", True):
         body["parts"] = None
-    elif not told and kind in _OF_BLOCKS:
+    elif not in_columns and kind in _OF_BLOCKS:
         body.setdefault("parts", [])
 
 
@@ -60,7 +63,7 @@ def _mapping(body: Body | None) -> Body | None:
 
 
 def _partitioning(body: Body | None) -> Body:
-    """Partitions by time were not told apart from those by segments."""
+    """Keys of the time dimension stood beside those of segments."""
     if body is None:
         return {}
     others: Body = {name: body.pop(name) for name in ("segments", "time_at") if name in body}
@@ -79,8 +82,8 @@ def _claim(body: Body, _: Row) -> Body:
 
 def _with_pins(body: Body) -> Body:
     pins = body.get("pins", {}).items()
-    told = {name: {**pin, "parts": pin.pop("ranges")} for name, pin in pins}
-    return {**body, **({"pins": told} if told else {}), **_judged(body)}
+    upgraded = {name: {**pin, "parts": pin.pop("ranges")} for name, pin in pins}
+    return {**body, **({"pins": upgraded} if upgraded else {}), **_judged(body)}
 
 
 def _judged(body: Body) -> Body:
@@ -105,7 +108,7 @@ def _unfenced(body: Body, _: Row) -> Body:
 
 
 def _mark(body: Body, row: Row) -> Body:
-    """What was said stood with what people query."""
+    """The kind, reason and person of a mark were in the column ``extra``."""
     extra = json.loads(row.extra or "{}") if isinstance(row, JournalRow) else {}
     consumption = {name: body.pop(name) for name in ("consumes", "ticks", "skips") if name in body}
     said = {"kind": extra["mark"], "reason": extra["reason"], "by": extra["by"]}
@@ -128,12 +131,12 @@ def _asset(body: Body, row: Row) -> Body:
 
 
 _VERDICTS = 8
-"""Where those of the last run are."""
+"""Position of the verdicts in a last run."""
 
 
 def _link(link: Body, row: Row) -> Body:
     starts, ends, claim, run = (link.pop(name) for name in ("starts", "ends", "claim", "run"))
-    _tell_parts("claim", claim, told=False)
+    _add_parts("claim", claim, in_columns=False)
     pairs = [[start, end] for start, end in zip(starts, ends, strict=True)]
     body = _claim(claim, row)
     parts = body.pop("parts")

@@ -1,6 +1,6 @@
-"""The folded state as rows of ``<state>/watermarks`` and back; ``decode(encode(state)) == state``.
+"""Encodes the state as rows of ``<state>/watermarks``, and decodes them; ``decode(encode(state)) == state``.
 
-One row an asset and one a dataset, so that a tick reads the snapshot and the journal's tail, not its history.
+There is one row for each asset and dataset. A driver reads the snapshot and the journal's tail, not its history.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from sparkassets.core.journal.codec.formats import body_from, body_to
 from sparkassets.core.journal.codec.rows import SnapshotRow
-from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, told_parts, unbound
+from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, parts_from, unbound
 from sparkassets.core.journal.recent_events import EventPack, RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, DefinitionOutput, EventRef, State
 from sparkassets.core.partitions import StampedPartitions
@@ -88,7 +88,8 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
     if not asset.additions:
         body.pop("additions", None)
     if asset.made:
-        body["made"] = [_briefly(told, made, asset) for told, made in zip(body["made"], asset.made, strict=True)]
+        pairs = zip(body["made"], asset.made, strict=True)
+        body["made"] = [_shorten_output(plain, output, asset) for plain, output in pairs]
     return SnapshotRow(
         asset=asset.name,
         uri=asset.spec.uri,
@@ -106,11 +107,11 @@ def _asset_row(asset: AssetState, state: State) -> SnapshotRow:
 
 
 _IN_COLUMNS = {"name", "coverage", "watermarks", "position"}
-"""The attributes of an asset that columns of its row have."""
+"""Attributes of an asset that are columns of its row."""
 
 
 def _apart(stale: Mapping[str, StampedPartitions]) -> dict[str, StampedPartitions]:
-    """What columns do not tell: which segments."""
+    """The stale marks of segments, whose times the columns have only all together."""
     return {inlet: stamped for inlet, stamped in stale.items() if stamped.apart}
 
 
@@ -118,24 +119,24 @@ def _asset(name: str, row: SnapshotRow, body: dict[str, Any]) -> AssetState:
     stale: dict[str, Any] = {}
     for inlet, *item in zip(row.stale_inlets, row.stale_starts, row.stale_ends, row.stale_seqs, strict=True):
         stale.setdefault(inlet, []).append(item)
-    parts = told_parts(row, body, "coverage")
+    parts = parts_from(row, body, "coverage")
     columns = {"name": name, "watermarks": json.loads(row.watermarks), "position": json.loads(row.cursor), **parts}
-    made = [_wholly(told, body["spec"], parts.get("coverage", [])) for told in body.get("made", ())]
+    made = [_restore_output(plain, body["spec"], parts.get("coverage", [])) for plain in body.get("made", ())]
     known = from_plain({**body, **columns, "stale": {**stale, **body.get("stale", {})}, "made": made}, AssetState)
     return replace(known, spec=bound(known.spec))
 
 
-def _briefly(told: list[Any], made: DefinitionOutput, asset: AssetState) -> list[Any]:
-    """What a definition made: the asset's own is told with its spec, and all that is there in one word."""
-    definition, since, blocks, *rest = told
-    same = made.definition == asset.spec.definition
-    whole = bool(made.blocks) and made.blocks == asset.coverage
+def _shorten_output(plain: list[Any], output: DefinitionOutput, asset: AssetState) -> list[Any]:
+    """The JSON of an output, without the spec's own definition and the whole coverage, which the row has already."""
+    definition, since, blocks, *rest = plain
+    same = output.definition == asset.spec.definition
+    whole = bool(output.blocks) and output.blocks == asset.coverage
     return [None if same else definition, since, _ALL if whole else blocks, *rest]
 
 
-def _wholly(told: list[Any], spec: Mapping[str, Any], coverage: object) -> list[Any]:
-    """What `_briefly` has put briefly."""
-    definition, since, blocks, *rest = told
+def _restore_output(plain: list[Any], spec: Mapping[str, Any], coverage: object) -> list[Any]:
+    """Undoes `_shorten_output`."""
+    definition, since, blocks, *rest = plain
     return [definition or spec["definition"], since, coverage if blocks == _ALL else blocks, *rest]
 
 
@@ -158,13 +159,13 @@ def _dataset_row(dataset: DatasetState, state: State) -> SnapshotRow:
 
 
 def _dataset(uri: str, row: SnapshotRow, body: dict[str, Any]) -> DatasetState:
-    columns = {"uri": uri, **told_parts(row, body, "coverage")}
+    columns = {"uri": uri, **parts_from(row, body, "coverage")}
     recent = _recent_from(uri, body.pop("recent"), body.pop("packed", ()))
     return replace(from_plain(body | columns, DatasetState), recent=recent)
 
 
 def _recent_to(recent: RecentEvents[EventRef]) -> dict[str, Any]:
-    """The newest one by one; those before them in packs, which are written once."""
+    """Encodes the newest events one by one, and older ones in packs, which are encoded only once."""
     packed = [[pack.first, pack.last, pack.count, pack.encoded_text(_pack_to)] for pack in recent.packs]
     return {"recent": [_ref_to(ref) for ref in recent.loose], **({"packed": packed} if packed else {})}
 
@@ -176,15 +177,15 @@ def _recent_from(uri: str, loose: Iterable[Any], packed: Iterable[Any]) -> Recen
 
 
 def _pack_to(refs: Sequence[EventRef]) -> str:
-    told = json.dumps([_ref_to(ref) for ref in refs], separators=(",", ":"))
-    return b64encode(zlib.compress(told.encode(), level=1)).decode()
+    text = json.dumps([_ref_to(ref) for ref in refs], separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode(), level=1)).decode()
 
 
 def _pack_from(uri: str, text: str) -> tuple[EventRef, ...]:
-    """The events of `_pack_to`.
+    """Decodes the events of `_pack_to`.
 
     Raises:
-        StateError: They are damaged.
+        StateError: The text is damaged.
     """
     try:
         return tuple(_ref_from(uri, ref) for ref in json.loads(zlib.decompress(b64decode(text))))

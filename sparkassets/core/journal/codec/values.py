@@ -1,4 +1,4 @@
-"""The small values of rows as JSON, and back."""
+"""Encodes the smaller values of rows, and decodes them: extras, partitions and specs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sparkassets.core.partitions.segments import encode_segment
 
 
 def extra_to(value: Mapping[str, Any]) -> str:
-    """What people told, by its keys; numbers in it may have any length."""
+    """Encodes an extra, with sorted keys; its numbers may have any length."""
     return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
 
 
 def columns_to(parts: PartitionSet) -> dict[str, Any]:
-    """The columns of a row that tell its partitions; of segments, which its body has, they tell what people ask for.
+    """The columns of a row for its partitions, for queries by people; with segments the body has the exact set.
 
-    That is the time of all tuples together, and the tuple where there is one. All of time needs no columns.
+    The columns have the time of all tuples together, and the tuple where there is only one. All time needs no columns.
     """
     time = parts.any_time()
     if time == EVERYTHING.time:
@@ -32,34 +32,34 @@ def columns_to(parts: PartitionSet) -> dict[str, Any]:
 
 
 def beside_columns(parts: PartitionSet) -> dict[str, Any]:
-    """What a row's body has of its partitions: those that `columns_to` cannot tell, and nothing of others."""
-    told = bool(parts) and not parts.apart and not parts.is_everything
-    return {} if told else {"parts": encode_partitions(parts)}
+    """The partitions in a row's body; empty where the columns of `columns_to` have the exact set."""
+    is_exact = bool(parts) and not parts.apart and not parts.is_everything
+    return {} if is_exact else {"parts": encode_partitions(parts)}
 
 
-def told_parts(row: JournalRow | SnapshotRow, body: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The partitions of a row and its body under the name of their field; nothing where that has its default."""
+def parts_from(row: JournalRow | SnapshotRow, body: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The partitions of a row under the name of their field; empty where the field has its default."""
     if "parts" in body:
         return {name: body["parts"]}
     return {name: PartitionSet(RangeSet(tuple(row.starts), tuple(row.ends)))} if row.starts else {}
 
 
 def spec_to(spec: FoldSpec) -> dict[str, Any]:
-    """A JSON object that `spec_from` reads back; the partitions of the asset are in it once."""
+    """Encodes a spec as a JSON object that `spec_from` reads back; the asset's partitioning is in it only once."""
     plain: dict[str, Any] = to_plain(unbound(spec))
     return plain
 
 
 def spec_from(plain: Mapping[str, Any]) -> FoldSpec:
-    """The spec of a JSON object."""
+    """Decodes the spec of a JSON object."""
     return bound(from_plain(plain, FoldSpec))
 
 
 def unbound(spec: FoldSpec) -> FoldSpec:
-    """The spec whose inlets do not have the asset's partitions each."""
+    """The spec without the asset's partitioning in each inlet, which would repeat it."""
     return replace(spec, inlets=tuple(inlet.with_consumer_partitioning(UNPARTITIONED) for inlet in spec.inlets))
 
 
 def bound(spec: FoldSpec) -> FoldSpec:
-    """The spec of `unbound`."""
+    """The spec with the asset's partitioning in each inlet; undoes `unbound`."""
     return replace(spec, inlets=tuple(inlet.with_consumer_partitioning(spec.partitioning) for inlet in spec.inlets))

@@ -1,7 +1,7 @@
-"""What assets have used of the events and ticks that are theirs, and what is kept for later runs.
+"""Records which events and ticks assets have used, and forgets events that no asset will use any more.
 
-Per dataset a number says up to where its events are used; those of them that are used for some time only, or not at
-all, are told one by one (`AssetState.partly`).
+`AssetState.consumed` has one sequence number for each dataset, up to which events are used. Exceptions below that
+number, events that some or all partitions have still to answer, are listed one by one in `AssetState.partly`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ T = TypeVar("T")
 def use_up_causes(
     work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> AssetState:
-    """The asset after a success of ``blocks`` has used up what it was claimed with; a backfill only what it answers.
+    """The asset after a success of ``blocks`` used up its claim's causes; a backfill uses up only what it answers.
 
-    ``claim`` is None where it is not known any more, or its asset has partitions since, or has none. What came after
-    it, at ``token``, is left as it is.
+    ``claim`` is None where it is unknown, or the asset gained or lost its partitions since. Causes that came after the
+    claim, at ``token``, stay unused.
     """
     scheduled = claim if claim is not None and claim.kind == "scheduled" else None
     partly = (
@@ -44,7 +44,7 @@ def use_up_causes(
 def use_up_without_run(
     work: FoldWorkspace, asset: AssetState, using: RunConsumption, events: tuple[int, ...]
 ) -> AssetState:
-    """An asset without partitions with what was due used up, although no run answers it."""
+    """Uses up the due causes of an asset without partitions, although no run answers them."""
     request = RunRequest(asset.name, "scheduled", EVERYTHING, events=events, consumption=using)
     return _advance_consumed(asset, _unanswered_events_after(work, asset, request), using, ticks=using.ticks)
 
@@ -60,9 +60,9 @@ def _advance_consumed(
 def _unanswered_after_run(
     work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, claim: ClaimEntry | None, *, token: int
 ) -> dict[str, PartlyUsed]:
-    """What has still to answer events and ticks that are used for some time only, now that ``blocks`` have.
+    """The partly used events and ticks of the asset after ``blocks`` have answered them.
 
-    ``claim`` is None for a run that uses nothing up, but whose blocks answer all the same.
+    ``claim`` is None for a run that uses up no causes; its partitions answer them all the same.
     """
     using = claim.request.consumption if claim is not None else None
 
@@ -71,21 +71,21 @@ def _unanswered_after_run(
             return using.unanswered_partitions(key, rest, number)
         return rest if number > token and key not in asset.ticks else rest - blocks
 
-    found = {
+    unanswered = {
         key: [(number, remaining_partitions(key, number, rest)) for number, rest in items]
         for key, items in asset.partly.items()
     }
     if claim is not None and asset.spec.partitioning.is_partitioned:
         over = asset.spec.partitioning.finished_partitions(claim.planned)
         for key, remaining in claim.request.consumption.remaining.items():
-            found.setdefault(key, []).extend(
+            unanswered.setdefault(key, []).extend(
                 _newly_unanswered(work, asset, claim.request.consumption, key, remaining, over)
             )
-    return _drop_answered(found)
+    return _drop_answered(unanswered)
 
 
 def _drop_answered(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> dict[str, PartlyUsed]:
-    """Those of the items that have something still to answer them."""
+    """The items without those that no partition has to answer any more."""
     kept = {key: tuple((number, parts) for number, parts in each if parts) for key, each in items.items()}
     return {key: each for key, each in kept.items() if each}
 
@@ -93,7 +93,7 @@ def _drop_answered(items: Mapping[str, Sequence[tuple[int, PartitionSet]]]) -> d
 def _newly_unanswered(
     work: FoldWorkspace, asset: AssetState, using: RunConsumption, key: str, remaining: PartitionSet, past: PartitionSet
 ) -> PartlyUsed:
-    """Of the events, or the tick, that a run is the first to use: the time that has still to answer each."""
+    """The events, or the tick, that a run is the first to use, with the partitions that have still to answer each."""
     over = remaining & past
     if key in using.ticks:
         before = asset.ticks.get(key, asset.last.planned if asset.last and key != TIMETABLE else 0)
@@ -104,23 +104,23 @@ def _newly_unanswered(
 
 
 def _unanswered_events_after(work: FoldWorkspace, asset: AssetState, request: RunRequest) -> dict[str, PartlyUsed]:
-    """The events that an asset without partitions went past, and has still to run for.
+    """The events that an asset without partitions skipped and has still to run for.
 
-    One may be told by its number since the claim only, by a change of the condition: what the run read stays used.
+    A changed condition may have listed an event one by one only since the claim; if the run read it, it stays used.
     """
     using = request.consumption
-    found = {}
+    unanswered = {}
     for uri in {*asset.partly, *(using.consumes if using.skips else ())}:
-        told = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
-        numbers = [number for number in told if using.leaves_event_unused(uri, number)] + _skipped_events(
+        listed = (number for number, _ in asset.partly.get(uri, ()) if number not in request.events)
+        numbers = [number for number in listed if using.leaves_event_unused(uri, number)] + _skipped_events(
             work, asset, using, uri
         )
-        found[uri] = [(number, EVERYTHING) for number in sorted(numbers)]
-    return _drop_answered(found)
+        unanswered[uri] = [(number, EVERYTHING) for number in sorted(numbers)]
+    return _drop_answered(unanswered)
 
 
 def _skipped_events(work: FoldWorkspace, asset: AssetState, using: RunConsumption, uri: str) -> list[int]:
-    """The events of the dataset that a run is the first to go past, and leaves."""
+    """The events of the dataset that a run is the first to pass over and leaves unused."""
     before, used = asset.consumed.get(uri, 0), using.consumes.get(uri, 0)
     return (
         [ref.seq for ref in work.recent_events(uri).between(before, used) if ref.seq in using.skips]
@@ -130,16 +130,16 @@ def _skipped_events(work: FoldWorkspace, asset: AssetState, using: RunConsumptio
 
 
 def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
-    """The numbers of the events that the asset has still to run for."""
-    found = {number for items in asset.partly.values() for number, _ in items}
+    """The sequence numbers of the events that the asset has still to run for."""
+    numbers = {number for items in asset.partly.values() for number, _ in items}
     for uri in asset.spec.named:
         used = asset.consumed.get(uri, 0)
-        found.update(ref.seq for ref in work.recent_events(uri).between(used))
-    return found
+        numbers.update(ref.seq for ref in work.recent_events(uri).between(used))
+    return numbers
 
 
 def forget_used_events(work: FoldWorkspace, uri: str) -> None:
-    """Drops the events of a dataset that nobody will run for, but for the newest."""
+    """Drops the events of a dataset that no asset will run for, except the newest."""
     recent, keepers = work.recent_events(uri), work.triggered_assets(uri)
     if recent.first == work.newest_seq(uri):
         return
@@ -152,9 +152,9 @@ def forget_used_events(work: FoldWorkspace, uri: str) -> None:
 
 
 def _individually_kept_events(uri: str, keepers: Collection[AssetState], recent: RecentEvents[EventRef]) -> set[int]:
-    """The events that some asset has still to answer, whatever the numbers up to where all are used.
+    """The events that an asset has still to answer although its ``consumed`` number is past them.
 
-    What was withheld is to answer them as well, once it is tried again.
+    That includes events of withheld runs, which are tried again.
     """
     partly = {number for each in keepers for number, _ in each.partly.get(uri, ())}
     parted = [(each.consumed.get(uri, 0), each.parted[uri]) for each in keepers if uri in each.parted]
@@ -168,10 +168,10 @@ def _withheld_events(keepers: Collection[AssetState]) -> set[int]:
 
 
 def update_triggers(work: FoldWorkspace, asset: AssetState, before: FoldSpec | None) -> AssetState:
-    """With what it has not used of the datasets that its condition names no more, or names again, or anew.
+    """Adapts the asset's unused events to a condition that names other datasets than ``before``.
 
-    Of a dataset that it names no more it keeps what it has not used. Of one that it names anew the newest event is for
-    it, whatever others have not used.
+    Unused events of a dataset that is no longer named are kept. Of a newly named dataset only the newest event counts,
+    whichever older ones are still remembered for other assets.
     """
     was = before if before is not None else FoldSpec(asset.spec.uri)
     for uri in _absent_from(asset.spec.named, was.named):
@@ -192,7 +192,7 @@ def _without_uris(known: Mapping[str, T], uris: Collection[str]) -> dict[str, T]
 
 
 def _keep_unused_events(work: FoldWorkspace, asset: AssetState, uri: str) -> AssetState:
-    """With what it has not used of a dataset kept for when its condition names that again."""
+    """Keeps the asset's unused events of a dataset in case its condition names that again."""
     newest = work.newest_seq(uri)
     if newest <= asset.consumed.get(uri, 0) and uri not in asset.partly:
         return asset
@@ -200,9 +200,9 @@ def _keep_unused_events(work: FoldWorkspace, asset: AssetState, uri: str) -> Ass
 
 
 def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, newest: bool = False) -> AssetState:
-    """With all events of a dataset used, but for those that are told one by one to be not.
+    """Counts all events of a dataset as used, and lists the unused ones that the asset keeps one by one.
 
-    These are what it keeps of it, and with ``newest`` the last one if it came since.
+    With ``newest`` the newest event is listed as well, if it is unused.
     """
     recent, last, items = work.recent_events(uri), work.newest_seq(uri), dict(asset.partly.get(uri, ()))
     used, until = asset.consumed.get(uri, 0), asset.parted.get(uri, 0)
@@ -220,7 +220,7 @@ def itemize_unused_events(work: FoldWorkspace, asset: AssetState, uri: str, *, n
 def replace_items(
     partly: Mapping[str, PartlyUsed], key: str, items: Mapping[int, PartitionSet]
 ) -> dict[str, PartlyUsed]:
-    """``partly`` with these items of one dataset, or without it where there are none."""
+    """``partly`` with these items for one dataset; without the dataset where there are none."""
     others = {each: kept for each, kept in partly.items() if each != key}
     return others | {key: tuple(sorted(items.items(), key=lambda item: item[0]))} if items else others
 
@@ -228,7 +228,10 @@ def replace_items(
 def _answering_partitions(
     work: FoldWorkspace, spec: FoldSpec, ref: EventRef, remaining: PartitionSet, over: PartitionSet
 ) -> PartitionSet:
-    """What a run left of the time that the event touches; of what nothing maps, only what was over by then."""
+    """The partitions that a run left to answer an event: ``remaining`` ones that it affects.
+
+    Where no mapping tells which these are, all that were ``over`` when the run was claimed.
+    """
     if not spec.partitioning.is_partitioned:
         return EVERYTHING
     reading = (spec.inlet(name) for name in spec.readers(ref.uri))

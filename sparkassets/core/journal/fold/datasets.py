@@ -1,4 +1,4 @@
-"""Events: they reach their dataset, and through it all that reads it."""
+"""Applies events and looks at tables to datasets, and propagates them to every consumer."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sparkassets.frozen import frozen
 
 
 def fold_event(work: FoldWorkspace, _: EventEntry, numbered: NumberedEntry) -> None:
-    """Somebody said that a dataset was updated."""
+    """Publishes an announced update."""
     publish_event(work, numbered)
 
 
 def fold_observation(work: FoldWorkspace, entry: ObservedEntry, numbered: NumberedEntry) -> None:
-    """A source was looked at: its position moves, and what is new there is an event."""
+    """Moves the position of a source, and publishes its changes and those of its views."""
     asset = work.assets.get(entry.asset)
     if asset is not None:
         position = {**asset.position, **entry.cursor}
@@ -44,13 +44,13 @@ def fold_observation(work: FoldWorkspace, entry: ObservedEntry, numbered: Number
 
 
 def fold_table_finding(work: FoldWorkspace, entry: TargetEntry, numbered: NumberedEntry) -> None:
-    """An asset's own table was looked at: what is lost there is missing, and what others changed is an event."""
+    """Records a look at an asset's own table: lost partitions are missing, and changes of others are an event."""
     apply_table_finding(work, entry, numbered.seq)
     publish_event(work, numbered)
 
 
 def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> None:
-    """What the asset and its dataset lost."""
+    """Removes what a table lost from its asset, its dataset and the multi-asset that writes it."""
     work.flush_stale_marks(entry.asset)
     before = work.assets[entry.asset]
     after = work.assets[entry.asset] = asset_after_finding(before, entry, seq)
@@ -64,31 +64,31 @@ def apply_table_finding(work: FoldWorkspace, entry: TargetEntry, seq: int) -> No
 
 
 def add_coverage(work: FoldWorkspace, uri: str, parts: PartitionSet) -> None:
-    """What a multi-asset made is there, although no event tells it: those of its outlets do."""
+    """Adds coverage of a multi-asset's dataset, which has no events of its own: its outlets have them."""
     work.growing_coverage(uri).add(NOTHING if parts.is_everything else parts)
 
 
 def withdraw_coverage(work: FoldWorkspace, name: str, uri: str, gone: PartitionSet) -> None:
-    """What an asset does not have any more is not there for those that read its dataset either."""
-    if gone and not work.has_others(uri, name):  # else others may hold it; theirs are not lost
+    """Removes partitions that an asset lost from its dataset."""
+    if gone and not work.has_others(uri, name):  # other assets with this URI may still hold them
         dataset = work.dataset(uri)
         work.datasets[uri] = replace(dataset, coverage=dataset.coverage - gone)
 
 
 def confirm_unchanged(work: FoldWorkspace, uri: str, *, at: int) -> None:
-    """Some of the dataset was computed again and came out as it was: it is as fresh as after an update."""
+    """Records that a run left some of the dataset unchanged: it is as fresh as after an update."""
     work.datasets[uri] = replace(work.dataset(uri), confirmed=at)
 
 
 @frozen
 class _DatasetUpdate:
-    """What an event does to its dataset.
+    """The effect of an event on its dataset.
 
     Attributes:
-        updated: What it is about, where it says which partitions these are; nothing for all of the dataset.
-        available: What is there now.
-        removed: What is not there any more.
-        gone: All that was there and is not any more, after it.
+        updated: The event's partitions; nothing where it names none and so concerns the whole dataset.
+        available: Updated partitions that are present now.
+        removed: Partitions that the event removed.
+        gone: All partitions that were present and are removed, after the event.
     """
 
     seq: int
@@ -101,13 +101,13 @@ class _DatasetUpdate:
 def publish_event(
     work: FoldWorkspace, numbered: NumberedEntry, *, removed: PartitionSet = NOTHING, unread_by: Collection[str] = ()
 ) -> None:
-    """The event of an entry, if it tells of one, reaches its dataset and all that reads it.
+    """Applies the event of an entry, if it has one, to its dataset and every consumer.
 
     Args:
-        work: What the fold works on.
+        work: The fold's working copy of the state.
         numbered: The entry.
-        removed: Of what it is about, what is not there any more.
-        unread_by: Assets that read nothing of what changed: for them it is no news.
+        removed: Partitions of the event that are no longer present.
+        unread_by: Assets that read none of the changed rows; for them the event counts as used.
     """
     ref = EventRef.from_entry(numbered)
     if ref is not None:
@@ -133,7 +133,7 @@ def _publish_event_ref(
 
 
 def _mark_event_used(work: FoldWorkspace, name: str, ref: EventRef) -> None:
-    """Has the asset have used the event, where it has used all of the dataset before it."""
+    """Counts the event as used by the asset, where the asset has used all earlier events of the dataset."""
     asset = work.assets.get(name)
     if asset is not None and asset.consumed.get(ref.uri, 0) >= work.newest_seq(ref.uri):
         work.assets[name] = replace(asset, consumed={**asset.consumed, ref.uri: ref.seq})
@@ -142,10 +142,10 @@ def _mark_event_used(work: FoldWorkspace, name: str, ref: EventRef) -> None:
 def _update_dataset(work: FoldWorkspace, ref: EventRef, removed: PartitionSet, *, at: int) -> _DatasetUpdate:
     dataset = work.datasets.get(ref.uri) or DatasetState(ref.uri)
     growing = work.growing_coverage(ref.uri)
-    told = NOTHING if ref.parts.is_everything else ref.parts
-    growing.add(told)
-    changed = told or growing.result()
-    came = told - removed
+    updated = NOTHING if ref.parts.is_everything else ref.parts
+    growing.add(updated)
+    changed = updated or growing.result()
+    came = updated - removed
     growing.remove(removed)
     gone = (dataset.gone - came) | removed if removed or dataset.gone else dataset.gone
     work.datasets[ref.uri] = replace(
@@ -156,11 +156,11 @@ def _update_dataset(work: FoldWorkspace, ref: EventRef, removed: PartitionSet, *
         recent=dataset.recent if work.keepers.get(ref.uri) else RecentEvents(),
         touched=_recent_touches(work, dataset, changed, at),
     )
-    return _DatasetUpdate(ref.seq, told, came, removed, gone)
+    return _DatasetUpdate(ref.seq, updated, came, removed, gone)
 
 
 def _recent_touches(work: FoldWorkspace, dataset: DatasetState, changed: PartitionSet, at: int) -> StampedPartitions:
-    """When time of the dataset was last updated, as far back as some consumer's ``settle`` goes."""
+    """When each partition was last updated, no further back than the longest ``settle`` of a consumer."""
     settle = max((inlet.settle for _, inlet in work.readers(dataset.uri)), default=0)
     return dataset.touched.stamped_after(at - settle).overlay(changed, at) if settle else StampedPartitions()
 
@@ -168,13 +168,13 @@ def _recent_touches(work: FoldWorkspace, dataset: DatasetState, changed: Partiti
 def _propagate_update(
     work: FoldWorkspace, name: str, inlet: FoldInlet, before: FoldInlet, update: _DatasetUpdate
 ) -> None:
-    """What the update does to one that reads the dataset; ``before`` it saw what was there before."""
+    """Applies an update to one consumer; ``before`` is its inlet with the partitions that were present before."""
     asset = forget_restored(work.assets[name], work.inlet_with_coverage(inlet), update.available, gone=update.gone)
-    known = asset.coverage | asset.claimed_partitions if update.removed else asset.coverage
-    work.assets[name] = keep_removed_rows(asset, before, update.removed, computed=known, seq=update.seq)
-    counts = update.available if inlet.on_removed == "keep" else update.updated
-    if counts or not update.updated:
-        mark_stale(work, name, inlet, counts or EVERYTHING, seq=update.seq, before=before)
+    computed = asset.coverage | asset.claimed_partitions if update.removed else asset.coverage
+    work.assets[name] = keep_removed_rows(asset, before, update.removed, computed=computed, seq=update.seq)
+    changed = update.available if inlet.on_removed == "keep" else update.updated
+    if changed or not update.updated:
+        mark_stale(work, name, inlet, changed or EVERYTHING, seq=update.seq, before=before)
 
 
 def mark_stale(
@@ -186,9 +186,9 @@ def mark_stale(
     seq: int,
     before: FoldInlet | None = None,
 ) -> None:
-    """Marks what ``changed`` of the inlet touches in the consumer with the cause ``seq``.
+    """Marks the consumer's partitions that depend on ``changed`` of the inlet with the cause ``seq``.
 
-    Where the newest partition tells, that is what read it ``before`` the change as well as what reads it now.
+    Where the mapping takes the newest partition, that includes partitions that read it ``before`` the change.
     """
     asset = work.assets[name]
     if not asset.spec.partitioning.is_partitioned:
@@ -204,5 +204,5 @@ def mark_stale(
     else:
         withholding.retry_updated(work, name, EVERYTHING)
     if inlet.on_update == "ignore":
-        affected = affected - computed  # only a new cause for what failed
+        affected = affected - computed  # computed ones stay current; failed ones get a new cause
     work.add_stale_mark(name, inlet, affected, seq=seq)

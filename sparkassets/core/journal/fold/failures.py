@@ -1,4 +1,8 @@
-"""What of an asset has failed, as runs fail and come through."""
+"""The failed partitions of an asset as runs fail and succeed, and the search for the bad ones among them.
+
+A run that failed because of its data is divided: its partitions are tried in parts by a limited number of further runs
+(``division``), until the bad ones are known (docs/design/planning.md#failures-and-retries).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,9 @@ Failures = tuple[FailedBlocks, ...]
 def add_failure(
     before: Failures, item: FailedBlocks, *, settled: PartitionSet, bad: PartitionSet = NOTHING
 ) -> Failures:
-    """What has failed when ``item`` did, but for what a person has ``settled`` since its run was claimed.
+    """The failures after ``item``, without partitions that a person has ``settled`` since its run was claimed.
 
-    Of its blocks those that are known to be ``bad`` stand alone at once, and nothing is known of the others.
+    Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided.
     """
     if item.blocks.is_everything:
         instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
@@ -27,16 +31,16 @@ def add_failure(
 
 
 def _add_partition_failure(before: Failures, item: FailedBlocks, bad: PartitionSet) -> Failures:
-    """What has failed when ``item`` did, instead of the same blocks."""
+    """The failures after ``item``, which replaces earlier ones of the same partitions."""
     whole = next((each for each in before if _is_divided(each, item.blocks, item.invocation)), None)
     if whole is not None and whole.division is not None and item.division is not None:
         item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
     others = _failures_outside(_count_division_run(before, item.blocks, item.invocation), item.blocks, known="unknown")
-    return (*others, *_told_apart(item, item.blocks & bad))
+    return (*others, *_split_off_bad(item, item.blocks & bad))
 
 
-def _told_apart(item: FailedBlocks, bad: PartitionSet) -> Failures:
-    """What failed, as one; or what of it is bad, which no more runs try, and the rest."""
+def _split_off_bad(item: FailedBlocks, bad: PartitionSet) -> Failures:
+    """The failure as one; or split into its bad partitions, which no further run tries, and the rest."""
     division = item.division
     if division is None or not bad or bad == item.blocks:
         return (item,)
@@ -45,28 +49,28 @@ def _told_apart(item: FailedBlocks, bad: PartitionSet) -> Failures:
 
 
 def clear_failures(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
-    """What is still failed when a run of that invocation has computed ``blocks``."""
+    """The failures after a run of that invocation has computed ``blocks``."""
     return _failures_outside(_count_division_run(before, blocks, invocation), blocks, known="bad")
 
 
 def forget_failed(before: Failures, blocks: PartitionSet) -> Failures:
-    """What is still failed when somebody forgets that ``blocks`` are, of which no run has tried any."""
+    """The failures without ``blocks``, which a person settled and no run has tried."""
     return _failures_outside(before, blocks, known="unknown")
 
 
 def failures_without_events(before: Failures, events: Collection[int]) -> Failures:
-    """What is still failed when somebody answers these events, of runs that are for some of them each."""
+    """The failures without those whose events are all among ``events``."""
     return tuple(item for item in before if not item.events or not set(item.events) <= set(events))
 
 
 def _is_divided(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
-    """Whether a run of ``blocks`` is one of the division."""
-    there = item.division is not None and item.division.left > 0 and item.invocation == invocation
-    return there and item.blocks.overlaps(blocks)
+    """Whether a run of ``blocks`` is one of the further runs of the failure's division."""
+    is_open = item.division is not None and item.division.left > 0 and item.invocation == invocation
+    return is_open and item.blocks.overlaps(blocks)
 
 
 def _count_division_run(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
-    """All parts of a division of which a run has tried ``blocks``, with one run less."""
+    """Counts a run of ``blocks`` against every part of its division: each has one run less left."""
     taken = {item.division.first for item in before if item.division and _is_divided(item, blocks, invocation)}
     return tuple(
         replace(item, division=replace(item.division, left=item.division.left - 1))
@@ -77,7 +81,7 @@ def _count_division_run(before: Failures, blocks: PartitionSet, invocation: str)
 
 
 def _failures_outside(before: Failures, blocks: PartitionSet, *, known: PartFinding) -> Failures:
-    """What is left of each; ``known`` tells what that is now where it had failed as one run."""
+    """The failures without ``blocks``; ``known`` is the new finding for the rest of each that was divided."""
     return tuple(
         left
         for item in before

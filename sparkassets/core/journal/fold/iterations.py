@@ -1,4 +1,4 @@
-"""Iterations: published, made the newest again, and removed."""
+"""The iterations of an asset as runs publish them, roll back to them and retire them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,30 @@ from sparkassets.core.partitions import NOTHING
 def add_published_iteration(
     asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: NumberedEntry
 ) -> tuple[PublishedIteration, ...]:
-    """What the asset has published once that success is known."""
+    """The asset's iterations after a success that may have published one."""
     if not entry.iteration or entry.version is None:
         return asset.iterations
     shown = () if entry.beside else (entry.version,)
     own = asset.spec.partitioning
     hides = NOTHING if own.has_columns else own.in_rows(entry.published_partitions)
-    told = (entry.version, numbered.seq, to_unix(numbered.at), entry.published_partitions, entry.interval, shown, hides)
-    return (*asset.iterations, PublishedIteration(entry.run, entry.iteration, *told))
+    published = PublishedIteration(
+        run=entry.run,
+        name=entry.iteration,
+        version=entry.version,
+        seq=numbered.seq,
+        at=to_unix(numbered.at),
+        blocks=entry.published_partitions,
+        interval=entry.interval,
+        shown=shown,
+        hides=hides,
+    )
+    return (*asset.iterations, published)
 
 
 def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
-    """The asset once an older iteration is the newest again.
+    """The asset after an older iteration became the newest again.
 
-    It computed nothing: what is due or stale is so as before, and what was used up stays so.
+    A rollback computes nothing: due, stale and consumed stay as they were.
     """
     after = record_table_version(asset, entry, seq, link=asset.claim_state(entry.recorder))
     return replace(
@@ -41,12 +51,12 @@ def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> Ass
 
 
 def iterations_after_rollback(asset: AssetState, entry: SuccessEntry | OutletEntry) -> tuple[PublishedIteration, ...]:
-    """The iterations once the one that a run goes back to is what readers see."""
+    """The iterations after a rollback, with the restored one visible to readers."""
     return restore_iteration(asset.iterations, entry.restores, entry.version if entry.version is not None else 0)
 
 
 def fold_retirement(work: FoldWorkspace, entry: RetiredEntry, _: NumberedEntry) -> None:
-    """Those are gone, or will be."""
+    """Forgets retired iterations, whose folders may be removed at any time."""
     asset = work.assets.get(entry.asset)
     if asset is not None:
         gone = {each.version for each in asset.iterations if each.run in entry.runs}

@@ -1,4 +1,4 @@
-"""What follows from a mark: blocks are accepted as computed, to be computed again, or not wanted any more."""
+"""Folds a person's marks: partitions or instances are done, missing, skipped or accepted."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import withheld_records
 from sparkassets.core.journal.entries import NumberedEntry
 from sparkassets.core.journal.fold import backfill_requests, cause_consumption, datasets, provenance
-from sparkassets.core.journal.fold.failures import failures_without_events as failures_but_of
-from sparkassets.core.journal.fold.failures import forget_failed
+from sparkassets.core.journal.fold.failures import failures_without_events, forget_failed
 from sparkassets.core.journal.fold.losses import accept_table_content
 from sparkassets.core.journal.fold.removals import clear_kept_and_owed
 from sparkassets.core.journal.fold.runs import later_interval, record_aligned_instance, skip_instance, want_instance
@@ -20,7 +19,7 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 
 
 def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) -> None:
-    """The blocks are what a person says; what failed of them is forgotten."""
+    """Applies a mark to its partitions or its instance, and forgets their failures."""
     work.flush_stale_marks(entry.asset)
     asset = work.assets[entry.asset]
     if entry.kind != "accept":
@@ -38,12 +37,14 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
         return
     mark = PartitionMark(entry.kind, entry.blocks, entry.reason, entry.by, numbered.seq, to_unix(numbered.at))
     if entry.run:
-        known = withheld_records.accept_instance(asset.withheld, entry.run, mark.text)
-        work.assets[entry.asset] = replace(asset, failed=(), withheld=known)
+        withheld = withheld_records.accept_instance(asset.withheld, entry.run, mark.text)
+        work.assets[entry.asset] = replace(asset, failed=(), withheld=withheld)
         return
-    follow = _mark_whole_asset if entry.blocks.is_everything else _mark_partitions
     redo = asset.redo if entry.kind == "missing" else backfill_requests.requests_without(asset.redo, entry.blocks)
-    after = follow(work, asset, entry, numbered.seq)
+    if entry.blocks.is_everything:
+        after = _mark_whole_asset(work, asset, entry)
+    else:
+        after = _mark_partitions(work, asset, entry, numbered.seq)
     if asset.stuck_loss is not None:
         after = replace(after, loss=asset.loss)
     marks = add_mark(asset.marks, mark, claims=(link.token for link in after.chain))
@@ -52,7 +53,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
 
 
 def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry, *, withdrawn: PartitionSet) -> None:
-    """What the asset's readers hear of it."""
+    """Propagates a mark to the consumers of the asset's dataset."""
     datasets.withdraw_coverage(work, entry.asset, entry.uri, withdrawn)
     datasets.publish_event(work, numbered)
     spec = work.assets[entry.asset].spec
@@ -63,7 +64,7 @@ def _notify_readers(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEnt
 
 
 def _answer_questions(asset: AssetState, entry: MarkEntry) -> AssetState:
-    """The asset without the claims of which a person has told now, for all of their blocks, what became of them."""
+    """Settles the claims whose question the mark answers for all of their partitions; narrows the others."""
     chain = asset.chain
     for link in asset.asking_claims:
         known = asset.spec.partitioning.known_partitions
@@ -106,31 +107,31 @@ def _mark_done(work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, seq
 def _mark_instance(
     work: FoldWorkspace, asset: AssetState, entry: MarkEntry, interval: tuple[int, int], numbered: NumberedEntry
 ) -> AssetState:
-    """An asset without partitions, of whose instances a person tells of one: it is used up, whatever it had failed of.
+    """Marks one instance of an asset without partitions: its events and ticks are used up, its failures forgotten.
 
-    A tick that others are due before is told apart until these ran.
+    While earlier ticks are due, the mark itself keeps the instance from running; the cursor cannot pass it yet.
     """
     after = cause_consumption.use_up_without_run(work, asset, entry.consumption, entry.events)
-    told = InstanceMark(
+    mark = InstanceMark(
         entry.kind, interval, not entry.events, entry.reason, entry.by, numbered.seq, to_unix(numbered.at)
     )
     cursor = later_interval(asset.cursor, entry.cursor)
     if entry.kind == "done" and asset.table_id is not None:
-        there = AlignedInstance(*interval, numbered.seq, asset.table_id, asset.version)
-        after = record_aligned_instance(work, after, entry.uri, there)
+        instance = AlignedInstance(*interval, numbered.seq, asset.table_id, asset.version)
+        after = record_aligned_instance(work, after, entry.uri, instance)
     return replace(
         after,
         cursor=cursor,
-        failed=() if entry.cursor is not None else failures_but_of(asset.failed, entry.events),
+        failed=() if entry.cursor is not None else failures_without_events(asset.failed, entry.events),
         withheld=asset.withheld
         if entry.kind == "missing"
         else withheld_records.withheld_without_interval(asset.withheld, interval),
-        instance_marks=add_instance_mark(asset.instance_marks, told, cursor),
+        instance_marks=add_instance_mark(asset.instance_marks, mark, cursor),
     )
 
 
-def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, _: int) -> AssetState:
-    """An asset without partitions: what was due is used up, unless it is to run again."""
+def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry) -> AssetState:
+    """Marks an asset without partitions: what was due is used up, unless it is to run again."""
     asset = replace(asset, failed=())
     if entry.kind == "accept":
         return asset

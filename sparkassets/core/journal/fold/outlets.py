@@ -1,4 +1,4 @@
-"""What a run of a multi-asset leaves in each of its outlets; its own success, which follows, does all the rest."""
+"""Folds the result of a multi-asset's run in each outlet; the run's own success follows and settles the claim."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sparkassets.core.journal.fold.workspace import FoldWorkspace
 
 
 def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
-    """The blocks are there in the outlet, and their event is published."""
+    """Covers the run's partitions in the outlet and publishes their event."""
     asset = work.assets[entry.asset]
-    if entry.token < asset.placed:  # it wrote where the outlet was before
+    if entry.token < asset.placed:  # it wrote to the outlet's former place
         return
     if entry.restores:
         _fold_outlet_rollback(work, entry, numbered)
@@ -27,10 +27,8 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
     maker = work.assets.get(entry.maker)
     claim = maker.claim_entry(entry.token) if maker is not None else None
     link = maker.claim_state(entry.recorder) if maker is not None else None
-    again, counted = (
-        asset.redo_partitions_since(entry.token),
-        segments.countable_partitions(asset.spec.partitioning, entry.published_partitions),
-    )
+    again = asset.redo_partitions_since(entry.token)
+    counted = segments.countable_partitions(asset.spec.partitioning, entry.published_partitions)
     after = record_instance(work, record_table_version(asset, entry, numbered.seq, link=link), entry, numbered.seq)
     work.assets[entry.asset] = replace(
         after,
@@ -50,7 +48,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
 
 
 def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
-    """An older iteration is the newest again: an update for those that read the outlet; nothing was computed."""
+    """Makes an older iteration of the outlet the newest again: an event for consumers, without computed partitions."""
     asset, maker = work.assets[entry.asset], work.assets.get(entry.maker)
     link = maker.claim_state(entry.recorder) if maker is not None else None
     after = record_table_version(asset, entry, numbered.seq, link=link)

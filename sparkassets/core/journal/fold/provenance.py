@@ -1,8 +1,8 @@
-"""By which definition what of an asset was computed.
+"""Records which definition computed which partitions of an asset.
 
-Definitions are told apart by their order: the newest is the one that came last, and one that comes back, from another
-checkout or because a change was taken back, keeps the place that it had. So drivers with different code agree on which
-is newer, and none computes again, because of code alone, what a newer one has made.
+Definitions are ordered by their first appearance in the journal. One that comes back, from another checkout or after a
+change was reverted, keeps its place. So drivers with different code agree on which definition is newer, and an older
+checkout does not compute again, because of its code alone, what a newer one has computed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.state import AssetState, DefinitionOutput
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 
-MOST_TOLD = 8
-"""Definitions of which the blocks are told apart; what older ones made is that of the oldest of these."""
+MOST_WITH_PARTITIONS = 8
+"""Definitions that keep partitions of their own; those of older ones count as computed by the oldest of these."""
 MOST_KNOWN = 50
-"""Definitions whose place is known."""
+"""Definitions whose place in the order is remembered."""
 
 
 def add_definition(asset: AssetState, seq: int) -> AssetState:
-    """The asset with the definition of its spec among those that are known.
+    """Adds the definition of the asset's spec to the known ones.
 
-    What was computed before any was told counts as computed by the first.
+    Partitions that were computed before any definition was recorded count as computed by the first.
     """
     definition = asset.spec.definition
     if definition is None:
@@ -36,39 +36,37 @@ def add_definition(asset: AssetState, seq: int) -> AssetState:
         own = replace(asset.made[at], definition=definition)
         return replace(asset, made=_limit_outputs((*asset.made[:at], own, *asset.made[at + 1 :]), asset.spec))
     last = asset.last if not asset.made else None
-    there = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last else NOTHING
-    first = DefinitionOutput(
-        definition, seq, NOTHING if asset.made else there, last.run if last else "", last.at if last else 0
+    computed = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last else NOTHING
+    newest = DefinitionOutput(
+        definition, seq, NOTHING if asset.made else computed, last.run if last else "", last.at if last else 0
     )
-    return replace(asset, made=_limit_outputs((*asset.made, first), asset.spec))
+    return replace(asset, made=_limit_outputs((*asset.made, newest), asset.spec))
 
 
 def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry, *, at: int) -> AssetState:
-    """The asset after a success: its blocks are of that definition, and of no other unless rows only were added."""
+    """Records that the run's definition computed its partitions, and no other one did unless the asset only appends."""
     if not entry.definition and not after.made:
         return after
-    made = {each.definition.id: each for each in after.made}
-    own = made.pop(entry.definition, None) or DefinitionOutput(
-        AssetDefinition(entry.definition), 0
-    )  # forgotten, so older than all
+    outputs = {each.definition.id: each for each in after.made}
+    # a definition that is not known any more was forgotten, so it is older than all
+    own = outputs.pop(entry.definition, None) or DefinitionOutput(AssetDefinition(entry.definition), 0)
     others = list(
-        made.values()
+        outputs.values()
         if after.spec.appends
-        else (_output_without(each, entry.published_partitions) for each in made.values())
+        else (_output_without(each, entry.published_partitions) for each in outputs.values())
     )
     if entry.definition:
         blocks = own.blocks | entry.published_partitions
         if not entry.blocks.is_everything:
-            shared = _made_everything(
-                own, before
-            )  # as a rule, and it may be very much, so that nothing is united twice
+            # in the usual case the coverage is reused: it may be huge, and uniting the same sets again is slow
+            shared = _made_everything(own, before)
             blocks = after.coverage if shared else own.blocks | (entry.published_partitions & after.coverage)
         others.append(replace(own, blocks=blocks, run=entry.run, at=at))
     return replace(after, made=_limit_outputs(sorted(others, key=lambda each: each.since), after.spec))
 
 
 def accept_definition(asset: AssetState, blocks: PartitionSet) -> AssetState:
-    """The asset after a person took ``blocks`` as they are, whatever made them: they count as the present code's."""
+    """Counts ``blocks``, which a person accepted as they are, as computed by the present definition."""
     own = asset.spec.definition.id if asset.spec.definition is not None else ""
     made = (
         replace(each, blocks=each.blocks | blocks) if each.definition.id == own else _output_without(each, blocks)
@@ -78,9 +76,9 @@ def accept_definition(asset: AssetState, blocks: PartitionSet) -> AssetState:
 
 
 def _made_everything(made: DefinitionOutput, asset: AssetState) -> bool:
-    """Whether all that is there is known to be of the definition: the set is the same object.
+    """Whether the definition is known to have computed the whole coverage: both are the same object, or empty.
 
-    Where it is only an equal one the same comes out, at the price of looking.
+    For equal but distinct sets the caller computes the same result more slowly.
     """
     return made.blocks is asset.coverage or not (made.blocks or asset.coverage)
 
@@ -90,26 +88,26 @@ def _output_without(made: DefinitionOutput, blocks: PartitionSet) -> DefinitionO
 
 
 def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[DefinitionOutput, ...]:
-    """As much of it as is kept: the texts of those that made what is there, and the places of the others."""
+    """Limits the outputs: definitions without partitions lose their text, and the oldest of these are forgotten."""
     current = spec.definition.id if spec.definition is not None else ""
-    told = [
+    outputs = [
         each
         if each.blocks or each.definition.id == current
         else replace(each, definition=AssetDefinition(each.definition.id))
         for each in _merge_older_outputs(made)
     ]
-    spare = [each.definition.id for each in told if not each.blocks and each.definition.id != current]
-    dropped = set(spare[: max(0, len(told) - MOST_KNOWN)])
-    return tuple(each for each in told if each.definition.id not in dropped)
+    spare = [each.definition.id for each in outputs if not each.blocks and each.definition.id != current]
+    dropped = set(spare[: max(0, len(outputs) - MOST_KNOWN)])
+    return tuple(each for each in outputs if each.definition.id not in dropped)
 
 
 def _merge_older_outputs(made: Sequence[DefinitionOutput]) -> Sequence[DefinitionOutput]:
-    """With the blocks of the newest definitions told apart, those of all before them with the first of these."""
-    telling = [each for each in made if each.blocks]
-    if len(telling) <= MOST_TOLD:
+    """Gives the partitions of older definitions to the oldest of the `MOST_WITH_PARTITIONS` newest."""
+    with_partitions = [each for each in made if each.blocks]
+    if len(with_partitions) <= MOST_WITH_PARTITIONS:
         return made
-    first = telling[-MOST_TOLD]
-    older = PartitionSet.union(each.blocks for each in telling[:-MOST_TOLD])
+    first = with_partitions[-MOST_WITH_PARTITIONS]
+    older = PartitionSet.union(each.blocks for each in with_partitions[:-MOST_WITH_PARTITIONS])
     return [
         replace(each, blocks=first.blocks | older)
         if each is first

@@ -58,3 +58,4 @@ def _with_kept(asset: AssetState, name: str, marks: StampedPartitions) -> AssetS
 
 _ANY = 1 << 62
 """Later than any sequence number."""
+"""Later than any sequence number."""

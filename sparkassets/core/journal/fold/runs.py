@@ -1,4 +1,4 @@
-"""Runs: claimed, kept alive, and how they ended."""
+"""Folds claims, renewals, successes and failures of runs, and the entries that only move a flag of their asset."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ from sparkassets.core.journal.state import (
     FormerPartitions,
     LastRun,
 )
-from sparkassets.core.journal.withheld_records import TOLD_BESIDES
+from sparkassets.core.journal.withheld_records import REPORTED_OUTCOMES
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import BranchPromotion, RunCost, RunDivision
 from sparkassets.core.validations import RuleVerdict
 
 INSTANCES = 1000
-"""Successes that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
+"""Instances that an asset with aligned consumers remembers: more than Delta's log keeps of an hourly table."""
 
 COSTS = 10
-"""Successes of which an asset remembers what they took."""
+"""Successes whose costs an asset remembers."""
 
 
 def fold_claim(work: FoldWorkspace, entry: ClaimEntry, numbered: NumberedEntry) -> None:
-    """The claim is the newest of its slot's chain."""
+    """Appends the claim to the chain of its run slot."""
     asset = work.assets[entry.asset]
     claim = ClaimState(numbered.seq, entry, numbered.driver, to_unix(numbered.at), numbered.seq)
     work.assets[entry.asset] = replace(asset, chain=(*asset.chain, claim))
 
 
 def fold_renewal(work: FoldWorkspace, entry: RenewEntry, numbered: NumberedEntry) -> None:
-    """The drivers of these claims are alive, and may have enlisted other processes."""
+    """Renews the claims of a driver, which may have enlisted further processes."""
     for name, token in entry.claims:
         asset = work.assets.get(name)
         if asset is not None:
@@ -78,30 +78,30 @@ def _renew_claim(link: ClaimState, entry: RenewEntry, numbered: NumberedEntry) -
 
 
 def fold_pause(work: FoldWorkspace, entry: PauseEntry, _: NumberedEntry) -> None:
-    """The asset stops running, or goes on."""
+    """Pauses or resumes the asset."""
     work.assets[entry.asset] = replace(work.assets[entry.asset], paused=entry.paused)
 
 
 def fold_lateness(work: FoldWorkspace, entry: LateEntry, _: NumberedEntry) -> None:
-    """People know that the asset is late, or that it is no more."""
+    """Records the deadline that people were notified of, or that the asset is no longer late."""
     work.assets[entry.asset] = replace(work.assets[entry.asset], late=0 if entry.over else entry.by)
 
 
 def fold_passed_tick(work: FoldWorkspace, entry: TickPassedEntry, _: NumberedEntry) -> None:
-    """The schedule of the asset has come as far, although nothing ran."""
+    """Moves the asset's schedule past a tick for which nothing ran."""
     asset = work.assets[entry.asset]
     work.assets[entry.asset] = replace(asset, cursor=later_interval(asset.cursor, entry.cursor))
 
 
 def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> None:
-    """The blocks failed; the chain stays where it is not certain that nothing of them can land any more."""
+    """Records the failed partitions; the claim stays in the chain unless the failure is fenced."""
     asset = work.assets[entry.asset]
     claim = asset.claim_entry(entry.token)
     chain = asset.chain_without_slot(entry.token) if entry.fenced else _chain_after_unfenced(asset, entry)
-    if entry.token < asset.placed or _tells_nothing(entry, claim):
+    if entry.token < asset.placed or _is_inconclusive(entry, claim):
         work.assets[entry.asset] = replace(asset, chain=chain)
         return
-    item = FailedBlocks(
+    failure = FailedBlocks(
         blocks=entry.blocks,
         token=entry.token,
         run=entry.run,
@@ -111,12 +111,12 @@ def fold_failure(work: FoldWorkspace, entry: FailureEntry, _: NumberedEntry) -> 
         events=claim.request.events if claim is not None else (),
         division=RunDivision(entry.token, entry.divisions) if entry.divisions is not None else None,
     )
-    failures = add_failure(asset.failed, item, settled=asset.settled_partitions_since(entry.token), bad=entry.bad)
+    failures = add_failure(asset.failed, failure, settled=asset.settled_partitions_since(entry.token), bad=entry.bad)
     work.assets[entry.asset] = replace(asset, chain=chain, failed=failures)
 
 
 def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[ClaimState, ...]:
-    """The claims after a failure that settles none."""
+    """The chain after a failure that settles no claim."""
     link = asset.claim_state(entry.token)
     if link is not None and entry.asks:
         return _chain_with_question(asset, entry, link)
@@ -124,7 +124,7 @@ def _chain_after_unfenced(asset: AssetState, entry: FailureEntry) -> tuple[Claim
 
 
 def _chain_with_question(asset: AssetState, entry: FailureEntry, link: ClaimState) -> tuple[ClaimState, ...]:
-    """The claims of which the newest of a slot asks, in the place of those that asked before it."""
+    """The chain with the question of the failed claim, which replaces earlier questions of its slot."""
     older = [each for each in asset.chains[link.slot] if each is not link and each.asks is None]
     others = [each for each in asset.chain if each.slot != link.slot]
     claimed = PartitionSet.union(each.entry.blocks for each in older)
@@ -136,13 +136,17 @@ def _by_token(link: ClaimState) -> int:
     return link.token
 
 
-def _tells_nothing(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
-    """Whether a failure says nothing about the blocks: they were not tried, or were not to be computed."""
+def _is_inconclusive(entry: FailureEntry, claim: ClaimEntry | None) -> bool:
+    """Whether a failure says nothing about its partitions: they were not tried, or the run was a rollback."""
     return entry.cause in NOT_TRIED or (claim is not None and bool(claim.request.restores))
 
 
 def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEntry) -> None:
-    """The blocks are there, their event is published, and what the run was claimed for is used up."""
+    """Covers the run's partitions, publishes their event and uses up the events and ticks that the run was claimed for.
+
+    The order of the steps matters: segments are learned before partitions are covered by them, a replaced table loses
+    its coverage before the run adds its own, and events are forgotten only once the run has used them.
+    """
     work.flush_stale_marks(entry.asset)
     asset = work.assets[entry.asset]
     if entry.token < asset.placed or entry.restores:
@@ -159,8 +163,8 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
     after = work.assets[entry.asset] = replace(_settle_success(work, asset, entry, numbered), additions=additions)
     datasets.publish_event(work, numbered, unread_by=claim.request.unread_by if claim is not None else ())
     _publish_coverage_only(work, entry, numbered)
-    for gone in _withdrawn_partitions(asset, entry):
-        datasets.withdraw_coverage(work, entry.asset, entry.uri, gone)
+    for withdrawn in _withdrawn_partitions(asset, entry):
+        datasets.withdraw_coverage(work, entry.asset, entry.uri, withdrawn)
     segments.mark_late_segments_stale(work, before, entry)
     for uri in asset.spec.named:
         cause_consumption.forget_used_events(work, uri)
@@ -169,7 +173,7 @@ def fold_success(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEnt
 
 
 def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> None:
-    """The success of a run that wrote where the asset was before, or made an older iteration the newest again."""
+    """Folds a success that wrote to the asset's former place, or made an older iteration the newest again."""
     if entry.token < asset.placed:
         work.assets[entry.asset] = replace(asset, chain=asset.chain_without_slot(entry.recorder))
         return
@@ -178,7 +182,7 @@ def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, 
 
 
 def _publish_coverage_only(work: FoldWorkspace, entry: SuccessEntry, numbered: NumberedEntry) -> None:
-    """What a success says of its dataset besides its event."""
+    """Updates the dataset where the success is no event: for a multi-asset, and for unchanged partitions."""
     if entry.outlets:
         datasets.add_coverage(work, entry.uri, entry.published_partitions)
     if entry.unchanged:
@@ -186,7 +190,7 @@ def _publish_coverage_only(work: FoldWorkspace, entry: SuccessEntry, numbered: N
 
 
 def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[PartitionSet]:
-    """Of a run's blocks what somebody wants computed again meanwhile, and what are none by now."""
+    """Yields partitions of the run that its event must not cover: marked as missing since its claim, or split since."""
     yield asset.redo_partitions_since(entry.token) & entry.blocks
     yield entry.published_partitions - segments.countable_partitions(
         asset.spec.partitioning, entry.published_partitions
@@ -194,7 +198,7 @@ def _withdrawn_partitions(asset: AssetState, entry: SuccessEntry) -> Iterator[Pa
 
 
 def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
-    """The asset with the segments that its run came to know: first of all, as its blocks are of these."""
+    """Adds the segments that the run made known; this comes first, because its partitions are of these."""
     claim = asset.claim_entry(entry.token)
     computed = claim is not None and bool(segments.whole_dimension_partitions(claim.blocks))
     segments.learn_segments(work, entry.asset, entry.keys, seq, computed=computed)
@@ -204,23 +208,24 @@ def _learn_run_segments(work: FoldWorkspace, asset: AssetState, entry: SuccessEn
 def _additions_after_success(
     before: AssetState, after: AssetState, entry: SuccessEntry, claim: ClaimEntry | None
 ) -> AddedPartitions:
-    """What runs have added and not computed, once the asset has come to know what this one added."""
+    """The added and not computed partitions after a success that may have added segments."""
     if entry.blocks.is_everything:
         return after.additions
-    there, known = before.spec.partitioning, after.spec.partitioning
-    if claim is None or claim.kind != "scheduled" or known is there:
+    old, new = before.spec.partitioning, after.spec.partitioning
+    if claim is None or claim.kind != "scheduled" or new is old:
         return after.additions.without_partitions(entry.blocks)
-    fresh = (known.known_partitions - there.known_partitions) & known.finished_partitions(claim.planned)
-    found, fresh = after.additions, NOTHING if there.has_whole else fresh - entry.blocks
+    fresh = (new.known_partitions - old.known_partitions) & new.finished_partitions(claim.planned)
+    # where the run discovered all segments, it also computed all of them
+    additions, fresh = after.additions, NOTHING if old.has_whole else fresh - entry.blocks
     if fresh:
-        found = found.with_added(fresh, by=claim.blocks, invocation=claim.invocation)
-    return found.without_partitions(entry.blocks)
+        additions = additions.with_added(fresh, by=claim.blocks, invocation=claim.invocation)
+    return additions.without_partitions(entry.blocks)
 
 
 def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, numbered: NumberedEntry) -> AssetState:
-    """The asset with all that its run did."""
+    """The asset after its own part of a success: causes, coverage, schedule, table version, claims and records."""
     claim = asset.claim_entry(entry.token)
-    # a run that was claimed when the asset had partitions says nothing about what it uses without, or the other way
+    # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
     counts = claim if entry.blocks.is_everything != asset.spec.partitioning.is_partitioned else None
     scheduled = counts if counts is not None and counts.kind == "scheduled" else None
     after = cause_consumption.use_up_causes(work, asset, entry.blocks, counts, token=entry.token)
@@ -259,7 +264,7 @@ def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:
 
 
 def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
-    """What its newest runs took; of one that another run recorded nobody knows."""
+    """The costs of the newest successes; a run that another run recorded has none, as its duration is unknown."""
     blocks = asset.spec.partitioning.count(entry.blocks)
     if entry.recorder != entry.token or not blocks:
         return asset.costs
@@ -271,7 +276,7 @@ def _costs_with(asset: AssetState, entry: SuccessEntry) -> tuple[RunCost, ...]:
 def _cover_partitions(
     asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, scheduled: ClaimEntry | None
 ) -> AssetState:
-    """The asset with its blocks: there, not stale for what the run used, and not failed."""
+    """Covers the run's partitions, and clears their failures and the stale marks for causes that the run used."""
     blocks = entry.published_partitions
     cleared = stale_after_run(asset, blocks, scheduled, through=entry.token)
     after = clear_kept_and_owed(asset, blocks, claim.request if claim is not None else None, through=entry.token)
@@ -287,7 +292,7 @@ def _cover_partitions(
 def stale_after_run(
     asset: AssetState, blocks: PartitionSet, scheduled: ClaimEntry | None, *, through: int
 ) -> dict[str, StampedPartitions]:
-    """What is stale after a run of ``blocks``; of what was accepted nothing, whatever the run was asked for."""
+    """The stale partitions by inlet after a run of ``blocks``; accepted partitions are not stale for any inlet."""
     uris = {inlet.name: inlet.uri for inlet in asset.spec.inlets}
     used = dict.fromkeys(asset.stale, blocks)
     if scheduled is not None:
@@ -298,32 +303,32 @@ def stale_after_run(
 
 
 def _advance_schedule(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
-    """The asset as far on as its schedule has come."""
+    """Moves the cursor and the watermarks to where a scheduled run got."""
     cursor = later_interval(asset.cursor, claim.request.cursor)
     return _with_watermarks(replace(asset, cursor=cursor), entry.watermarks, claim)
 
 
 def _with_watermarks(asset: AssetState, read: Mapping[str, str], claim: ClaimEntry) -> AssetState:
-    """The asset as far on as a run came in what it reads of its inlets, and by which columns."""
+    """Sets the watermarks that a run read up to, and the columns that they are of."""
     pins = claim.request.pins
     columns = {name: pins[name].column for name in read if name in pins}
     return replace(asset, watermarks={**asset.watermarks, **read}, columns={**asset.columns, **columns})
 
 
 def _advance_read_watermarks(asset: AssetState, entry: SuccessEntry, claim: ClaimEntry) -> AssetState:
-    """The asset after a backfill appended what came above its watermarks, which a later run would append once more."""
+    """Moves watermarks after a backfill that read on from them; a later run would append the same rows again."""
     pins, known = claim.request.pins, asset.watermarks
     read = {name: mark for name, mark in entry.watermarks.items() if name in pins and pins[name].low == known.get(name)}
     return _with_watermarks(asset, read, claim) if read else asset
 
 
 def later_interval(cursor: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The interval of a timetable that ends later; None where neither is known."""
+    """The interval that ends later; None where neither is known."""
     return max((each for each in (cursor, other) if each is not None), key=_by_end, default=None)
 
 
 def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int) -> AssetState:
-    """The asset with the success of an interval, where some consumer is aligned to its runs."""
+    """Remembers the success of an interval, where a consumer is aligned to the asset's runs."""
     if entry.interval is None or not entry.published_partitions:
         return asset
     return record_aligned_instance(
@@ -331,20 +336,20 @@ def record_instance(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry 
     )
 
 
-def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, found: AlignedInstance) -> AssetState:
-    """The asset with what is there of an interval, where some consumer is aligned to it."""
+def record_aligned_instance(work: FoldWorkspace, asset: AssetState, uri: str, instance: AlignedInstance) -> AssetState:
+    """Remembers the instance of an interval, where a consumer is aligned to the asset's runs."""
     if not any(inlet.aligned and inlet.name == asset.name for _, inlet in work.readers(uri)):
         return asset
-    others = [each for each in asset.instances if each.end != found.end]
-    ascending = sorted([*others, found], key=lambda each: each.end)
+    others = [each for each in asset.instances if each.end != instance.end]
+    ascending = sorted([*others, instance], key=lambda each: each.end)
     kept = ascending[-INSTANCES:]
-    if all(each.skipped for each in kept):  # the newest success stands for all of them
+    if all(each.skipped for each in kept):  # consumers of skipped instances read the success before them
         kept = [*[each for each in ascending if not each.skipped][-1:], *kept]
     return replace(asset, instances=tuple(kept))
 
 
 def want_instance(work: FoldWorkspace, name: str, interval: tuple[int, int]) -> None:
-    """Takes back what `skip_instance` recorded of an interval."""
+    """Takes back the record of `skip_instance` for an interval."""
     for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
         asset = work.assets.get(each)
         if asset is not None and any(known.skipped for known in asset.instances):
@@ -353,9 +358,9 @@ def want_instance(work: FoldWorkspace, name: str, interval: tuple[int, int]) -> 
 
 
 def skip_instance(work: FoldWorkspace, name: str, interval: tuple[int, int], seq: int) -> None:
-    """Records for consumers that are aligned to the asset, or to one of its outlets, that an interval brought nothing.
+    """Records that an interval published nothing, for consumers that are aligned to the asset or one of its outlets.
 
-    What was published for the interval before stays.
+    An earlier success of the same interval stays.
     """
     for each in (name, *(outlet for outlet, _ in work.assets[name].spec.outlets)):
         asset = work.assets.get(each)
@@ -368,7 +373,7 @@ def skip_instance(work: FoldWorkspace, name: str, interval: tuple[int, int], seq
 def last_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> LastRun | None:
-    """The newest success of the asset that published anything, now that this one is."""
+    """The asset's newest success that published rows, after this one."""
     if not entry.published_partitions:
         return asset.last
     rows, count = entry.extra.get("rows"), asset.spec.partitioning.count
@@ -389,18 +394,18 @@ def last_run(
 def former_after_run(
     asset: AssetState, entry: SuccessEntry | OutletEntry, claim: ClaimEntry | None
 ) -> FormerPartitions | None:
-    """What the table still holds by former partitions; nothing once a run's rows took the place of all."""
+    """The table's content by former partitions; None once a run replaced all rows."""
     replaces_all = entry.blocks.is_everything or (claim is not None and claim.request.rebuilds)
     return None if replaces_all else asset.former
 
 
 def _verdicts_to_remember(verdicts: Sequence[RuleVerdict]) -> tuple[RuleVerdict, ...]:
-    """What is remembered of a run besides what it withheld: no rows, which its entry has."""
-    return tuple(replace(each, samples=()) for each in verdicts if each.outcome in TOLD_BESIDES)
+    """The verdicts kept in the state: those that withheld nothing, without the sample rows, which the entry has."""
+    return tuple(replace(each, samples=()) for each in verdicts if each.outcome in REPORTED_OUTCOMES)
 
 
 def forget_failures(work: FoldWorkspace, name: str) -> None:
-    """Those for events that are used by now."""
+    """Drops failures whose events are all used by now."""
     asset = work.assets[name]
     unused = cause_consumption.unused_events(work, asset)
     failed = tuple(item for item in asset.failed if not unused.isdisjoint(item.events))

@@ -1,7 +1,8 @@
-"""Segments come to be known, or are removed (``segments: runtime``): of an asset, and through it of all that reads it.
+"""Learns and removes segments of open dimensions (``segments: runtime``), for an asset and everything that reads it.
 
-What an asset knows is what somebody added, what its events named or what came out of a run of all segments, and what
-its inlets tell, without what somebody removed. Each change looks at the segments that it brings or takes.
+An asset knows the segments that a person added, that its events named, that a run of all segments found, and that its
+inlets know; without those that a person removed (docs/design/partitions.md#discovered-segments). A change costs time by
+the segments that it adds or removes, not by all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NONE = LearnedKeys()
 
 
 def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEntry) -> None:
-    """Somebody added or removed segments."""
+    """Applies a person's addition or removal of segments."""
     asset = work.assets.get(entry.asset)
     if asset is None:
         return
@@ -38,7 +39,7 @@ def fold_segments(work: FoldWorkspace, entry: SegmentEntry, numbered: NumberedEn
 
 
 def learn_event_segments(work: FoldWorkspace, ref: EventRef) -> None:
-    """An event names segments: those of what others write are known from then on."""
+    """Learns the segments that an event names, for assets that others write and for readers of values in rows."""
     if not ref.parts.apart:
         return
     owners = [ref.asset] if ref.asset is not None else [each.name for each in work.assets.values()]
@@ -52,7 +53,7 @@ def learn_event_segments(work: FoldWorkspace, ref: EventRef) -> None:
 
 
 def _segments_from_values(work: FoldWorkspace, inlet: FoldInlet, parts: PartitionSet) -> dict[str, set[str]]:
-    """Column to the segments that values in rows of an inlet make known to its reader, which asks for these values."""
+    """The segments by column that an inlet's view, made by values in rows, makes known to its reader."""
     owner = work.assets.get(inlet.name)
     if owner is None or owner.spec.uri == inlet.uri:
         return {}
@@ -64,28 +65,27 @@ def _segments_from_values(work: FoldWorkspace, inlet: FoldInlet, parts: Partitio
 def learn_segments(
     work: FoldWorkspace, name: str, keys: Mapping[str, Collection[str]], seq: int, *, computed: bool = False
 ) -> None:
-    """The asset knows these segments, by column, but for those that somebody removed.
+    """Adds segments to the known ones of an asset, except those that a person removed.
 
     Args:
-        work: What the fold works on.
-        name: Of the asset.
+        work: The fold's working copy of the state.
+        name: The asset.
         keys: Column to segments.
-        seq: Of the entry that brings them.
-        computed: A run of all segments brought them: what it computed was of these.
+        seq: Sequence number of the entry that brings them.
+        computed: A run of all segments found them, so it computed each of them.
     """
-    asset, found = work.assets[name], {}
+    asset, learned = work.assets[name], {}
     for column, some in keys.items():
         own = _learned_keys(asset, column)
-        found[column] = replace(
-            own, known=add_keys(own.known, [key for key in some if not contains_key(own.removed, key)])
-        )
-    _store_learned_keys(work, asset, found, seq, computed=computed)
+        fresh = [key for key in some if not contains_key(own.removed, key)]
+        learned[column] = replace(own, known=add_keys(own.known, fresh))
+    _store_learned_keys(work, asset, learned, seq, computed=computed)
 
 
 def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[FoldSpec, dict[str, LearnedKeys]]:
-    """A spec as the files say it, with the segments that are known; and those that the asset knows by itself.
+    """Adds the known segments to a declared spec; also returns those that the asset learned itself, by column.
 
-    A dimension whose segments were listed until now knows those of which something is there.
+    A dimension whose segments were listed until now starts with those that have computed partitions.
     """
     inlets = []
     for inlet in spec.inlets:
@@ -102,7 +102,7 @@ def resolve_segments(work: FoldWorkspace, name: str, spec: FoldSpec) -> tuple[Fo
 
 
 def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool = False) -> None:
-    """All that reads the asset goes by the partitions that it has now, and its outlets do."""
+    """Updates the partitioning of the asset in its outlets and in every inlet that reads it."""
     asset = work.assets[name]
     for outlet, _ in asset.spec.outlets:
         _update_outlet_partitioning(work, outlet, seq, computed=computed)
@@ -119,7 +119,7 @@ def propagate_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed
 
 
 def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, seq: int) -> None:
-    """What was computed, was not listed and is listed again is out of date: nothing told it of updates meanwhile."""
+    """Marks computed partitions as stale that are listed again: no update reached them while they were not listed."""
     asset = work.assets[name]
     back = listed & (asset.coverage | asset.claimed_partitions)
     if not back:
@@ -128,29 +128,29 @@ def mark_relisted_stale(work: FoldWorkspace, name: str, listed: PartitionSet, se
         asset = keep_removed_rows(asset, inlet, work.dataset(inlet.uri).gone, computed=back, seq=seq)
     work.assets[name] = asset
     back = back - PartitionSet.union(marks.stamped_partitions() for marks in asset.kept.values())
-    telling = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
-    for inlet in telling:
+    marking = [inlet for inlet in asset.spec.inlets if inlet.on_update != "ignore"]
+    for inlet in marking:
         work.add_stale_mark(name, inlet, back, seq=seq)
-    if not telling:  # nothing could make it stale, so it counts as missing
+    if not marking:  # no inlet can make them stale, so they count as missing
         work.assets[name] = replace(asset, coverage=asset.coverage - back)
 
 
 def whole_dimension_partitions(parts: PartitionSet) -> PartitionSet:
-    """Those of ``parts`` that are the whole of a dimension, of which no segment was known."""
+    """The part of ``parts`` that stands for a whole dimension, because none of its segments was known."""
     return PartitionSet.by_segment({segment: time for segment, time in parts.apart if WHOLE in segment})
 
 
 def countable_partitions(partitioning: Partitioning, blocks: PartitionSet) -> PartitionSet:
-    """What a run has computed: the whole of a dimension is nothing more where its segments are known by now."""
+    """The partitions of a run that still exist: a whole dimension is none once its segments are known."""
     return (
         blocks - whole_dimension_partitions(blocks) if partitioning.is_open and not partitioning.has_whole else blocks
     )
 
 
 def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: SuccessEntry) -> None:
-    """A run of segments that nobody knew ended: what came meanwhile was told of those alone that were known.
+    """Marks partitions of segments that a run discovered as stale, if an inlet was updated since its claim.
 
-    So whatever came makes all that came out of it stale. ``before`` is the asset before its success.
+    Such updates could only be mapped to segments that were known. ``before`` is the asset before the success.
     """
     claim = before.claim_entry(entry.token)
     if claim is None or entry.blocks.is_everything:
@@ -164,7 +164,7 @@ def mark_late_segments_stale(work: FoldWorkspace, before: AssetState, entry: Suc
             work.add_stale_mark(entry.asset, inlet, late, seq=newest)
 
 
-# --------------------------------------------------------------------- of one asset
+# --------------------------------------------------------------------- one asset
 
 
 def _learned_keys(asset: AssetState, column: str) -> LearnedKeys:
@@ -172,9 +172,9 @@ def _learned_keys(asset: AssetState, column: str) -> LearnedKeys:
 
 
 def _store_learned_keys(
-    work: FoldWorkspace, asset: AssetState, found: Mapping[str, LearnedKeys], seq: int, *, computed: bool
+    work: FoldWorkspace, asset: AssetState, learned: Mapping[str, LearnedKeys], seq: int, *, computed: bool
 ) -> None:
-    changed = {column.lower(): own for column, own in found.items() if own != _learned_keys(asset, column)}
+    changed = {column.lower(): own for column, own in learned.items() if own != _learned_keys(asset, column)}
     if changed:
         work.assets[asset.name] = replace(asset, keys={**asset.keys, **changed})
         _update_partitioning(work, asset.name, seq, computed=computed)
@@ -183,7 +183,7 @@ def _store_learned_keys(
 def _initial_keys(
     work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
 ) -> LearnedKeys:
-    """What the asset knows by itself of a dimension that it has from now on."""
+    """The segments that the asset starts with in a dimension that it has from now on."""
     own = _previous_keys(work, old, spec, dimension)
     seen = [_segments_from_values(work, inlet, work.dataset(inlet.uri).coverage) for inlet in spec.inlets]
     read = {key for each in seen for key in each.get(dimension.column, ()) if not contains_key(own.removed, key)}
@@ -193,23 +193,23 @@ def _initial_keys(
 def _previous_keys(
     work: FoldWorkspace, old: AssetState | None, spec: FoldSpec, dimension: SegmentPartition
 ) -> LearnedKeys:
-    """What the asset knew of the dimension, or what is there tells."""
+    """The segments that the asset knew of the dimension, else those of its present partitions."""
     if old is not None and dimension.column.lower() in old.keys:
         return old.keys[dimension.column.lower()]
-    there = work.dataset(spec.uri).coverage if spec.learns else NOTHING
+    present = work.dataset(spec.uri).coverage if spec.learns else NOTHING
     if (
         old is not None
         and old.spec.partitioning.same_grid(spec.partitioning)
-        and not _telling_dimensions(spec, dimension)
+        and not _inlet_dimensions(spec, dimension)
     ):
-        there = there | old.coverage
-    if not there.apart or (old is None and len(there.apart[0][0]) != len(spec.partitioning.segments)):
+        present = present | old.coverage
+    if not present.apart or (old is None and len(present.apart[0][0]) != len(spec.partitioning.segments)):
         return _NONE
-    return LearnedKeys(tuple(sorted(spec.partitioning.open_segments(there)[dimension.column])))
+    return LearnedKeys(tuple(sorted(spec.partitioning.open_segments(present)[dimension.column])))
 
 
 def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
-    """The asset goes by the segments that it and its inlets know, and so does all that reads it."""
+    """Recomputes the asset's partitioning from its own and its inlets' segments, and propagates a change."""
     asset = work.assets[name]
     before, after = asset.spec.partitioning, _resolved_partitioning(asset.spec, asset.keys)
     if after is before:
@@ -217,7 +217,8 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
     asset = work.flush_stale_marks(name) or asset
     asset = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
     if after.has_whole:
-        work.assets[name] = replace(asset, coverage=asset.coverage | _looked_through(before, after, asset.coverage))
+        whole = _whole_coverage(before, after, asset.coverage)
+        work.assets[name] = replace(asset, coverage=asset.coverage | whole)
     elif before.has_whole:
         work.assets[name] = _split_whole_dimension(asset, computed=computed)
         _split_dataset_coverage(work, asset, work.assets[name])
@@ -229,10 +230,10 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
     propagate_partitioning(work, name, seq, computed=computed)
 
 
-def _looked_through(before: Partitioning, after: Partitioning, coverage: PartitionSet) -> PartitionSet:
-    """The whole of dimensions whose last segment was removed, for the time that was computed of it.
+def _whole_coverage(before: Partitioning, after: Partitioning, coverage: PartitionSet) -> PartitionSet:
+    """The whole of dimensions that lost their last segment, for the time that this segment was computed.
 
-    Nothing is missing there, so that segments are discovered by the next run that something asks for.
+    It counts as computed, because removing a segment is no cause for a run; the next caused run discovers segments.
     """
     pairs = zip(before.segments, after.segments, strict=True)
     lost = [old.keys if new.keys == (WHOLE,) else () for old, new in pairs]
@@ -245,12 +246,12 @@ def _looked_through(before: Partitioning, after: Partitioning, coverage: Partiti
 
 
 def _holds_any(segment: Segment, lost: Sequence[Sequence[str]]) -> bool:
-    """Whether the tuple is of a segment that was removed, in each dimension that lost its last one."""
+    """Whether the tuple has a removed segment in each dimension that lost its last one."""
     return any(lost) and all(key in keys for key, keys in zip(segment, lost, strict=True) if keys)
 
 
 def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: bool) -> None:
-    """An outlet goes by the segments that its maker knows; what of it is to be computed anew is the maker's matter."""
+    """Takes over the maker's segments into an outlet; only the maker has partitions that become stale."""
     asset = work.flush_stale_marks(name)
     if asset is None:
         return
@@ -265,7 +266,7 @@ def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, com
 
 
 def _maker_partitioning(work: FoldWorkspace, spec: FoldSpec) -> Partitioning:
-    """The partitions of an outlet, with the segments that its maker knows."""
+    """The partitioning of an outlet, with the known segments of its maker."""
     maker = work.assets.get(spec.maker)
     if maker is None or not spec.partitioning.is_open or not spec.partitioning.same_grid(maker.spec.partitioning):
         return spec.partitioning
@@ -279,18 +280,18 @@ def _resolved_partitioning(spec: FoldSpec, keys: Mapping[str, LearnedKeys]) -> P
 
 
 def _resolved_keys(spec: FoldSpec, keys: Mapping[str, LearnedKeys], dimension: SegmentPartition) -> tuple[str, ...]:
-    """The segments of one open dimension; where nothing could tell any, the whole of it."""
-    own, told_by = keys.get(dimension.column.lower(), _NONE), _telling_dimensions(spec, dimension)
+    """The segments of one open dimension; the whole of it where none is known and only a run can find any."""
+    own, read = keys.get(dimension.column.lower(), _NONE), _inlet_dimensions(spec, dimension)
     known: tuple[str, ...] = ()
-    for some in (own.known, *(each.keys for each in told_by if each.keys != (WHOLE,))):
+    for some in (own.known, *(each.keys for each in read if each.keys != (WHOLE,))):
         known = add_keys(known, some) if known else some
     known = remove_keys(known, own.removed)
-    silent = not told_by and not spec.learns
-    return (WHOLE,) if silent and not known else known
+    only_runs_discover = not read and not spec.learns
+    return (WHOLE,) if only_runs_discover and not known else known
 
 
-def _telling_dimensions(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
-    """The dimensions of its inlets that tell which segments there are."""
+def _inlet_dimensions(spec: FoldSpec, dimension: SegmentPartition) -> list[SegmentPartition]:
+    """The dimensions of inlets that share the column, whose segments the asset takes over."""
     pairs = (pair for inlet in spec.inlets for pair in inlet.needs.shared_segment_dimensions)
     return [theirs for ours, theirs in pairs if ours.same_column(dimension)]
 
@@ -305,48 +306,48 @@ def _new_tuples(before: Partitioning, after: Partitioning) -> Iterator[Partition
 
 
 def _added_keys(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    """What ``new`` has and ``old`` does not; takes hardly any time where both differ in one place."""
+    """The keys of ``new`` that ``old`` does not have; fast where both differ in one place."""
     if old is new:
         return ()
     start, end = count_common_ends(old, new)
-    some = frozenset(old[start : len(old) - end])
-    return tuple(key for key in new[start : len(new) - end] if key not in some)
+    replaced = frozenset(old[start : len(old) - end])
+    return tuple(key for key in new[start : len(new) - end] if key not in replaced)
 
 
 def _split_whole_dimension(asset: AssetState, *, computed: bool) -> AssetState:
-    """The asset once the segments of what was the whole of a dimension are known: what was so of it is so of each.
+    """Replaces the whole of a dimension by its segments, now that these are known: each takes over what the whole had.
 
-    What was ``computed`` is so by a run of all segments; what somebody added later is computed for itself.
+    Segments count as computed only if a run of all segments ``computed`` them; added ones are missing.
     """
     partitioning = asset.spec.partitioning
     keys = {each.column: each.keys for each in partitioning.segments}
 
-    def each(parts: PartitionSet) -> PartitionSet:
+    def split_whole(parts: PartitionSet) -> PartitionSet:
         return partitioning.resolve_whole(parts, keys)
 
-    def there(parts: PartitionSet) -> PartitionSet:
-        return each(parts) if computed else parts - whole_dimension_partitions(parts)
+    def split_computed(parts: PartitionSet) -> PartitionSet:
+        return split_whole(parts) if computed else parts - whole_dimension_partitions(parts)
 
     return replace(
         asset,
-        coverage=there(asset.coverage),
-        made=tuple(replace(made, blocks=there(made.blocks)) for made in asset.made),
-        marks=tuple(replace(mark, blocks=each(mark.blocks)) for mark in asset.marks),
-        stale=_map_stamped(asset.stale, each),
-        kept=_map_stamped(asset.kept, each),
-        owed=each(asset.owed),
-        gaps=each(asset.gaps),
-        partly={key: _map_partly(items, each) for key, items in asset.partly.items()},
+        coverage=split_computed(asset.coverage),
+        made=tuple(replace(made, blocks=split_computed(made.blocks)) for made in asset.made),
+        marks=tuple(replace(mark, blocks=split_whole(mark.blocks)) for mark in asset.marks),
+        stale=_map_stamped(asset.stale, split_whole),
+        kept=_map_stamped(asset.kept, split_whole),
+        owed=split_whole(asset.owed),
+        gaps=split_whole(asset.gaps),
+        partly={key: _map_partly(items, split_whole) for key, items in asset.partly.items()},
         failed=_failed_without_whole(asset.failed),
         withheld=withheld_records.withheld_without(
             asset.withheld, PartitionSet.union(whole_dimension_partitions(item.blocks) for item in asset.withheld)
         ),
-        redo=tuple(replace(request, left=each(request.left)) for request in asset.redo),
+        redo=tuple(replace(request, left=split_whole(request.left)) for request in asset.redo),
     )
 
 
 def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: AssetState) -> None:
-    """Those that read the asset's dataset find there, for the whole of a dimension, what became of it."""
+    """Replaces the whole of a dimension in the dataset's coverage by the segments that the asset now covers."""
     uri, whole = after.spec.uri, whole_dimension_partitions(before.coverage)
     if whole and not work.has_others(uri, after.name):
         dataset = work.dataset(uri)
@@ -355,21 +356,21 @@ def _split_dataset_coverage(work: FoldWorkspace, before: AssetState, after: Asse
 
 
 def _failed_without_whole(before: tuple[FailedBlocks, ...]) -> tuple[FailedBlocks, ...]:
-    """Without what failed as the whole of a dimension."""
+    """The failures without those of a whole dimension."""
     failed = (replace(item, blocks=item.blocks - whole_dimension_partitions(item.blocks)) for item in before)
     return tuple(item for item in failed if item.blocks)
 
 
 def _map_stamped(
-    before: Mapping[str, StampedPartitions], each: Callable[[PartitionSet], PartitionSet]
+    before: Mapping[str, StampedPartitions], split_whole: Callable[[PartitionSet], PartitionSet]
 ) -> dict[str, StampedPartitions]:
-    made = {}
+    mapped = {}
     for name, marks in before.items():
-        made[name] = StampedPartitions()
+        mapped[name] = StampedPartitions()
         for parts, stamp in marks.items():
-            made[name] = made[name].overlay(each(parts), stamp)
-    return made
+            mapped[name] = mapped[name].overlay(split_whole(parts), stamp)
+    return mapped
 
 
-def _map_partly(items: PartlyUsed, each: Callable[[PartitionSet], PartitionSet]) -> PartlyUsed:
-    return tuple((number, each(parts)) for number, parts in items)
+def _map_partly(items: PartlyUsed, split_whole: Callable[[PartitionSet], PartitionSet]) -> PartlyUsed:
+    return tuple((number, split_whole(parts)) for number, parts in items)

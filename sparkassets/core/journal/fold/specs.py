@@ -1,4 +1,7 @@
-"""The spec of an asset is another one from here on."""
+"""Folds a changed spec: keeps what remains valid of the asset's state, and marks or drops the rest.
+
+The rules for changed partitions are in docs/design/partitions.md#coverage-belongs-to-a-grid.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, Parti
 
 
 def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEntry) -> None:
-    """What was computed stays where it stands; what follows from it goes by the new spec."""
+    """Gives the asset its new spec; computed partitions stay, and staleness and consumption follow the new spec."""
     name, old = entry.asset, work.flush_stale_marks(entry.asset)
     spec, known = segments.resolve_segments(work, name, entry.spec)
     entry = replace(entry, spec=spec)
@@ -26,7 +29,7 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
     )
     work.assets[name] = replace(add_definition(_drop_former_inlets(asset), numbered.seq), keys=known)
     for inlet in spec.inlets:
-        if inlet.name in asset.kept and inlet.on_removed != "keep":  # what was removed counts after all
+        if inlet.name in asset.kept and inlet.on_removed != "keep":  # from now on a removal is a cause
             work.add_stale_mark(name, inlet, asset.kept[inlet.name].stamped_partitions(), seq=numbered.seq)
     work.update_listeners(name, old)
     if old is not None and asset.coverage:
@@ -40,7 +43,7 @@ def fold_spec_change(work: FoldWorkspace, entry: SpecEntry, numbered: NumberedEn
 
 
 def _relocate_asset(work: FoldWorkspace, entry: SpecEntry, old: AssetState | None, seq: int) -> AssetState:
-    """The asset with its new spec: what is known of it is where it stands."""
+    """The asset with its new spec: moved, set aside, restored, or unchanged where the spec still fits its rows."""
     spec = entry.spec
     if old is None:
         return AssetState(entry.asset, spec)
@@ -60,7 +63,7 @@ def _relocate_asset(work: FoldWorkspace, entry: SpecEntry, old: AssetState | Non
 
 
 def _former_partitions(asset: AssetState) -> FormerPartitions:
-    """What the asset's runs computed, with the partitions by which they did; of a source nothing."""
+    """The content that the asset's runs computed, with its partitioning; nothing for a source."""
     own = asset.spec.partitioning.as_declared
     there = asset.coverage if own.is_partitioned else EVERYTHING if asset.last is not None else NOTHING
     return asset.former or FormerPartitions(own, there if asset.done else NOTHING)
@@ -69,7 +72,7 @@ def _former_partitions(asset: AssetState) -> FormerPartitions:
 def _set_aside(
     work: FoldWorkspace, asset: AssetState, spec: FoldSpec, former: FormerPartitions, seq: int
 ) -> AssetState:
-    """The asset, of which nothing counts as there: a day of UTC is no day of Tokyo, and replaces no rows of one."""
+    """Sets the coverage aside: a day of UTC is no day of Tokyo, and a run of one cannot replace rows of the other."""
     own = asset.spec.partitioning
     if not (own.understands(spec.partitioning) and spec.partitioning.understands(own)):
         return replace(move_asset(work, asset, spec, seq), done=asset.done, former=replace(former, seq=0))
@@ -80,7 +83,7 @@ def _set_aside(
 
 
 def _restore(work: FoldWorkspace, asset: AssetState, spec: FoldSpec) -> None:
-    """Has the asset hold again what was computed by the partitions that it has from now on, as before."""
+    """Restores the coverage that was set aside, as the asset has its former partitioning again."""
     if (former := asset.former) is not None:
         coverage = former.coverage if former.partitioning.is_partitioned else NOTHING
         _publish_coverage(work, asset.name, spec, coverage)
@@ -88,28 +91,28 @@ def _restore(work: FoldWorkspace, asset: AssetState, spec: FoldSpec) -> None:
 
 
 def _publish_coverage(work: FoldWorkspace, name: str, spec: FoldSpec, coverage: PartitionSet) -> None:
-    """Has readers of the asset's dataset find only ``coverage`` there, unless others write the dataset, too."""
+    """Sets the coverage of the asset's dataset, unless other assets have the same URI."""
     if not work.has_others(spec.uri, name):
         work.datasets[spec.uri] = replace(work.dataset(spec.uri), coverage=coverage, gone=NOTHING)
 
 
 def _is_restored_late(work: FoldWorkspace, asset: AssetState, former: FormerPartitions | None) -> bool:
-    """Whether the asset has its former partitions again, and inlets were updated while nobody marked these stale."""
+    """Whether the asset has its former partitions again after updates of inlets that could not mark them as stale."""
     if former is None or asset.former is not None:
         return False
     return any(work.newest_seq(inlet.uri) > former.seq for inlet in asset.spec.inlets)
 
 
 def _needs_new_observation(old: AssetState, spec: FoldSpec) -> bool:
-    """Whether an observed source has other partitions, so that it has to be looked at from the beginning."""
+    """Whether a source that was observed has other partitions now, and must be observed from the beginning."""
     observed = not old.done and (bool(old.position) or old.version is not None)
     return observed and not spec.partitioning.same_slots(old.spec.partitioning)
 
 
 def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, before: FoldSpec, spec: FoldSpec) -> AssetState:
-    """The asset where its intervals are partitions from now on: those that ran are not appended once more.
+    """Covers the intervals that ran, where they are partitions from now on, so that none is appended twice.
 
-    What is withheld of them was not appended. Of a multi-asset they are in its outlets.
+    Withheld intervals were not appended. A multi-asset's intervals are in its outlets, too.
     """
     time, after = spec.partitioning.time, spec.partitioning
     if not spec.appends or before.partitioning.is_partitioned or time is None or time.start is None:
@@ -129,7 +132,7 @@ def _cover_past_intervals(work: FoldWorkspace, asset: AssetState, before: FoldSp
 
 
 def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, before: Partitioning, spec: FoldSpec) -> AssetState:
-    """The asset where what slots were excluded is another: what was no slot was neither computed nor there."""
+    """Drops slots from the coverage that were excluded before and are not now: they were never computed."""
     time, after = before.time, spec.partitioning
     if time is None or not time.exclude or (after.time is not None and after.time.exclude == time.exclude):
         return asset
@@ -145,13 +148,13 @@ def _drop_excluded_slots(work: FoldWorkspace, asset: AssetState, before: Partiti
 
 
 def _has_incompatible_rows(old: AssetState, spec: FoldSpec) -> bool:
-    """Whether what was computed is of no partitions of the new spec, or its rows may not tell of which segments."""
-    cut = bool(spec.partitioning.segments and not old.spec.partitioning.segments and old.coverage)
-    return not spec.appends and (cut or not spec.partitioning.understands(old.spec.partitioning))
+    """Whether the new partitioning cannot describe the computed rows, or they may lack the column of a new segment."""
+    adds_segments = bool(spec.partitioning.segments and not old.spec.partitioning.segments and old.coverage)
+    return not spec.appends and (adds_segments or not spec.partitioning.understands(old.spec.partitioning))
 
 
 def _drop_former_inlets(asset: AssetState) -> AssetState:
-    """Without what is known of inlets that it has no more, or that keep nothing any more."""
+    """Drops stale marks of inlets that the asset no longer has, and kept rows of inlets that no longer keep."""
     inlets = asset.spec.inlets
     stale = {inlet.name: asset.stale[inlet.name] for inlet in inlets if inlet.name in asset.stale}
     keeping = {inlet.name for inlet in inlets if inlet.on_removed == "keep"}
@@ -159,8 +162,8 @@ def _drop_former_inlets(asset: AssetState) -> AssetState:
 
 
 def _mark_new_inlets_stale(work: FoldWorkspace, name: str, before: FoldSpec, seq: int) -> None:
-    """What was computed without an inlet is out of date."""
+    """Marks partitions as stale that were computed without an inlet which the asset has now."""
     for inlet in work.assets[name].spec.inlets:
         if before.inlet(inlet.name) is None and work.newest_seq(inlet.uri):
-            there = work.dataset(inlet.uri).coverage
-            datasets.mark_stale(work, name, inlet, there or EVERYTHING, seq=seq)
+            present = work.dataset(inlet.uri).coverage
+            datasets.mark_stale(work, name, inlet, present or EVERYTHING, seq=seq)

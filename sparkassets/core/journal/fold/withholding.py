@@ -1,4 +1,4 @@
-"""What is withheld of an asset as runs end, and what of it has a new cause."""
+"""Updates the withheld records of an asset as runs end, and marks those with a new cause to be tried again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 def withheld_after_success(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldRecords:
-    """What is withheld of the asset once that success is known; ``asset`` is as it was before."""
-    of_others = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned  # as it was when claimed
-    told = asset.settled_partitions_since(entry.token)
+    """The withheld records after a success; ``asset`` is its state before that."""
+    # the asset had partitions when the run was claimed and has none now, or the other way round
+    is_outdated = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned
+    settled = asset.settled_partitions_since(entry.token)
     request = claim.request if claim is not None else None
-    item = None if of_others or not entry.withheld - told else _withheld_record(work, asset, entry, claim, numbered)
+    is_withheld = not is_outdated and bool(entry.withheld - settled)
+    item = _withheld_record(work, asset, entry, claim, numbered) if is_withheld else None
     if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
         run = InstanceIdentity(entry.interval, tuple(entry.events), request.again)
         return withheld_records.withheld_after_instance(asset.withheld, run, item)
@@ -32,7 +34,7 @@ def withheld_after_success(
 def withheld_after_skip(
     work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldRecords:
-    """What is held of the asset once that run is skipped: blocks that are not there rest until there is a new cause."""
+    """The withheld records after a skipped run: its partitions that are not present rest until there is a new cause."""
     request = claim.request if claim is not None else None
     if not asset.spec.partitioning.is_partitioned or entry.blocks.is_everything:
         if request is not None and request.apart:
@@ -57,15 +59,15 @@ def withheld_after_skip(
 def _withheld_record(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
 ) -> WithheldPartitions:
-    """The record of a run of the asset, of what nobody has told meanwhile that it needs no run."""
-    told, whole = asset.settled_partitions_since(entry.token), entry.blocks.is_everything
+    """The record of a run's withheld partitions, without those that a person has settled since its claim."""
+    blocks, whole = entry.withheld - asset.settled_partitions_since(entry.token), entry.blocks.is_everything
     return WithheldPartitions(
-        blocks=entry.withheld - told,
+        blocks=blocks,
         run=entry.run,
         token=entry.token,
         seq=numbered.seq,
         at=to_unix(numbered.at),
-        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & (entry.withheld - told),
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & blocks,
         judges=((claim.request.judge if claim is not None else "") or entry.definition,),
         verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
         interval=entry.interval,
@@ -79,10 +81,10 @@ def _withheld_record(
 def _causes_since_claim(
     work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | SkippedEntry
 ) -> Iterator[PartitionSet]:
-    """What came for the blocks of a run since it was claimed; which blocks, as far as that is known."""
+    """Yields the partitions with new causes since the run was claimed; everything where it is unknown which."""
     ignored = {inlet.uri for inlet in asset.spec.inlets if inlet.on_update == "ignore"}
     if not asset.spec.partitioning.is_partitioned:
-        uris = ignored if asset.spec.named else set[str]()  # what else came is not used, so that it runs
+        uris = ignored if asset.spec.named else set[str]()  # other events are unused, so they trigger a run anyway
     else:
         uris = ignored.union(_unread_triggers(asset))
         yield asset.redo_partitions_since(entry.token)
@@ -92,13 +94,16 @@ def _causes_since_claim(
 
 
 def _unread_triggers(asset: AssetState) -> Iterator[str]:
-    """The datasets that its condition names and that it does not read."""
+    """Yields the datasets that the asset's condition names and that it does not read."""
     read = {inlet.uri for inlet in asset.spec.inlets}
     return (uri for uri in asset.spec.named if uri not in read)
 
 
 def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
-    """The asset before it has that spec: with partitions from now on it owes all of them, without it is tried again."""
+    """Adapts the withheld records to a spec that adds or drops partitions.
+
+    With partitions from now on, all of them are missing anyway. Without, the newest record is tried again.
+    """
     after = spec.partitioning.is_partitioned
     if asset.spec.partitioning.is_partitioned == after:
         return asset
@@ -109,16 +114,16 @@ def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
 
 
 def retry_updated(work: FoldWorkspace, name: str, blocks: PartitionSet) -> None:
-    """An inlet was updated for ``blocks`` of an asset with partitions: what is withheld of them is tried again."""
+    """Marks withheld partitions among ``blocks`` to be tried again, because an inlet was updated for them."""
     asset = work.assets[name]
     if asset.withheld:
         work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, blocks))
 
 
 def retry_ignored_update(work: FoldWorkspace, name: str, inlet: FoldInlet) -> None:
-    """An inlet was updated whose updates do not run an asset without partitions: what is withheld is tried again.
+    """Marks what an asset without partitions withholds to be tried again, because an ``ignore`` inlet was updated.
 
-    One that runs by times alone is tried at the next.
+    An asset that only runs by times is tried at its next tick instead.
     """
     asset = work.assets[name]
     if asset.withheld and asset.spec.named and inlet.on_update == "ignore":
@@ -126,7 +131,7 @@ def retry_ignored_update(work: FoldWorkspace, name: str, inlet: FoldInlet) -> No
 
 
 def retry_triggered(work: FoldWorkspace, uri: str) -> None:
-    """A dataset was updated: what is withheld of assets whose condition names it, and that do not read it."""
+    """Marks withheld partitions to be tried again in assets that the dataset triggers and that do not read it."""
     for asset in work.triggered_assets(uri):
         if asset.withheld and asset.spec.partitioning.is_partitioned and uri in _unread_triggers(asset):
             work.assets[asset.name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, EVERYTHING))
