@@ -172,6 +172,30 @@ def test_outlets_of_sql_by_day_and_a_table_that_vanishes(spark, tmp_path, commit
     assert project.run(spark, at=at).runs == ()
 
 
+def test_what_the_first_run_deleted_of_each_outlet_stays_deleted(spark, tmp_path):
+    def feed(*lines, mode="append"):
+        write_deltalake(
+            tmp_path / "lake/examples",
+            pa.table(dict(zip(("id", "k", "at", "op"), zip(*lines, strict=True), strict=True))),
+            mode=mode,
+        )
+
+    feed((1, 1, 5, "u"), (2, 2, 5, "u"), (3, 3, 5, "d"), (4, 4, 5, "d"))
+    split = """
+        inlets: {examples: {read: {after: id}}}
+        write: {upsert: {keys: [k], newest_by: at, delete_when: "op = 'd'"}}
+        outlets:
+          even: {sql: "SELECT k, at, op FROM {{ inlets.examples }} WHERE k % 2 = 0"}
+          odd: {sql: "SELECT k, at, op FROM {{ inlets.examples }} WHERE k % 2 = 1"}
+        """
+    project = made(tmp_path, split)
+    assert [run.status for run in project.run(spark).runs] == ["success"]
+    feed((5, 3, 4, "u"), (6, 4, 4, "u"), (7, 1, 6, "u"))
+    assert [run.status for run in project.run(spark).runs] == ["success"]
+    assert [row[0] for row in rows(tmp_path, "warehouse/even")] == [2]
+    assert [row[0] for row in rows(tmp_path, "warehouse/odd")] == [1]
+
+
 def test_rows_go_by_their_keys_into_each_outlet(spark, tmp_path):
     lake(tmp_path, 10)
     split = """

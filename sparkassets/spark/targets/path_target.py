@@ -132,7 +132,7 @@ class PathTarget:
         if self._is_ours(plan, table) and driver_commit.can_withhold(plan, table):
             staged = driver_commit.stage_rows(made, plan, table, marker=told)
         if staged is not None:
-            return partial(_publish, staged)
+            return partial(_publish, staged, told)
         if plan.landing.merge is not None:
             made.inlets.check_files()  # what is merged was read by now
         else:
@@ -140,8 +140,7 @@ class PathTarget:
 
         def commit(marker: CommitMarker) -> None:
             if plan.landing.merge is not None and not marker.withheld:
-                measures = {**told.measures, **marker.measures}
-                self._by_spark(made, plan, table, replace(marker, measures=measures))
+                self._by_spark(made, plan, table, _with_measures(marker, told))
             else:
                 self._commit(session, drop_withheld(made, marker.withheld), marker)
 
@@ -162,7 +161,7 @@ class PathTarget:
             if self._is_ours(plan, table) and driver_commit.can_withhold(plan, table):
                 staged = driver_commit.stage_rows(made, plan, table, marker=told, asked=asked)
         if staged is not None:
-            rows, publish = driver_commit.own_rows(staged), partial(_publish, staged)
+            rows, publish = driver_commit.own_rows(staged), partial(_publish, staged, told)
         else:
             beforehand = stage_judged(made, asked, marker=marker)
             self._held.callback(release_judged, made, marker)
@@ -337,9 +336,15 @@ class PathTarget:
         raise TargetMissingError(f"{self._asset.name}: there is no table at {path_of(self._asset)} yet")
 
 
-def _publish(staged: driver_commit.DriverStaging, marker: CommitMarker) -> None:
-    """Commits what was staged, but for what is withheld."""
-    driver_commit.commit_staged(driver_commit.select_published(staged, marker.withheld), marker=marker)
+def _publish(staged: driver_commit.DriverStaging, planned: CommitMarker, marker: CommitMarker) -> None:
+    """Commits the staged rows except the withheld ones, with the measures that the write was planned with."""
+    published = driver_commit.select_published(staged, marker.withheld)
+    driver_commit.commit_staged(published, marker=_with_measures(marker, planned))
+
+
+def _with_measures(marker: CommitMarker, planned: CommitMarker) -> CommitMarker:
+    """The marker with the measures of a planned write, such as the version of an upsert's memory, and its own."""
+    return replace(marker, measures={**planned.measures, **marker.measures})
 
 
 def find_kept_attempt(found: DataCommit | None) -> StagingAttempt | None:
