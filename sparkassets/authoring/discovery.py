@@ -149,7 +149,7 @@ class _ImportObserver:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(args[0], str) and isinstance(args[1], str) and "r" in args[1]:
             self._opened.add(os.path.realpath(args[0]))
-        elif event in _LISTING and not _is_import(sys._getframe(1)):  # noqa: SLF001  as above
+        elif event in _LISTING and not isinstance(args[0], int) and not _is_import(sys._getframe(1)):  # noqa: SLF001  as above
             folder = os.path.realpath(os.fspath(args[0] or "."))
             if isinstance(folder, str) and self.is_own(folder):
                 self.folders_listed.add(folder)

@@ -314,3 +314,20 @@ def test_an_asset_for_each_file_of_a_folder_is_there_once_the_file_is(write, tmp
     assert "two" in load_project(folder, {}, cache=cache).assets
     (tmp_path / "queries/two.sql").unlink()
     assert "two" not in load_project(folder, {}, cache=cache).assets
+
+
+def test_a_module_may_use_temporary_folders_while_it_is_imported(write):
+    """Their removal lists folders by file descriptor."""
+    code = """
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from sparkassets import asset
+
+        with TemporaryDirectory() as folder:
+            (Path(folder) / "inner").mkdir()
+            (Path(folder) / "inner/file").write_text("text")
+
+        asset("made", sql="SELECT * FROM {{ inlets.orders }}")
+    """
+    assert list(load_project(write({"made.py": code}), {}).assets) == ["orders", "made"]
