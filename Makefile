@@ -44,11 +44,12 @@ test: java test-core lint test-spark
 test-core: .venv-core/.ready
 	@echo '== tests without Spark'
 	@if .venv-core/bin/python -c 'import pyspark' 2>/dev/null; then echo '.venv-core holds pyspark' >&2; exit 1; fi
-	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' --doctest-modules $(CORE_TESTS) sparkassets/core sparkassets/delta
+	@.venv-core/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' --doctest-modules $(CORE_TESTS) sparkassets --ignore sparkassets/spark
 
 test-spark: java .venv/.ready
 	@echo '== tests with Spark'
 	@.venv/bin/python -m pytest $(TWO_PROCESSES) -m 'not crash and not deep' $(CORE_TESTS:%=--ignore=%) tests
+	@.venv/bin/python -m pytest -q --doctest-modules sparkassets/spark
 
 deep: java .venv-core/.ready
 	@FUZZ_COUNT=2000 .venv-core/bin/python -m pytest $(TWO_PROCESSES) --timeout 7200 -m 'not crash' $(CORE_TESTS)
