@@ -30,7 +30,7 @@ class StoreCredentials:
 
     def __repr__(self) -> str:
         """Nothing of what they are."""
-        return "Credentials(…)"
+        return "StoreCredentials(…)"
 
 
 @frozen

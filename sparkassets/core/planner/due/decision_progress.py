@@ -126,7 +126,7 @@ class DecisionProgress:
 
     def with_waiting(self, waiting: tuple[Waiting, ...]) -> DecisionProgress:
         """The progress with these reasons in place of its own."""
-        return DecisionProgress(self.candidates, self.due, self.barred, waiting, self.coming, self.barriers, self.runs)
+        return replace(self, waiting=waiting)
 
     def with_notes(self, notes: tuple[str, ...]) -> DecisionProgress:
         """The progress with these notes added to every candidate."""
