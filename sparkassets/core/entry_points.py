@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import field
 from inspect import Parameter, signature
 from typing import Any, Final
 from warnings import catch_warnings
@@ -53,19 +54,47 @@ class EntryPointRegistry:
         group: The entry point group.
         owner: What the parameters are keys of.
         raises: The class of what is raised, with the arguments of `RegisteredError`.
+        built_in: Names that no package may register, each with what to write instead.
     """
 
     noun: str
     group: str
     owner: str
     raises: Callable[..., InputError] = RegisteredError
+    built_in: Mapping[str, str] = field(default_factory=dict)
+
+    def make(
+        self,
+        name: str,
+        parameters: Mapping[str, object],
+        *,
+        installed: Mapping[str, Factory],
+        reserved: Collection[str],
+    ) -> Any:  # noqa: ANN401  of another package
+        """What the factory of that name makes of these parameters.
+
+        Args:
+            name: As written.
+            parameters: The keys beside the name, as of JSON.
+            installed: What is registered; asked for this name only.
+            reserved: Keys that are beside the parameters; no parameter may have such a name.
+
+        Raises:
+            InputError: There is none of that name, its parameters are wrong, or it fails.
+        """
+        factory = self.factory(name, installed)
+        taken = self.accepted_parameters(name, factory, reserved)
+        return self.make_instance(name, factory, self.validate_parameters(name, taken, parameters))
 
     def factory(self, name: str, installed: Mapping[str, Factory]) -> Factory:
         """The factory of that name.
 
         Raises:
-            InputError: There is none.
+            InputError: There is none, or it is built in.
         """
+        if name in self.built_in:
+            message = f"'{name}' is a {self.noun} of sparkassets itself, and none that a package registers"
+            raise self.raises(message, hint=self.built_in[name])
         if name not in installed:
             known = ", ".join(sorted(installed)) or "none"
             raise self.raises(f"unknown {self.noun} '{name}'; installed: {known}", hint=self._hint_for(name, installed))
@@ -148,6 +177,17 @@ class EntryPointRegistry:
             return factory(**given)
         except (TypeError, ValueError) as error:
             raise self.raises(f"{self.noun} '{name}' refuses its parameters: {error}") from error
+        except Exception as error:
+            raise self.raises(f"{self.noun} '{name}' failed: {type(error).__name__}: {error}") from error
+
+    def call(self, name: str, method: Callable[[], object]) -> object:
+        """What a method of another package's object returns.
+
+        Raises:
+            InputError: It fails.
+        """
+        try:
+            return method()
         except Exception as error:
             raise self.raises(f"{self.noun} '{name}' failed: {type(error).__name__}: {error}") from error
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tokenize import detect_encoding
@@ -34,6 +35,7 @@ from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
 from sparkassets.core.validations.registered import REGISTRY as CHECKS
 from sparkassets.core.variables import without_requested
 from sparkassets.errors import FileLocation, SpecError, SpecProblem
+from sparkassets.plugins import InstalledFactories
 from sparkassets.project.cache import CompiledCache
 from sparkassets.project.compile_trace import PROJECT_FILE, CompileTrace
 from sparkassets.project.declared import (
@@ -46,7 +48,6 @@ from sparkassets.project.declared import (
 )
 from sparkassets.project.function_parts import FunctionParts
 from sparkassets.project.functions import read_module
-from sparkassets.project.installed_factories import InstalledFactories
 
 _YAML = (".yml", ".yaml")
 
@@ -94,13 +95,14 @@ def compile_folder(
     unread = tuple(_find_unread(project, reader))
     problems = (*assets.problems, *reader.problems, *declared.problems, *(() if assets.drafts else unread))
     assets = AssetFiles(assets.drafts, unreadable, problems)
+    installed = partial(InstalledFactories, searched=trace.record_packages, imported=trace.record_module)
     compiled = compile_project(
         project,
         assets,
         sql=sql,
         modules=modules,
-        timetables=InstalledFactories(TIMETABLES, trace),
-        checks=InstalledFactories(CHECKS, trace),
+        timetables=installed(TIMETABLES),
+        checks=installed(CHECKS),
         tables=tables,
         declared=functions,
     )

@@ -69,6 +69,15 @@ def test_the_recipes_name_files_that_exist():
     assert missing_paths(recipes) == []
 
 
+@pytest.mark.parametrize("kind", ["a check"])
+def test_a_recipe_names_three_files_of_the_product_at_most(kind):
+    recipe = re.search(rf"^### Add {kind}\n(.*?)(?=^##|\Z)", page("CONTRIBUTING.md"), flags=re.DOTALL | re.MULTILINE)
+    steps = re.findall(r"^\d\. .*?$", recipe[1], flags=re.MULTILINE)
+    files = [path for step in steps for path in PATH.findall(step)]
+    assert 1 <= len(files) == len(steps) <= 3
+    assert missing_paths(" ".join(f"`{path}`" for path in files)) == []
+
+
 def test_a_term_of_the_glossary_is_defined_once_in_one_sentence():
     terms = re.findall(r"^\| \*\*(.+)\*\* \| (.+) \|$", page("docs/glossary.md"), flags=re.MULTILINE)
     assert len(terms) > 60

@@ -5,9 +5,9 @@ import pytest
 from sparkassets.core.timetables import TimetableError
 from sparkassets.core.timetables.registered import REGISTRY
 from sparkassets.errors import SpecError
+from sparkassets.plugins import InstalledFactories
 from sparkassets.project import load_project
 from sparkassets.project.compile_trace import CompileTrace
-from sparkassets.project.installed_factories import InstalledFactories
 
 POINTS = """\
 [sparkassets.timetables]
@@ -25,7 +25,7 @@ def installed(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
     monkeypatch.syspath_prepend(tmp_path)
-    return InstalledFactories(REGISTRY, CompileTrace())
+    return InstalledFactories(REGISTRY)
 
 
 def test_all_names_are_known_without_importing_anything(installed):
@@ -56,7 +56,7 @@ def test_what_is_wrong_with_a_package(name, message, installed):
 
 def test_nothing_is_looked_for_until_a_project_names_a_timetable():
     trace = CompileTrace()
-    installed = InstalledFactories(REGISTRY, trace)
+    installed = InstalledFactories(REGISTRY, searched=trace.record_packages)
     assert not trace.packages
     assert "harvest" not in installed
     assert trace.packages

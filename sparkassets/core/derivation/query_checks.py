@@ -18,7 +18,7 @@ from sparkassets.core.derivation.asset_columns import MOST_PARAMS, AssetDerivati
 from sparkassets.core.derivation.rendering import MARKS, RenderedQuery, render_failure, render_query
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.validations import PatternCheck, SqlCheck, ValidationRule
+from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule
 from sparkassets.errors import FileLocation, SpecProblem
 from sparkassets.frozen import frozen
 
@@ -276,8 +276,8 @@ def _rule_problems(rule: ValidationRule) -> Iterator[SpecProblem]:
     """The problems of the SQL and the regular expressions of a rule."""
     conditions = [("where", rule.where)] if rule.where else []
     match rule.check:
-        case SqlCheck():
-            conditions.append(("sql", rule.check.text))
+        case SqlCheck(condition) | RegisteredCheck(condition=condition) if condition:
+            conditions.append((rule.check.kind, condition))
         case PatternCheck():
             if (wrong := regex_error(rule.check.regex)) is not None:
                 yield SpecProblem(rule.place, f"the regular expression of {rule.name} does not compile: {wrong}")

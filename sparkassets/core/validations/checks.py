@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from math import isfinite
 from typing import Literal
 
 from sparkassets.core.instants import Duration
@@ -14,6 +15,9 @@ CheckScope = Literal["row", "block", "run"]
 
 CheckValue = str | int | float | bool
 """A value of YAML; of a date or a time its text."""
+
+ColumnLookup = Callable[[str], tuple[str, str]]
+"""Finds a column of the judged rows by its name: its quoted name in SQL, and its Spark SQL type."""
 
 
 @frozen
@@ -51,6 +55,10 @@ class NotNullCheck:
         """The subject of the check, for its name."""
         return ", ".join(self.columns)
 
+    def failing_rows(self, column: ColumnLookup) -> str:
+        """SQL that is true of a row that fails."""
+        return " OR ".join(f"{column(name)[0]} IS NULL" for name in self.columns)
+
     def to_yaml(self) -> object:
         """The check as in YAML."""
         return list(self.columns)
@@ -69,6 +77,11 @@ class AcceptedCheck:
     def subject(self) -> str:
         """The subject of the check, for its name."""
         return self.column
+
+    def failing_rows(self, column: ColumnLookup) -> str:
+        """SQL that is true of a row that fails."""
+        name, kind = column(self.column)
+        return f"{name} NOT IN ({', '.join(_literal(value, kind) for value in self.values)})"
 
     def to_yaml(self) -> object:
         """The check as in YAML."""
@@ -94,6 +107,13 @@ class RangeCheck:
         """The subject of the check, for its name."""
         return self.column
 
+    def failing_rows(self, column: ColumnLookup) -> str:
+        """SQL that is true of a row that fails."""
+        name, kind = column(self.column)
+        terms = [] if self.min is None else [f"{name} < {_literal(self.min, kind)}"]
+        terms += [] if self.max is None else [f"{name} > {_literal(self.max, kind)}"]
+        return " OR ".join([*terms, *([f"isnan({name})"] if kind in ("float", "double") else [])])
+
     def to_yaml(self) -> object:
         """The check as in YAML."""
         bounds = {"min": self.min, "max": self.max}
@@ -113,6 +133,13 @@ class PatternCheck:
     def subject(self) -> str:
         """The subject of the check, for its name."""
         return self.column
+
+    def failing_rows(self, column: ColumnLookup) -> str:
+        """SQL that is true of a row that fails."""
+        from sparkassets.core.sandbox.literals import text_literal
+
+        whole = text_literal(rf"\A(?:{self.regex})\z")
+        return f"NOT regexp_like(CAST({column(self.column)[0]} AS STRING), {whole})"
 
     def to_yaml(self) -> object:
         """The check as in YAML."""
@@ -243,18 +270,23 @@ class SqlCheck:
     Of a row only FALSE fails, as of a CHECK in SQL: NULL passes. Of a block or a run with rows only TRUE passes.
     """
 
-    text: str
+    condition: str
     scope: CheckScope = "row"
     kind = "sql"
 
     @property
     def subject(self) -> str:
         """The subject of the check, for its name."""
-        return " ".join(self.text.split())
+        return " ".join(self.condition.split())
+
+    def failing_rows(self, column: ColumnLookup) -> str:
+        """SQL that is true of a row that fails."""
+        del column  # its author has named the columns
+        return f"NOT ({self.condition})"
 
     def to_yaml(self) -> object:
         """The check as in YAML."""
-        return self.text
+        return self.condition
 
 
 @frozen
@@ -288,15 +320,17 @@ class PythonCheck:
 
 @frozen
 class RegisteredCheck:
-    """A check that an installed package registered, with its parameters; it is asked as a function is.
+    """A check that an installed package registered, with its parameters.
 
     Attributes:
         parameters: As JSON.
+        condition: SQL that is to be true, as of `SqlCheck`; empty where the check is called with the rows.
     """
 
     name: str
     parameters: Mapping[str, object]
     scope: CheckScope = "row"
+    condition: str = ""
     kind = "check"
 
     @property
@@ -304,9 +338,15 @@ class RegisteredCheck:
         """The subject of the check, for its name."""
         return self.name
 
+    def failing_rows(self, column: ColumnLookup) -> str:
+        """SQL that is true of a row that fails; of a check with a condition."""
+        del column  # its package has named the columns
+        return f"NOT ({self.condition})"
+
     def to_yaml(self) -> object:
         """The check as in YAML."""
-        return {"check": self.name, **self.parameters}
+        condition = {"condition": self.condition} if self.condition else {}
+        return {"check": self.name, **self.parameters, **condition}
 
 
 Check = (
@@ -323,6 +363,27 @@ Check = (
     | PythonCheck
     | RegisteredCheck
 )
+"""Each has ``kind``, its key in YAML, ``scope``, ``subject`` and ``to_yaml``; one that SQL can tell of a row by itself
+has ``failing_rows``, and Spark's rooms ask it by that alone."""
+
+
+def _literal(value: CheckValue, kind: str) -> str:
+    """A value of YAML in SQL, for a column of that type.
+
+    >>> _literal(5, "string"), _literal(0.5, "double"), _literal("2025-01-02", "date")
+    ("'5'", '0.5D', "CAST('2025-01-02' AS date)")
+    """
+    from sparkassets.core.sandbox.literals import text_literal
+
+    if kind == "string" or kind.startswith(("varchar", "char")):
+        return text_literal(str(value).lower() if isinstance(value, bool) else str(value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and isfinite(value):
+        return f"{value!r}D" if kind in ("float", "double") else f"CAST('{value!r}' AS DOUBLE)"
+    return f"CAST({text_literal(str(value))} AS {kind})"
 
 
 def _percent(share: Decimal | None) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.entry_points import Factory
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.core.validations import PythonCheck, RegisteredCheck
 from sparkassets.core.validations.registered import REGISTRY, build_row_checker
 from sparkassets.errors import FileLocation, RunError, SparkAssetsError
 from sparkassets.frozen import frozen
+from sparkassets.plugins import InstalledFactories
 from sparkassets.spark.functions import load_function, raised_by
 from sparkassets.spark.package_shipping import ship_package
 from sparkassets.spark.process_state import preserve_process_state
@@ -55,7 +54,7 @@ class CheckCaller:
 
     def _ask(self, check: RegisteredCheck, frame: DataFrame) -> Any:  # noqa: ANN401  another package's
         try:
-            asked = build_row_checker(check.name, check.parameters, installed=_find_installed(check.name))
+            asked = build_row_checker(check.name, check.parameters, installed=InstalledFactories(REGISTRY))
             with preserve_process_state(lambda: False):
                 return asked(frame)
         except SparkAssetsError as error:
@@ -63,8 +62,3 @@ class CheckCaller:
         except Exception as error:
             what = f"the check {check.name!r} failed"
             raise RunError(f"{self.asset}: {what}: {type(error).__name__}: {error}") from error
-
-
-def _find_installed(name: str) -> dict[str, Factory]:
-    """What makes the registered check of that name, where a package is installed that has one."""
-    return {point.name: point.load() for point in entry_points(group=REGISTRY.group, name=name)}

@@ -167,9 +167,10 @@ class _RuleMeasurement:
             micros = self._micros(rule, check.column)
             return _RulePlan(checked, [*columns, sql.max(_where(micros, looks)).alias(newest)], newest)
         own = None
-        if looks is None and isinstance(check, SqlCheck) and (check.scope == "block" or not self._keys.keys):
+        in_shared = looks is None and (check.scope == "block" or not self._keys.keys)
+        if in_shared and isinstance(check, SqlCheck | RegisteredCheck) and check.condition:
             own = next(self._names)
-            columns.append(sql.expr(check.text).alias(own))
+            columns.append(sql.expr(check.condition).alias(own))
         return _RulePlan(checked, columns, own, looks=looks)
 
     def _fails(self, rule: ValidationRule) -> Column:
@@ -302,8 +303,8 @@ class _RuleMeasurement:
 
         frame = self._frame if plan.looks is None else self._frame.filter(plan.looks)
         answer: Any
-        if isinstance(rule.check, SqlCheck):
-            answer = sql.expr(rule.check.text)
+        if isinstance(rule.check, SqlCheck | RegisteredCheck) and rule.check.condition:
+            answer = sql.expr(rule.check.condition)
         elif isinstance(rule.check, PythonCheck | RegisteredCheck):
             answer = self._asked.calling(rule.check, frame)
         else:

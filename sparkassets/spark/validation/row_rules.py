@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from sparkassets.core.phrases import kind_of
 from sparkassets.core.validations import (
-    AcceptedCheck,
     ForeignKeyCheck,
-    NotNullCheck,
-    PatternCheck,
+    FreshnessCheck,
+    HasColumnsCheck,
     PythonCheck,
-    RangeCheck,
     RegisteredCheck,
-    SqlCheck,
+    RowCountCheck,
+    UniqueCheck,
     ValidationRule,
     row_removing_rules,
 )
-from sparkassets.core.validations.checks import CheckValue
 from sparkassets.errors import RunError, SparkAssetsError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
@@ -151,26 +148,14 @@ class RowRules:
             return sqltext.name(spelt), kind
 
         match check:
-            case NotNullCheck(columns):
-                return sql.expr(" OR ".join(f"{column(name)[0]} IS NULL" for name in columns))
-            case AcceptedCheck(of, values):
-                name, kind = column(of)
-                among = ", ".join(_literal(value, kind) for value in values)
-                return sql.expr(f"{name} NOT IN ({among})")
-            case RangeCheck(of, least, most):
-                return sql.expr(" OR ".join(_outside(*column(of), least=least, most=most)))
-            case PatternCheck(of, regex):
-                name, _ = column(of)
-                whole = sqltext.text(rf"\A(?:{regex})\z")
-                return sql.expr(f"NOT regexp_like(CAST({name} AS STRING), {whole})")
             case ForeignKeyCheck(columns):
                 there = " AND ".join(f"{column(name)[0]} IS NOT NULL" for name in columns)
                 return sql.expr(f"{there} AND {sqltext.name(_match_column(check))} IS NULL")
-            case SqlCheck(text):
-                return sql.expr(f"NOT ({text})")
-            case PythonCheck() | RegisteredCheck():
+            case PythonCheck() | RegisteredCheck(condition=""):
                 return ~as_column(self.calling(check, frame), rule)
-        raise RunError(f"{self.owner}: {rule.name} is asked of no single row")
+            case HasColumnsCheck() | UniqueCheck() | RowCountCheck() | FreshnessCheck():
+                raise RunError(f"{self.owner}: {rule.name} is asked of no single row")
+        return sql.expr(check.failing_rows(column))
 
     def _with_known(self, frame: DataFrame, rule: ValidationRule, check: ForeignKeyCheck) -> DataFrame:
         from pyspark.sql import functions as sql
@@ -213,22 +198,3 @@ def as_column(answer: object, rule: ValidationRule) -> Column:
 
 def _match_column(check: ForeignKeyCheck) -> str:
     return f"sparkassets_{check.subject}_{', '.join(check.to)}"
-
-
-def _outside(name: str, kind: str, *, least: CheckValue | None, most: CheckValue | None) -> list[str]:
-    terms = [] if least is None else [f"{name} < {_literal(least, kind)}"]
-    terms += [] if most is None else [f"{name} > {_literal(most, kind)}"]
-    return [*terms, *([f"isnan({name})"] if kind in ("float", "double") else [])]
-
-
-def _literal(value: CheckValue, kind: str) -> str:
-    """A value of YAML as the column has it."""
-    if kind == "string" or kind.startswith(("varchar", "char")):
-        return sqltext.text(str(value).lower() if isinstance(value, bool) else str(value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float) and isfinite(value):
-        return f"{value!r}D" if kind in ("float", "double") else f"CAST('{value!r}' AS DOUBLE)"
-    return f"CAST({sqltext.text(str(value))} AS {kind})"

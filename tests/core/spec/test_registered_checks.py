@@ -39,7 +39,21 @@ def without_per(column: str) -> Any:
     return column.upper
 
 
-INSTALLED = {"weighing": Weighing, "whole": Whole, "strange": Strange, "plain": without_per}
+@dataclass(frozen=True)
+class Below:
+    """A condition in SQL."""
+
+    column: str
+    most: int = 9
+    per: ClassVar[str] = "row"
+
+    def condition(self) -> Any:
+        if self.most < 0:
+            raise LookupError("no limit")
+        return f"{self.column} < {self.most}" if self.most else None
+
+
+INSTALLED = {"below": Below, "weighing": Weighing, "whole": Whole, "strange": Strange, "plain": without_per}
 
 
 def text(rule: str) -> dict[str, str]:
@@ -55,15 +69,31 @@ def test_a_registered_check_with_its_parameters():
     assert rule.to_yaml()["check"] == {"check": "weighing", "column": "id", "most": 3}
 
 
+def test_a_condition_is_read_where_the_project_is_compiled_and_is_part_of_the_rule():
+    rules = [
+        compiled(text(f"{{check: below, column: id, most: {n}}}"), checks=INSTALLED).assets["a"].rules for n in (3, 4)
+    ]
+    assert rules[0][0].check == RegisteredCheck("below", {"column": "id", "most": 3}, "row", "id < 3")
+    assert rules[0][0].check.failing_rows(str) == "NOT (id < 3)"
+    assert rules[1][0].to_yaml()["check"] == {"check": "below", "column": "id", "most": 4, "condition": "id < 4"}
+
+
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        ("{check: weigh, column: id}", "a.yml:4:13: unknown check 'weigh'; installed: plain, strange, weighing, whole"),
+        (
+            "{check: weigh, column: id}",
+            "a.yml:4:13: unknown check 'weigh'; installed: below, plain, strange, weighing, whole",
+        ),
         ("{check: a.b:C}", "an import path is never used: it is the name that a package registers in the entry point"),
         ("{check: weighing}", "a.yml:4:13: check 'weighing' lacks its key 'column'"),
         ("{check: weighing, column: 5}", "a.yml:4:31: 'column' of check 'weighing' is 5; expected a valid string"),
         ("{check: weighing, colum: id}", "a.yml:4:23: unknown key 'colum' of check 'weighing'; expected column, most"),
         ("{check: strange, column: id}", "check 'strange' has 'per' 'table'; expected 'row', 'block' or 'run'"),
+        ("{check: below, column: id, most: -1}", "a.yml:4:13: check 'below' failed: LookupError: no limit"),
+        ("{check: below, column: id, most: 0}", "check 'below' has the condition empty; expected SQL"),
+        ("{check: unique, column: id}", "'unique' is a check of sparkassets itself, and none that a package registers"),
+        ("{check: unique, column: id}", "hint: write it as a key, {unique: …}"),
         ("{check: plain, column: id}", "check 'plain' cannot be called with rows, or has no 'per'"),
         ("{check: whole, column: id, severity: drop}", "'severity' is 'drop', but 'whole' of a run tells no row"),
         ("{check: weighing, column: id, not_null: id}", "unknown key 'check' in item 1 of 'validations'"),

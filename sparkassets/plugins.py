@@ -1,23 +1,36 @@
-"""What installed packages register: timetables and checks."""
+"""The entry points of installed packages: what is registered of a kind, looked for and imported only where it is named."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from sparkassets.core.entry_points import EntryPointRegistry, Factory
-from sparkassets.project.compile_trace import CompileTrace
 
 
 class InstalledFactories(Mapping[str, Factory]):
-    """What makes each registered thing of a kind, by name; looked for, and imported, only where a project names one."""
+    """The factories that packages register in one entry point group, by name.
 
-    def __init__(self, registry: EntryPointRegistry, trace: CompileTrace) -> None:
+    Args:
+        registry: Of the group.
+        searched: Is called before packages are searched.
+        imported: Is called with the file of each module of a package that was imported: where it is installed as a
+            link, only they tell of a change.
+    """
+
+    def __init__(
+        self,
+        registry: EntryPointRegistry,
+        *,
+        searched: Callable[[], None] | None = None,
+        imported: Callable[[str], None] | None = None,
+    ) -> None:
         self._registry = registry
-        self._trace = trace
+        self._searched = searched
+        self._imported = imported
 
     def __getitem__(self, name: str) -> Factory:
         """The factory.
@@ -36,7 +49,7 @@ class InstalledFactories(Mapping[str, Factory]):
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             raise raises(f"{noun} '{name}' ({points[0].value}) cannot be imported: {what}") from error
-        self._remember(points[0].module.partition(".")[0])
+        self._report_modules(points[0].module.partition(".")[0])
         if not callable(factory):
             raise raises(f"{noun} '{name}' ({points[0].value}) cannot be called; expected a class or function")
         return factory  # type: ignore[no-any-return]
@@ -50,16 +63,16 @@ class InstalledFactories(Mapping[str, Factory]):
     def __len__(self) -> int:
         return len(self._points)
 
-    def _remember(self, package: str) -> None:
-        """The modules of a package that are loaded: where it is installed as a link, only they tell of a change."""
-        for name, module in list(sys.modules.items()):
+    def _report_modules(self, package: str) -> None:
+        for name, module in list(sys.modules.items()) if self._imported else ():
             file = getattr(module, "__file__", None)
-            if file and (name == package or name.startswith(f"{package}.")):
-                self._trace.record_module(file)
+            if self._imported and file and (name == package or name.startswith(f"{package}.")):
+                self._imported(file)
 
     @cached_property
     def _points(self) -> dict[str, list[EntryPoint]]:
-        self._trace.record_packages()
+        if self._searched:
+            self._searched()
         found: dict[str, list[EntryPoint]] = {}
         for point in entry_points(group=self._registry.group):
             found.setdefault(point.name, []).append(point)
