@@ -1,4 +1,4 @@
-"""The entry points of installed packages: what is registered of a kind, looked for and imported only where it is named."""
+"""Entry points of installed packages: what is registered of a kind, searched and imported only where it is named."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ def test_a_check_is_a_condition(home):
     [
         (
             "validations: [{check: iben, column: account}]\n",
-            ("all.yml:3:22: unknown check 'iben'; installed: iban", "hint: did you mean 'iban'?"),
+            ("all.yml:3:23: unknown check 'iben'; installed: iban", "hint: did you mean 'iban'?"),
         ),
         (
             "validations: [{check: unique, column: account}]\n",
-            ("all.yml:3:22: 'unique' is a check of sparkassets itself", "hint: write it as a key, {unique: …}"),
+            ("all.yml:3:23: 'unique' is a check of sparkassets itself", "hint: write it as a key, {unique: …}"),
         ),
     ],
 )
