@@ -180,7 +180,7 @@ class EntryPointRegistry:
         except Exception as error:
             raise self.raises(f"{self.noun} '{name}' failed: {type(error).__name__}: {error}") from error
 
-    def call(self, name: str, method: Callable[[], object]) -> object:
+    def call(self, name: str, method: Callable[[], object]) -> Any:  # noqa: ANN401  of another package
         """What a method of another package's object returns.
 
         Raises:

@@ -23,6 +23,7 @@ partition: {by: day, column: day}
 """
 SHOPS = "asset: shops\nsource: csv\npath: shops.csv\ncolumns: {id: string}\n"
 READ = "SELECT * FROM {{ inlets.orders }}"
+REGISTERED = "".join(f"{each.lower()} = sparkassets_below:{each}\n" for each in ("Below", "Not", "Several"))
 CHECK = '''
 """A check that a package registers."""
 
@@ -38,6 +39,24 @@ class Below:
 
     def __call__(self, rows: Any) -> Any:
         return rows[self.column] <= self.most
+
+
+@dataclass(frozen=True)
+class Not:
+    column: str
+    value: str
+    per: ClassVar[str] = "row"
+
+    def condition(self) -> str:
+        return f"{self.column} != '{self.value}'"
+
+
+@dataclass(frozen=True)
+class Several:
+    per: ClassVar[str] = "block"
+
+    def condition(self) -> str:
+        return "count(*) > 1"
 '''
 
 
@@ -102,20 +121,26 @@ def test_foreign_keys_and_registered_checks_take_rows_away(spark, tmp_path, monk
         "asset: checked\npartition: {by: day, column: day}\nvalidations:\n"
         "  - {foreign_key: {shop: shops.id}, severity: quarantine}\n"
         "  - {check: below, column: id, most: 5, severity: drop}\n"
+        "  - {check: not, column: shop, value: b, severity: drop}\n"
+        "  - {check: several, severity: warn}\n"
     )
-    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/shops.yml": SHOPS, "shops.csv": "id\na\n"}
+    files = {"project.yml": PROJECT, "assets/orders.yml": ORDERS, "assets/shops.yml": SHOPS, "shops.csv": "id\na\nb\n"}
     root = write(tmp_path, {**files, "assets/checked.yml": asset, "assets/checked.sql": READ})
     info = tmp_path / "packages/sparkassets_below-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sparkassets-below\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[sparkassets.checks]\nbelow = sparkassets_below:Below\n")
+    (info / "entry_points.txt").write_text("[sparkassets.checks]\n" + REGISTERED)
     (tmp_path / "packages/sparkassets_below.py").write_text(CHECK)
     monkeypatch.syspath_prepend(tmp_path / "packages")
-    land(root, ("2025-01-01", 1, "a"), ("2025-01-01", 2, "x"), ("2025-01-02", 9, "a"), ("2025-01-02", 3, None))
-    assert Project.load(root).run(spark).ok
+    of_days = [("2025-01-01", 1, "a"), ("2025-01-01", 2, "x"), ("2025-01-01", 4, "b")]
+    land(root, *of_days, ("2025-01-02", 9, "a"), ("2025-01-02", 3, None))
+    summary = Project.load(root).run(spark)
+    assert summary.ok
     assert ids(root, "checked") == [1, 3]
     away = pa.table(DeltaTable(root / "warehouse/checked_quarantine").scan()).to_pylist()
     assert [(row["id"], row["_rule"]) for row in away] == [(2, "foreign_key(shop in shops)")]
+    verdicts = [each for run in summary.runs for each in run.verdicts if each.rule == "check(several)"]
+    assert [(each.outcome, each.failing) for each in verdicts] == [("warned", 1), ("warned", 1)]
 
 
 @pytest.mark.parametrize(
