@@ -9,31 +9,28 @@ from deltalake import DeltaTable
 from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
+from sparkassets.errors import StateError
 from sparkassets.ports import FormatUpgrade
 from sparkassets.state import migration, numbered_table
 from sparkassets.state.delta_store import DeltaStore
-from tests.core.journal.test_formats import STORED, STORED_3, rows, snapshot
+from tests.core.journal.test_formats import STORED, rows, snapshot
 
 UPGRADE = FormatUpgrade(entry_of_today, known_of_today)
 
 
-@pytest.fixture(params=[1, 3])
-def version(request) -> int:
-    """The format of what is stored."""
-    return request.param
+OLD = 3
 
 
 @pytest.fixture
-def old(tmp_path, version, monkeypatch) -> str:
-    """The state that the code of that format stored, in several files."""
-    stored = {1: STORED, 3: STORED_3}[version]
-    monkeypatch.setattr(numbered_table, "FORMAT", version)
-    uri, entries = str(tmp_path / "state"), rows(stored["rows"])
+def old(tmp_path, monkeypatch) -> str:
+    """The state that the code of format 3 stored, in several files."""
+    monkeypatch.setattr(numbered_table, "FORMAT", OLD)
+    uri, entries = str(tmp_path / "state"), rows(STORED["rows"])
     store = DeltaStore(uri)
     store.create(project="p")
     for commit, first in enumerate(range(0, len(entries), 20)):
         store.append(entries[first : first + 20], after=commit)
-    known = snapshot(stored["snapshot"])
+    known = snapshot(STORED["snapshot"])
     store.save_snapshot(known, seq=known[0].seq)
     monkeypatch.undo()
     return uri
@@ -50,9 +47,9 @@ def formats(uri: str) -> set[int]:
     return {json.loads(row.body)["v"] for row in (*DeltaStore(uri).read_history(), *image.snapshot)}
 
 
-def test_it_is_of_today_and_says_the_same(old, version):
+def test_it_is_of_today_and_says_the_same(old):
     before, entries = DeltaStore(old).read_image(project="p"), [*map(from_row, DeltaStore(old).read_history())]
-    assert (formats(old), noted(old)) == ({version}, {str(version)})
+    assert (formats(old), noted(old)) == ({OLD}, {str(OLD)})
     assert DeltaStore(old).migrate(UPGRADE) == len(entries) + len(before.snapshot)
     assert (formats(old), noted(old)) == ({FORMAT}, {str(FORMAT)})
     after = DeltaStore(old).read_image(project="p")
@@ -62,7 +59,7 @@ def test_it_is_of_today_and_says_the_same(old, version):
     assert DeltaStore(old).migrate(UPGRADE) == 0
 
 
-def test_killed_at_any_file_it_is_done_anew(old, version, monkeypatch):
+def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
     entries = [*map(from_row, DeltaStore(old).read_history())]
     replace_files, left = migration.replace_files, 2
 
@@ -77,16 +74,16 @@ def test_killed_at_any_file_it_is_done_anew(old, version, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         DeltaStore(old).migrate(UPGRADE)
     monkeypatch.undo()
-    assert formats(old) == {version, FORMAT}
+    assert formats(old) == {OLD, FORMAT}
     assert [*map(from_row, DeltaStore(old).read_history())] == entries
     DeltaStore(old).migrate(UPGRADE)
     assert formats(old) == {FORMAT}
     assert [*map(from_row, DeltaStore(old).read_history())] == entries
 
 
-def test_format_2_too():
-    """It had what format 3 has, but for segments."""
-    for row in rows(STORED_3["rows"]):
-        body = json.loads(row.body)
-        if "apart" not in row.body and "segments" not in row.body:
-            assert entry_of_today(replace(row, body=json.dumps({**body, "v": 2}))) == entry_of_today(row)
+def test_a_format_of_a_draft_is_refused():
+    row = rows(STORED["rows"])[0]
+    draft = replace(row, body=json.dumps({**json.loads(row.body), "v": 2}))
+    with pytest.raises(StateError, match="has format 2, which was a draft") as error:
+        from_row(draft)
+    assert error.value.hint == "let `state` in project.yml name a new or empty folder"

@@ -12,19 +12,11 @@ from sparkassets.errors import StateError
 
 FORMAT = 4
 """Version of the state's format; a state with a higher one is refused."""
+OLDEST = 3
+"""The oldest format that is read: those before it were only written while it was being drafted."""
 
 Row = JournalRow | SnapshotRow
 Body = dict[str, Any]
-
-
-def _from_1(kind: str, body: Body, _: Row) -> Body:
-    from sparkassets.core.journal.codec.from_1 import upgrade_body  # few states are that old
-
-    return upgrade_body(kind, body)
-
-
-def _from_2(_kind: str, body: Body, _: Row) -> Body:
-    return body  # format 3 added segments; partitions by time alone kept their form
 
 
 def _from_3(kind: str, body: Body, row: Row) -> Body:
@@ -33,7 +25,7 @@ def _from_3(kind: str, body: Body, row: Row) -> Body:
     return upgrade_body(kind, body, row)
 
 
-_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {1: _from_1, 2: _from_2, 3: _from_3}
+_UPGRADES: Mapping[int, Callable[[str, Body, Row], Body]] = {3: _from_3}
 """By format, the upgrade of a body of some kind to the next format."""
 
 
@@ -51,13 +43,18 @@ def body_from(row: Row, kind: str, *, what: str) -> Body:
         what: Names the row in the message.
 
     Raises:
-        StateError: The format is newer than this code.
+        StateError: The format is newer than this code, or older than any release.
     """
     body: Body = msgspec.json.decode(row.body)
     version = body.pop("v")
     if version > FORMAT:
         raise StateError(
             f"{what} has format {version}, this version of sparkassets reads up to {FORMAT}", hint="upgrade sparkassets"
+        )
+    if version < OLDEST:
+        raise StateError(
+            f"{what} has format {version}, which was a draft; this version of sparkassets reads from {OLDEST} on",
+            hint="let `state` in project.yml name a new or empty folder",
         )
     for number in range(version, FORMAT):
         body = _UPGRADES[number](kind, body, row)
