@@ -50,26 +50,7 @@ _AUTHORITY: Final = re.compile(r"//(?P<given>[^/?#\s\"'<>]*+)(?P<rest>(?:/[^\s\"
 _ORACLE: Final = re.compile(r"(?<![A-Za-z0-9])jdbc:oracle:\w{1,20}:[^\s/@]{1,200}+/([^\s@]{1,200}+)@", re.IGNORECASE)
 _BEFORE_AT: Final = re.compile(r"(?P<begin>[\s/?#@]|\A)(?P<inside>[^\s/?#@]++)@(?!sha[0-9]+:)(?=[A-Za-z0-9\[])")
 _USER: Final = re.compile(r"(?:\A|[\"'=,;(])([A-Za-z_][^:\"'=,;()]*+):")
-_ADDRESSES: Final = frozenset(
-    {
-        "mailto",
-        "acct",
-        "sip",
-        "sips",
-        "xmpp",
-        "tag",
-        "urn",
-        "email",
-        "mail",
-        "from",
-        "to",
-        "cc",
-        "by",
-        "owner",
-        "contact",
-        "author",
-    }
-)
+_ADDRESS: Final = re.compile("mailto|acct|sips?|xmpp|tag|urn|e?mail|from|to|cc|by|owner|contact|author", re.IGNORECASE)
 """Words before an address that is no user of a URL, such as ``mailto:ann@example.com``."""
 
 
@@ -109,7 +90,7 @@ def _before_at(found: re.Match[str]) -> Iterator[CredentialSpan]:
     for user in _USER.finditer(inside):
         if user.start(1) == 0 and found["begin"] not in ("", " ", "\t", "\n", "\r"):
             continue
-        if user[1].lower() not in _ADDRESSES and user.end() < len(inside) and inside[-1] != ":":
+        if not _ADDRESS.fullmatch(user[1]) and user.end() < len(inside) and inside[-1] != ":":
             yield CredentialSpan(found.start("inside") + user.end(), found.end("inside"), "a password")
             return
 
