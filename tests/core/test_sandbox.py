@@ -57,7 +57,7 @@ GROWING = {
     "{{ 10 ** 10000000000 }}": "the template makes a number of more than 4,096 bits",
     "{{ 10 ** (10 ** 10) }}": "the template makes a number of more than 4,096 bits",
     "{{ (10 ** 600) * (10 ** 900) }}": "the template makes a number of more than 4,096 bits",
-    "{{ 1.5 | round(10000000000, 'ceil') }}": "the template rounds to 10,000,000,000 places; expected at most 400",
+    "{{ 1.5 | round(10000000000, 'ceil') }}": CHARACTERS,
     "{{ '%20000000000d' % 1 }}": CHARACTERS,
     "{{ '%*d' % (20000000000, 1) }}": CHARACTERS,
     "{{ '%20000000000d' | format(1) }}": CHARACTERS,
