@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from sparkassets.core.query_text import find_bare_tables
 from sparkassets.core.templating import TemplateFault
 
 
-def find_unbraced_assets(sql: str, *, asset: str, assets: Collection[str]) -> list[TemplateFault]:
-    """Where the query of ``asset`` names one of ``assets`` as a table, in order of place."""
-    known = {name.casefold(): name for name in sorted(assets)}
+def find_unbraced_assets(sql: str, *, asset: str, known: Mapping[str, str]) -> list[TemplateFault]:
+    """Where the query of ``asset`` names an asset as a table, in order of place; ``known`` is by folded names."""
     found = ((known.get(table.casefold()), table, position) for table, position in find_bare_tables(sql))
     return [_fault(sql, name, table, position, own=name == asset) for name, table, position in found if name]
 

@@ -321,14 +321,18 @@ def _check_template(
     faults = check_template(
         body.sql.template,
         asset=draft.name,
-        columns={name: _columns_as_read(known, inlets.get(name)) for name, known in columns.items()},
+        columns={
+            name: _columns_as_read(columns[name], inlets.get(name))
+            for name in body.sql.template.inlets
+            if name in columns
+        },
         params=draft.param_names,
         dimensions=draft.partitioning.names,
         events=_find_awaited_datasets(inlets, schedule, files) if draft.are_reliable("schedule", "inlets") else None,
         watermarked=any(inlet.read for inlet in inlets.values()),
         writes=draft.writes_itself,
     )
-    faults += find_unbraced_assets(body.sql.template.text, asset=draft.name, assets=files.names)
+    faults += find_unbraced_assets(body.sql.template.text, asset=draft.name, known=files.names_by_table)
     draft.at.document.problems += [body.sql.fault(fault) for fault in faults]
     if body.sql.template.joins_partitions and draft.are_reliable("partition", "inlets"):
         warn_of_left_out(draft, inlets, files)
@@ -374,7 +378,7 @@ def _find_awaited_datasets(inlets: Mapping[str, InletSpec], schedule: Schedule, 
     names = {*inlets, *(leaf.ref for leaf in leaves if not leaf.is_uri)}
     uris = {files.drafts[name].uri for name in names if name in files.drafts}
     uris |= {leaf.ref for leaf in leaves if leaf.is_uri}
-    return names | uris | {draft.name for draft in files.drafts.values() if draft.uri in uris}
+    return names | uris | {name for uri in uris for name in files.names_by_uri.get(uri, ())}
 
 
 def _judge_together(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning
@@ -103,9 +104,9 @@ class AssetDraft:
         return self.uri == other.uri and self.are_reliable("uri", "path") and other.are_reliable("uri", "path")
 
 
-@frozen
+@dataclass(frozen=True)
 class AssetFiles:
-    """All asset files, read.
+    """All asset files, read; what is looked up for each asset is an index, so that compiling stays linear.
 
     Attributes:
         drafts: By name, in order of files.
@@ -117,10 +118,23 @@ class AssetFiles:
     unreadable: frozenset[str] = frozenset()
     problems: tuple[SpecProblem, ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """Every asset of the project."""
         return self.unreadable | self.drafts.keys()
+
+    @cached_property
+    def names_by_uri(self) -> Mapping[str, Sequence[str]]:
+        """The assets of each dataset, in order of files."""
+        found: dict[str, list[str]] = {}
+        for draft in self.drafts.values():
+            found.setdefault(draft.uri, []).append(draft.name)
+        return found
+
+    @cached_property
+    def names_by_table(self) -> Mapping[str, str]:
+        """The asset that a table of Spark's catalog may be mistaken for: by its name with case folded."""
+        return {name.casefold(): name for name in sorted(self.names)}
 
     @property
     def stores(self) -> tuple[NamedStore, ...]:

@@ -1,0 +1,128 @@
+"""Compiling a project of n assets: CPU against n, and once one file is edited (docs/design/README.md#budgets).
+
+Each compilation has a process of its own and no compiled project from before; the import of the code is measured apart
+and is not in the figures. The exponent is the slope of CPU against n, both as logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+COUNTS = (500, 1_000, 2_000, 4_000)
+EDITED = 1_000
+"""Assets of the project of which one file is edited."""
+REPEATS, BLOCK, FAN = 3, 10, 10
+EXPONENT, RATIO = 1.1, 0.15
+"""Budgets: of CPU against n; of a compilation after an edit to one from nothing."""
+
+WORK = """
+import resource, sys
+from pathlib import Path
+from sparkassets.project.project_loader import load_project
+import sparkassets.project.project_folder
+folder, cache = Path(sys.argv[1]), Path(sys.argv[2])
+before = resource.getrusage(resource.RUSAGE_SELF)
+project = load_project(folder, {}, cache=cache)
+after = resource.getrusage(resource.RUSAGE_SELF)
+assert len(project.assets) == int(sys.argv[3]), len(project.assets)
+print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, after.ru_maxrss)
+"""
+"""Prints the seconds of CPU of one compilation, and the largest resident size in KiB."""
+
+
+def write_project(folder: Path, count: int) -> None:
+    """A project of blocks of ten assets: chains in each, and fans across them.
+
+    A block has two sources and eight tables: by day, week and month, without partitions, by segments, with validations,
+    with declared columns, with SQL in files and in the YAML, one of them over the tables of ten blocks before it.
+    """
+    folder.mkdir(parents=True)
+    (folder / "project.yml").write_text(
+        "project: large\nstate: ./state\nwarehouse: ${LAKE:-.}/warehouse\nassets: [assets/]\n"
+    )
+    for block in range(count // BLOCK):
+        write_block(folder / "assets" / f"area{block // 10}" / f"block{block}", block)
+
+
+def write_block(folder: Path, block: int) -> None:
+    """The files of one block."""
+    folder.mkdir(parents=True)
+    b, before = block, max(0, block - 1)
+    daily = "partition: {by: day, column: day}\n"
+    files = {
+        f"orders_{b}.yml": f"asset: orders_{b}\ndescription: As the shops of area {b} wrote them.\nsource: csv\n"
+        f"path: landing/orders_{b}/{{day}}.csv\n"
+        f"columns: {{id: bigint, customer: bigint, amount: 'decimal(10,2)', shop: string}}\n{daily}",
+        f"customers_{b}.yml": f"asset: customers_{b}\nsource: parquet\npath: landing/customers_{b}.parquet\n"
+        "columns: {id: bigint, name: string, country: string}\n",
+        f"sales_{b}.yml": f"asset: sales_{b}\nowner: team{b % 7}\n{daily}validations:\n"
+        "  - not_null: [id, customer]\n  - unique: [day, id]\n  - row_count: {min: 1}\n",
+        f"sales_{b}.sql": "SELECT day, id, customer, amount, shop\nFROM {{ inlets.orders_B }}\nWHERE amount <> 0\n",
+        f"enriched_{b}.yml": f"asset: enriched_{b}\n{daily}start: 2025-01-01\ninlets:\n  customers_{b}:\n",
+        f"enriched_{b}.sql": "SELECT s.day, s.id, s.amount, c.country\nFROM {{ inlets.sales_B }} AS s\n"
+        "LEFT JOIN {{ inlets.customers_B }} AS c ON c.id = s.customer\n",
+        f"rolled_up_{b}.yml": f"asset: weekly_{b}\npartition: {{by: week, column: week}}\nsql: |\n"
+        "  SELECT date_trunc('week', day) AS week, country, sum(amount) AS amount\n"
+        f"  FROM {{{{ inlets.enriched_{b} }}}}\n  GROUP BY ALL\n---\n"
+        f"asset: rolling_{b}\n{daily}inlets: {{enriched_{b}: {{window: 7d}}}}\nsql: |\n"
+        f"  SELECT day, sum(amount) AS amount FROM {{{{ inlets.enriched_{b} }}}} GROUP BY day\n",
+        f"monthly_{b}.yml": f"asset: monthly_{b}\nschedule: '0 6 2 * *'\n"
+        "partition: {by: month, column: month}\nretries: 3\ntimeout: 2h\n"
+        f"extra: {{tier: gold, area: {b // 10}}}\n",
+        f"monthly_{b}.sql": "SELECT date_trunc('month', day) AS month, count(*) AS orders\n"
+        "FROM {{ inlets.sales_B }}\nGROUP BY 1\n",
+        f"by_shop_{b}.yml": f"asset: by_shop_{b}\npartition: [{{by: day, column: day}}, {{segments: [north, south], "
+        "column: shop}]\n",
+        f"by_shop_{b}.sql": "SELECT day, shop, sum(amount) AS amount FROM {{ inlets.sales_B }} GROUP BY ALL\n",
+        f"report_{b}.yml": f"asset: report_{b}\ntype: report\nunchanged: skip\nschedule: {{any: [weekly_{b}, "
+        f"rolling_{b}]}}\n",
+        f"report_{b}.sql": "SELECT w.week, w.amount, r.amount AS rolling\nFROM {{ inlets.weekly_B }} AS w\n"
+        "CROSS JOIN {{ inlets.rolling_B }} AS r\n",
+        f"total_{b}.yml": f"asset: total_{b}\n",
+        f"total_{b}.sql": "\nUNION ALL\n".join(
+            f"SELECT month, orders FROM {{{{ inlets.monthly_{each} }}}}" for each in range(max(0, b - FAN + 1), b + 1)
+        )
+        + (f"\nUNION ALL\nSELECT month, orders FROM {{{{ inlets.total_{before} }}}}\n" if b else "\n"),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text.replace("_B }}", f"_{b} }}}}"))
+
+
+def compile_seconds(folder: Path, cache: Path, count: int) -> tuple[float, float]:
+    """(Seconds of CPU, MB at most) of one process that compiles the project."""
+    done = subprocess.run(
+        [sys.executable, "-c", WORK, str(folder), str(cache), str(count)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    seconds, kilobytes = done.stdout.split()
+    return float(seconds), int(kilobytes) / 1024
+
+
+def main() -> None:
+    """Prints the tables."""
+    with tempfile.TemporaryDirectory() as temporary:
+        os.chdir(temporary)
+        print(f"{'assets':>8} {'CPU s':>8} {'spread':>12} {'MB':>6} {'ms an asset':>12}")
+        points = []
+        for count in COUNTS:
+            folder = Path(temporary, f"n{count}")
+            write_project(folder, count)
+            runs = [compile_seconds(folder, folder / f"cache{turn}", count) for turn in range(REPEATS)]
+            times = [seconds for seconds, _ in runs]
+            middle = statistics.median(times)
+            points.append((math.log(count), math.log(middle)))
+            spread = f"{min(times):.2f}-{max(times):.2f}"
+            print(f"{count:>8} {middle:>8.2f} {spread:>12} {runs[0][1]:>6.0f} {middle / count * 1000:>12.2f}")
+        slope, _ = statistics.linear_regression(*zip(*points, strict=True))
+        print(f"CPU grows with n to the power of {slope:.2f} (budget {EXPONENT})")
+
+
+if __name__ == "__main__":
+    main()
