@@ -22,7 +22,7 @@ from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.strategies import DateRange, EveryInstance
 from sparkassets.core.writes import AppendWrite, ReplaceWrite
-from tests.builders import Story, asset, project, source, timed
+from tests.builders import Story, asset, multi, project, source, timed
 from tests.depth import histories
 
 RUNTIME = {"customer": "runtime"}
@@ -161,6 +161,21 @@ def test_beside_listed_segments_what_came_meanwhile_is_not_lost_either():
     head = ("model", "model", link.entry.run, token, token, blocks, "t", 1)
     story.add(SuccessEntry(*head, keys={"customer": ("a", "x")}))
     assert keys(story, story.plan().runs) == ["2025-01-01,de,a", "2025-01-01,de,x"]
+
+
+@pytest.mark.parametrize("outlets", [(), ("left", "right")])
+def test_without_its_last_key_a_computed_day_still_feeds_its_readers(outlets):
+    model = asset("model", "s", segments=RUNTIME, strategy=EveryInstance(), write=AppendWrite())
+    models = multi(model, *outlets) if outlets else [model]
+    total = asset("total", models[-1].name, "other")
+    story = Story(project(source("s"), source("other"), *models, total), now="2025-01-02T01:00")
+    told(story, "model", adds=("a",))
+    story.observed("s", "2025-01-01")
+    story.observed("other", "2025-01-01")
+    story.run_all()
+    told(story, "model", removes=("a",))
+    story.observed("other", "2025-01-01")
+    assert story.due() == {"total": ["2025-01-01"]}
 
 
 # ---------------------------------------------------------------------- random histories

@@ -217,8 +217,7 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
     asset = work.flush_stale_marks(name) or asset
     asset = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
     if after.has_whole:
-        whole = _whole_coverage(before, after, asset.coverage)
-        work.assets[name] = replace(asset, coverage=asset.coverage | whole)
+        _cover_whole_dimension(work, asset, before)
     elif before.has_whole:
         work.assets[name] = _split_whole_dimension(asset, computed=computed)
         _split_dataset_coverage(work, asset, work.assets[name])
@@ -228,6 +227,15 @@ def _update_partitioning(work: FoldWorkspace, name: str, seq: int, *, computed: 
         )
     work.assets[name] = drop_unknown_requests(work.assets[name])
     propagate_partitioning(work, name, seq, computed=computed)
+
+
+def _cover_whole_dimension(work: FoldWorkspace, asset: AssetState, before: Partitioning) -> None:
+    """Counts the whole of dimensions that lost their last segment as computed, for the asset and for its readers."""
+    whole, uri = _whole_coverage(before, asset.spec.partitioning, asset.coverage), asset.spec.uri
+    work.assets[asset.name] = replace(asset, coverage=asset.coverage | whole)
+    if whole and not work.has_others(uri, asset.name):
+        dataset = work.dataset(uri)
+        work.datasets[uri] = replace(dataset, coverage=dataset.coverage | whole)
 
 
 def _whole_coverage(before: Partitioning, after: Partitioning, coverage: PartitionSet) -> PartitionSet:
@@ -259,7 +267,9 @@ def _update_outlet_partitioning(work: FoldWorkspace, name: str, seq: int, *, com
     if after is before:
         return
     known = work.assets[name] = replace(asset, spec=asset.spec.with_partitioning(after))
-    if before.has_whole and not after.has_whole:
+    if after.has_whole:
+        _cover_whole_dimension(work, known, before)
+    elif before.has_whole:
         work.assets[name] = _split_whole_dimension(known, computed=computed)
         _split_dataset_coverage(work, known, work.assets[name])
     propagate_partitioning(work, name, seq)
