@@ -18,7 +18,7 @@ from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry, S
 from sparkassets.core.journal.event_documents import EVENT_KINDS
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun
+from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.column_changes import ColumnChanges
@@ -127,8 +127,8 @@ class BaseObserver:
         )
 
 
-class BranchWork:
-    """A work of a branch, which keeps of its base, before it begins, up to where that was known; a `DriverWork`.
+class BranchWork(DriverWork):
+    """A work of a branch, which keeps of its base, before it begins, up to where that was known.
 
     What becomes the branch's own is told apart by it later from what others have made of it since.
     """
@@ -148,6 +148,10 @@ class BranchWork:
     def plan(self, context: PlanningContext) -> Plan:
         """As the work has it."""
         return self._work.plan(context)
+
+    def queue_runs(self, context: PlanningContext) -> RunQueue:
+        """As the work has them."""
+        return self._work.queue_runs(context)
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """The work is told."""

@@ -13,7 +13,7 @@ from sparkassets.cli.plan_tables import STATUS_STYLES, blocks_text, outcome_text
 from sparkassets.cli.terminal import Terminal, strip_controls
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.phrases import escape_invisible
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import ProjectSpec
@@ -56,7 +56,7 @@ class LineReporter:
         self._terminal = terminal
         self._clock = clock
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """Ignored: every run is reported on its own."""
 
     def starting(self, what: str) -> None:
@@ -126,9 +126,10 @@ class BarReporter:
         self._running: dict[str, TaskID] = {}
         self._done = 0
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """A plan with something to run was made."""
-        total = self._done + len(self._running) + len(plan.runs)
+        del waiting
+        total = self._done + len(self._running) + runs
         self._progress.start()
         self._progress.update(self._whole, total=total)
         self._count()

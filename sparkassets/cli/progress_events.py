@@ -21,7 +21,7 @@ from sparkassets.core.phrases import escape_invisible, few
 from sparkassets.core.redaction import redact
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -40,10 +40,10 @@ class ProgressEvents:
         self._project = project
         self._tell = tell
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """A plan with something to run was made."""
-        facts = {"runs": len(plan.runs), "waiting": sum(not item.quiet for item in plan.waiting)}
-        self._tell("planned", f"{facts['runs']} to run, {facts['waiting']} waiting", facts, logging.INFO)
+        facts = {"runs": runs, "waiting": waiting}
+        self._tell("planned", f"{runs} to run, {waiting} waiting", facts, logging.INFO)
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""

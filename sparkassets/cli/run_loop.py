@@ -19,7 +19,7 @@ from sparkassets.cli.progress_display import ProgressReporter, make_reporter
 from sparkassets.cli.signals import InterruptedBySignalError, SignalStopper
 from sparkassets.cli.terminal import Terminal
 from sparkassets.core.instants import format_zoned
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError
 from sparkassets.frozen import frozen
@@ -194,9 +194,9 @@ class _SignalProgress:
     progress: Progress
     stopper: SignalStopper
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         self.stopper.install()
-        self.progress.planned(plan)
+        self.progress.planned(runs, waiting)
 
     def starting(self, what: str) -> None:
         self.progress.starting(what)

@@ -18,7 +18,7 @@ from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import AssetState, State
-    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -60,7 +60,7 @@ class MetricsWatcher:
         """Starts the clock of the tick."""
         self._began = time.monotonic()
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """Nothing."""
 
     def starting(self, what: str) -> None:

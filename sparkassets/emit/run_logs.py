@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
-    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.redaction import RedactingStream
     from sparkassets.core.results import RunResult, Summary
 
@@ -55,7 +55,7 @@ class RunLogs:
             root.setLevel(logging.INFO)
         root.addHandler(self._handler)
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """Nothing."""
 
     def starting(self, what: str) -> None:

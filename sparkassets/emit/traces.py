@@ -10,7 +10,7 @@ from sparkassets.core.redaction import redact
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.state import State
-    from sparkassets.core.planner.plan import Plan, PlannedRun
+    from sparkassets.core.planner.plan import PlannedRun
     from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.spec.model import ProjectSpec
 
@@ -40,9 +40,10 @@ class TraceWatcher:
         """Starts the span of the invocation."""
         self._tick = self._tracer.start_span("tick", attributes={"sparkassets.project": self._project.name})
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """Adds an event with the number of planned runs."""
-        self._tick.add_event("planned", {"sparkassets.runs": len(plan.runs)})
+        del waiting
+        self._tick.add_event("planned", {"sparkassets.runs": runs})
 
     def starting(self, what: str) -> None:
         """Adds an event for a step that takes seconds."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -250,17 +250,15 @@ class Driver:
             if not self._claimable_count():
                 self._wait(work)
                 continue
-            plan = self._plan(work, self.ledger.state)
-            fresh = plan.runs[: self._claimable_count()]
-            if fresh:
-                self._claim(work)
-                progressed = True
+            found = self._claim_due(work)
+            progressed |= found
             if self._active:
                 self._wait(work)
             elif progressed:
                 self._observe(work.select)  # what landed meanwhile is part of this invocation
                 progressed = False
-            elif not fresh and not self._wait_for_lease():
+            elif not self._wait_for_lease():
+                plan = self._plan(work, self.ledger.state)
                 self._pass_idle_ticks(work)
                 return plan
         while self._broken and any(active.started for active in self._active.values()) and not self._stopping.is_set():
@@ -345,21 +343,21 @@ class Driver:
 
     # ------------------------------------------------------------------ claiming
 
-    def _claim(self, work: DriverWork) -> None:
+    def _claim_due(self, work: DriverWork) -> bool:
+        """Claims as many runs as may be, and starts them; returns whether any was due."""
+        found = work.queue_runs(self._context(work, self.ledger.state))
+        if not found.count:
+            return False
         engine, outlets = self._start_engine()
         claimed: list[tuple[PlannedRun, ClaimEntry]] = []
 
         def decide(state: State) -> Sequence[Entry]:
-            claimed.clear()
-            plan = self._plan(work, state)
-            taken = [active.run for active in self._active.values()]
-            for run in plan.runs:
-                if len(claimed) < self._claimable_count() and not any(_excludes(other, run) for other in taken):
-                    claimed.append((run, self._build_claim(run, state)))
-                    taken.append(run)
+            context = self._context(work, state)
+            runs = self._claimable_runs(work.queue_runs(context).runs)
+            claimed[:] = [(run, self._build_claim(run, context)) for run in runs]
             return [entry for _, entry in claimed]
 
-        self.progress.planned(self._plan(work, self.ledger.state))
+        self.progress.planned(found.count, found.waiting)
         self.ledger.commit(decide)
         self._renewed = self.clock.monotonic()
         for run, entry in claimed:
@@ -373,6 +371,18 @@ class Driver:
             execution = RunExecution(engine, targets, order, older=older, reorder=partial(self._build_order, run))
             self._active[claim.token] = _ActiveRun(run, claim, execution, self.clock.monotonic())
         self._start_runs()
+        return True
+
+    def _claimable_runs(self, due: Iterable[PlannedRun]) -> Iterator[PlannedRun]:
+        """Yields the first runs that can be claimed beside those that are, as many as may be."""
+        taken, room = [active.run for active in self._active.values()], self._claimable_count()
+        for run in due:
+            if not any(_excludes(other, run) for other in taken):
+                yield run
+                taken.append(run)
+                room -= 1
+                if not room:
+                    return
 
     def _start_engine(self) -> tuple[Engine, TargetFactory]:
         if self._computing is None:
@@ -383,7 +393,7 @@ class Driver:
         return self._computing
 
     def _start_runs(self) -> None:
-        running = sum(active.started for active in self._active.values())
+        running = sum(active.started for active in self._active.values()) - len(self._unrecorded)
         for active in self._active.values():
             if running >= self.project.max_parallel_runs:
                 return
@@ -408,11 +418,10 @@ class Driver:
             outcome = FailedRun("error", error, fenced=False, attempts=0)
         self._messages.put(_EndedRun(active, outcome))
 
-    def _build_claim(self, run: PlannedRun, state: State) -> ClaimEntry:
+    def _build_claim(self, run: PlannedRun, context: PlanningContext) -> ClaimEntry:
         asset = self.project.assets[run.asset]
-        context = PlanningContext(self.project, state, to_unix(self._now()), to_unix(self.clock.now()))
         request = replace(
-            pin_files(context.project, state, run.request),
+            pin_files(context.project, context.state, run.request),
             judge=self.project.judge_of(asset) if asset.rules or asset.outlets else "",
             unread_by=find_unaffected_readers(context, context.asset(asset.name), run.blocks),
         )
@@ -422,7 +431,7 @@ class Driver:
             lease_seconds=asset.lease_seconds,
             invocation=self.identity.invocation,
             host=self.leases.host,
-            planned=to_unix(self._now()),
+            planned=context.now,
             processes=(self.leases.process,),
         )
 
@@ -485,7 +494,9 @@ class Driver:
         """
         with suppress(queue.Empty):
             self._receive(self._messages.get(timeout=POLL_SECONDS))
-            for _ in self._active:  # those that end together are recorded together
+            for _ in self._active:  # those that end together are recorded together, while the next ones run
+                if work is not None:
+                    self._start_runs()
                 self._receive(self._messages.get(timeout=GATHER_SECONDS if self._is_more_to_come() else 0.0))
         if self._unrecorded:
             self._record(work)

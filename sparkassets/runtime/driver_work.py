@@ -23,7 +23,7 @@ from sparkassets.core.planner.batch.rollback import plan_rollback
 from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict, plan_within_schema
 from sparkassets.core.planner.due.redo_requests import open_request
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
-from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue, Waiting
 from sparkassets.core.planner.planner import decide_alone
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.run_slots import has_parallel_runs
@@ -33,11 +33,13 @@ from sparkassets.core.spec.model import AssetSpec
 
 
 class DriverWork(Protocol):
-    """Something that a driver does until it is done."""
+    """Something that a driver does until it is done.
 
-    @property
-    def select(self) -> Collection[str] | None:
-        """Assets that may run; None means all."""
+    Attributes:
+        select: Assets that may run; None means all.
+    """
+
+    select: Collection[str] | None
 
     def begin(self, context: PlanningContext) -> Sequence[Entry]:
         """What is recorded before anything runs; asked again where another driver was first."""
@@ -45,11 +47,15 @@ class DriverWork(Protocol):
     def plan(self, context: PlanningContext) -> Plan:
         """What is due now."""
 
+    def queue_runs(self, context: PlanningContext) -> RunQueue:
+        """The runs of the plan, to be taken before anything else is planned."""
+        return RunQueue.from_plan(self.plan(context))
+
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """Is told how each of its runs ended."""
 
 
-class TickWork:
+class TickWork(DriverWork):
     """Everything that is due, until nothing is."""
 
     def __init__(self, select: Collection[str] | None = None) -> None:
@@ -63,15 +69,22 @@ class TickWork:
 
     def plan(self, context: PlanningContext) -> Plan:
         """The plan of a tick; what did not change since the one before is not looked at again."""
+        return self._planner_for(context).plan(context)
+
+    def queue_runs(self, context: PlanningContext) -> RunQueue:
+        """The runs of that plan, each decided when it is taken."""
+        return self._planner_for(context).queue_runs(context)
+
+    def _planner_for(self, context: PlanningContext) -> IncrementalPlanner:
         if self._planner is None:
             self._planner = IncrementalPlanner(context.project)
-        return self._planner.plan(context)
+        return self._planner
 
     def record_result(self, run: PlannedRun, result: RunResult) -> None:
         """A tick learns what it must from the journal."""
 
 
-class RebuildWork:
+class RebuildWork(DriverWork):
     """All of an asset in one run, whose columns take the place of the table's."""
 
     def __init__(self, asset: AssetSpec, *, force: bool = False) -> None:
@@ -100,7 +113,7 @@ class RebuildWork:
         self._done = self._done or (result.adopted is None and run.request.rebuilds)
 
 
-class AttendedWork:
+class AttendedWork(DriverWork):
     """One run of an asset whose work is done in code that is not the project's."""
 
     def __init__(self, asset: AssetSpec, blocks: PartitionSet, interval: tuple[int, int] | None) -> None:
@@ -126,7 +139,7 @@ class AttendedWork:
         self._done = True
 
 
-class RollbackWork:
+class RollbackWork(DriverWork):
     """An older iteration of an asset becomes the newest again."""
 
     def __init__(self, asset: AssetSpec, run: str) -> None:
@@ -151,7 +164,7 @@ class RollbackWork:
         self._done = self._done or (result.adopted is None and bool(run.request.restores))
 
 
-class BackfillWork:
+class BackfillWork(DriverWork):
     """Some blocks of one asset, in as many runs as its strategy makes of them.
 
     What comes due by the asset's schedule since it began, besides these blocks, gets its turn after every run of the

@@ -16,7 +16,13 @@ from sparkassets.errors import JournalConflictError, StateError
 from sparkassets.ports import Clock, JournalStore
 
 SNAPSHOT_EVERY = 200
-"""Entries in the tail from which a new snapshot is written: a cold start folds no more than about this many."""
+"""Entries in the tail from which a driver at work writes a new snapshot of a small project."""
+ROWS_PER_TAIL_ENTRY = 4
+"""Rows of a large project's snapshot for each entry in the tail from which a driver at work writes a new one.
+
+Folding an entry takes about as long as reading four rows, so the tail at most doubles a cold start. With a fixed number
+of entries, a wave of n runs would write n snapshots of n rows.
+"""
 ROWS_PER_ENTRY = 20
 """When a driver ends, an entry of the tail is worth this many rows of a snapshot: small projects end with a new one."""
 MAINTAIN_EVERY = 32
@@ -134,7 +140,8 @@ class JournalLedger:
 
     def _maintain(self, *, ending: bool) -> None:
         tail, rows = self.state.seq - self._snapshot_seq, len(self.state.assets) + len(self.state.datasets)
-        if tail >= SNAPSHOT_EVERY or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
+        is_long = tail >= max(SNAPSHOT_EVERY, rows // ROWS_PER_TAIL_ENTRY)
+        if is_long or (ending and tail * ROWS_PER_ENTRY >= max(1, rows)):
             self._store.save_snapshot(encode(self.state), seq=self.state.seq)
             self._snapshot_seq = self.state.seq
         if self.state.commit // MAINTAIN_EVERY > self._cared_for // MAINTAIN_EVERY:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Protocol
 
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.errors import SparkAssetsError, describe_error
 from sparkassets.frozen import frozen
@@ -51,8 +51,8 @@ def _rest(failures: tuple[str, ...]) -> list[str]:
 class Progress(Protocol):
     """Is told what happens, on the driver's own thread; must return soon."""
 
-    def planned(self, plan: Plan) -> None:
-        """A plan with something to run was made."""
+    def planned(self, runs: int, waiting: int) -> None:
+        """A plan with so many runs was made, and so many reasons why something that is wanted waits."""
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins, such as the start of Spark."""
@@ -67,7 +67,7 @@ class Progress(Protocol):
 class SilentProgress:
     """Tells nobody."""
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """Ignored."""
 
     def starting(self, what: str) -> None:
@@ -86,10 +86,10 @@ class GuardedProgress:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """A plan with something to run was made."""
         with self._guard():
-            self._progress.planned(plan)
+            self._progress.planned(runs, waiting)
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""

@@ -10,9 +10,10 @@ from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.results import RunResult
+from sparkassets.runtime.driver_work import DriverWork
 
 
-class PromotionWork:
+class PromotionWork(DriverWork):
     """What a branch offers, until all of it has been tried.
 
     Args:

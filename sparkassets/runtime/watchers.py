@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sparkassets.core.journal.state import State
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.runtime.progress import GuardedProgress, Progress
 
@@ -50,10 +50,10 @@ class WatchedProgress:
             for each in reversed(self._watchers):
                 each.ended(ending)
 
-    def planned(self, plan: Plan) -> None:
+    def planned(self, runs: int, waiting: int) -> None:
         """A plan with something to run was made."""
         for each in self._all:
-            each.planned(plan)
+            each.planned(runs, waiting)
 
     def starting(self, what: str) -> None:
         """Something that takes seconds begins."""

@@ -14,7 +14,7 @@ import pytest
 from sparkassets.cli.run_loop import RUNS_TOLD, LoopSummary, drive
 from sparkassets.cli.signals import STOPPING
 from sparkassets.core.partitions import EVERYTHING
-from sparkassets.core.planner.plan import Plan, Waiting
+from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
 from sparkassets.errors import SparkUnavailableError, StateError
@@ -231,7 +231,7 @@ def test_a_signal_between_two_ticks_ends_the_loop():
 def test_a_handler_that_spark_installs_is_replaced_by_the_first_plan(capfd):
     def stopped(progress):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # as pyspark does when its session starts
-        progress.planned(Plan(0))
+        progress.planned(0, 0)
         os.kill(os.getpid(), signal.SIGINT)
         return Summary((run("cancelled"),), (), interrupted=True)
 

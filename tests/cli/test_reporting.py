@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.cli.progress_display import BarReporter, LineReporter, make_reporter
 from sparkassets.cli.terminal import Terminal
-from sparkassets.core.planner.plan import Plan, PlannedRun
+from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult
 from sparkassets.core.runs import RunRequest
 from tests.builders import asset, days, project, source
@@ -28,7 +28,7 @@ def ended(status="success", **more):
 def told(progress):
     with progress:
         progress.starting("Spark")
-        progress.planned(Plan(0, (RUN,)))
+        progress.planned(1, 0)
         progress.started(RUN, "delays-1")
         progress.finished(ended(rows=1234))
 
@@ -73,7 +73,7 @@ def test_bars_show_what_runs_and_leave_what_ended():
     stream = io.StringIO()
     progress = BarReporter(SHOP, Terminal(stream, width=100, colour=True))
     with progress:
-        progress.planned(Plan(0, (RUN,)))
+        progress.planned(1, 0)
         progress.started(RUN, "delays-1")
         progress._progress.refresh()
         during = stream.getvalue()

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from sparkassets.cli.progress_events import open_events
-from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest
 from sparkassets.core.validations import RuleVerdict
@@ -21,7 +21,7 @@ FAILED = RunResult(REQUEST, run="a-1", status="failed", seconds=1.5, error="no s
 def play(events):
     """An invocation with one run that fails."""
     run = PlannedRun(REQUEST, "date_range", "replace")
-    events.planned(Plan(0, (run,), (Waiting("s", "waits"), Waiting("s", "quiet", quiet=True))))
+    events.planned(1, 1)
     events.starting("Spark")
     events.started(run, "a-1")
     logging.getLogger("jobs.x").info("read %d rows", 5)

@@ -8,14 +8,17 @@ change it. `sparkassets.core.planner.planner.make_plan` makes the same plan from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
+from itertools import chain, compress, repeat
+from operator import is_not
 
 from sparkassets.core.conditions import datasets
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.planner.decision import decide_asset
-from sparkassets.core.planner.plan import Plan
+from sparkassets.core.planner.plan import Plan, PlannedRun, RunQueue
 from sparkassets.core.planner.planner import assemble_plan
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
 from sparkassets.core.spec.asset_graph import upstream_edges
@@ -23,7 +26,12 @@ from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
 
 
 class IncrementalPlanner:
-    """Plans one project again and again; equal to planning from nothing each time."""
+    """Plans one project again and again; equal to planning from nothing each time.
+
+    A due run holds the time of its plan, so `plan` decides all due assets again once time has passed. `queue_runs`
+    decides only those that are taken from it: a wave of a thousand due runs, claimed a few at a time, takes no longer
+    than the decisions of a thousand assets.
+    """
 
     def __init__(self, project: ProjectSpec) -> None:
         self._names = list(project.assets)
@@ -37,41 +45,63 @@ class IncrementalPlanner:
             for uri in _datasets(asset, project):
                 self._readers.setdefault(uri, []).append(asset.name)
         self._last: PlanningContext | None = None
-        self._plan = Plan(0)
+        self._plan: Plan | None = None
         self._alarms: list[tuple[int, str]] = []
         self._wakes: dict[str, int] = {}
+        self._due: list[int] = []
+        self._planned_at: dict[int, int] = {}
+        self._run_count = 0
+        self._waiting_count = 0
 
     def plan(self, context: PlanningContext) -> Plan:
         """Returns the plan for the context; fills ``context.decisions``."""
+        self._update(context)
+        self._decide(context, [self._names[place] for place in self._due if self._planned_at[place] != context.now])
+        if self._plan is None:
+            self._plan = assemble_plan(context, context.project)
+        return replace(self._plan, at=context.now)
+
+    def queue_runs(self, context: PlanningContext) -> RunQueue:
+        """Returns the runs of `plan`; they must be taken before anything else is planned."""
+        self._update(context)
+        return RunQueue(self._take_runs(context), self._run_count, self._waiting_count)
+
+    def _take_runs(self, context: PlanningContext) -> Iterator[PlannedRun]:
+        place = -1
+        while (index := bisect_right(self._due, place)) < len(self._due):
+            place = self._due[index]
+            name = self._names[place]
+            if self._planned_at[place] != context.now:
+                self._decide(context, [name])
+            yield from context.decisions[name].runs
+
+    def _update(self, context: PlanningContext) -> None:
+        """Decides the assets anew that the state, or the time as a limit, can have changed."""
         last = self._last
         if last is None or not _differ_in_state_only(last, context):
             dirty: Iterable[str] = self._names
-            self._alarms, self._wakes = [], {}
+            self._plan, self._alarms, self._wakes = None, [], {}
+            self._due, self._planned_at, self._run_count, self._waiting_count = [], {}, 0, 0
         else:
             context.decisions = last.decisions
             dirty = self._find_dirty_assets(last, context)
-        if self._decide(context, dirty) or last is None:
-            self._plan = assemble_plan(context, context.project)
+        self._decide(context, dirty)
         self._last = context
-        return replace(self._plan, at=context.now)
 
     def _find_dirty_assets(self, last: PlanningContext, context: PlanningContext) -> set[str]:
-        """The assets whose state, datasets, segments or alarms changed, and those of the last plan's runs."""
+        """The assets whose state, datasets, segments or alarms changed."""
         before, after = last.state, context.state
-        found = {run.asset for run in self._plan.runs}
+        found: set[str] = set()
         for name in _of_other_partitions(last.project, context.project):
             found.add(name)
             found.update(self._downstream[name])
         if before is not after:
-            known = before.assets
-            for name, state in after.assets.items():
-                if known.get(name) is not state and name in self._place:
+            for name in _changed_keys(before.assets, after.assets):
+                if name in self._place:
                     found.add(name)
                     found.update(self._downstream[name])
-            datasets = before.datasets
-            for uri, dataset in after.datasets.items():
-                if datasets.get(uri) is not dataset:
-                    found.update(self._readers.get(uri, ()))
+            for uri in _changed_keys(before.datasets, after.datasets):
+                found.update(self._readers.get(uri, ()))
         time = max(context.now, context.clock)
         while self._alarms and self._alarms[0][0] <= time:
             at, name = heappop(self._alarms)
@@ -80,8 +110,8 @@ class IncrementalPlanner:
                 found.add(name)
         return found
 
-    def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> bool:
-        """Decides the assets anew, upstream first, with consumers that this affects; returns whether there were any."""
+    def _decide(self, context: PlanningContext, dirty: Iterable[str]) -> None:
+        """Decides the assets anew, upstream first, with the consumers that this affects."""
         queue = [self._place[name] for name in dirty]
         heapify(queue)
         done = -1
@@ -93,11 +123,29 @@ class IncrementalPlanner:
             asset = context.project.assets[name]
             before, decision = context.decisions.get(name), decide_asset(context, asset)
             context.decisions[name] = decision
+            self._plan = None
+            self._count(before, decision)
+            self._note_due(place, decision, context.now)
             self._set_alarm(context, asset, decision)
             if before is not None and _affects_downstream(asset, before, decision):
                 for consumer in self._downstream[name]:
                     heappush(queue, self._place[consumer])
-        return done >= 0
+
+    def _count(self, before: AssetDecision | None, decision: AssetDecision) -> None:
+        for each, sign in ((before, -1), (decision, 1)):
+            if each is not None:
+                self._run_count += sign * len(each.runs)
+                self._waiting_count += sign * sum(not item.quiet for item in each.waiting)
+
+    def _note_due(self, place: int, decision: AssetDecision, now: int) -> None:
+        """Notes whether the asset has runs, and the time that these hold."""
+        if not decision.runs:
+            if self._planned_at.pop(place, None) is not None:
+                del self._due[bisect_left(self._due, place)]
+            return
+        if place not in self._planned_at:
+            insort(self._due, place)
+        self._planned_at[place] = now
 
     def _set_alarm(self, context: PlanningContext, asset: AssetSpec, decision: AssetDecision) -> None:
         wake = min(
@@ -141,6 +189,15 @@ def _of_other_partitions(one: ProjectSpec, other: ProjectSpec) -> list[str]:
     if one is other:
         return []
     return [name for name, asset in other.assets.items() if one.assets[name] is not asset]
+
+
+def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    """Yields the keys of which the value is another object.
+
+    It compares by position, at the speed of C: the fold keeps the order of keys and adds new ones at the end. In
+    another order too many keys would be found, and never too few, as no two keys have the same value.
+    """
+    return compress(after, map(is_not, after.values(), chain(before.values(), repeat(None))))
 
 
 def _datasets(asset: AssetSpec, project: ProjectSpec) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -234,6 +234,26 @@ class Plan:
             waiting_table("nothing due", idle),
             note_table(self.notes),
         )
+
+
+@frozen
+class RunQueue:
+    """The due runs of one moment, each planned when it is taken.
+
+    Attributes:
+        runs: In the order of the plan.
+        count: Number of runs.
+        waiting: Number of reasons in the plan why something that is wanted does not run.
+    """
+
+    runs: Iterable[PlannedRun]
+    count: int
+    waiting: int
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> RunQueue:
+        """The runs of a plan."""
+        return cls(plan.runs, len(plan.runs), sum(not item.quiet for item in plan.waiting))
 
 
 def waiting_table(heading: str, items: Sequence[Waiting]) -> HtmlTable:

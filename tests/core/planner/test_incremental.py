@@ -3,6 +3,7 @@
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,7 +94,7 @@ def withhold(story, run, token):
 @given(st.lists(steps, max_size=25), st.sampled_from([0, 5]))
 def test_equal_to_planning_from_nothing(actions, ahead):
     """``ahead``: hours that the planner's time is ahead of the clock."""
-    story, planner = Story(PROJECT), IncrementalPlanner(PROJECT)
+    story, planner, queueing = Story(PROJECT), IncrementalPlanner(PROJECT), IncrementalPlanner(PROJECT)
     now = at("2025-01-03")
     for what, which in actions:
         if what == "pass":
@@ -101,7 +102,11 @@ def test_equal_to_planning_from_nothing(actions, ahead):
         story.now, story.clock = _iso(now + ahead * 3600), _iso(now)
         do(story, what, which, now)
         context = story.context(invocation="i")
-        assert planner.plan(context) == make_plan(replace(context, decisions={}))
+        found = make_plan(replace(context, decisions={}))
+        queue = queueing.queue_runs(replace(context, decisions={}))
+        assert (queue.count, queue.waiting) == (len(found.runs), sum(not item.quiet for item in found.waiting))
+        assert tuple(queue.runs) == found.runs
+        assert planner.plan(context) == found
 
 
 def decisions(monkeypatch):
@@ -122,13 +127,35 @@ def test_only_what_an_event_reaches_is_decided_again(monkeypatch):
     planner.plan(story.context(invocation="i"))
     decided = decisions(monkeypatch)
     planner.plan(story.context(invocation="i"))
-    assert set(decided) == {"dump"}  # it is due, and planned anew until it runs
+    assert not decided
+    story.now = "2025-01-03T00:00:01"
+    planner.plan(story.context(invocation="i"))
+    assert set(decided) == {"dump"}  # it is due, and its run holds the time of the plan
     story.run("dump")
     planner.plan(story.context(invocation="i"))
     decided.clear()
     story.observed("dim")
     planner.plan(story.context(invocation="i"))
     assert set(decided) == {"dim", "daily", "report", "fresh", "quiet"}
+
+
+def test_runs_of_a_wave_are_decided_when_they_are_taken(monkeypatch):
+    many = [f"a{n}" for n in range(20)]
+    spec = project(source("s", by=None), *(asset(name, "s", by=None) for name in many))
+    story, planner = Story(spec, now="2025-01-03"), IncrementalPlanner(spec)
+    story.observed("s")
+    planner.queue_runs(story.context(invocation="i"))
+    decided, ran = decisions(monkeypatch), []
+    for second in range(10):
+        story.now = f"2025-01-03T00:00:{second + 1:02}"
+        queue = planner.queue_runs(story.context(invocation="i"))
+        assert queue.count == len(many) - len(ran)
+        for run in islice(queue.runs, 2):
+            assert run.request.schedule_date == at(story.now)
+            story.succeed(run.asset, story.claim(run))
+            ran.append(run.asset)
+    assert ran == many
+    assert len(decided) <= 2 * len(many)  # when it is taken, and after it ran
 
 
 def test_only_timetables_whose_next_instant_has_come_are_asked(monkeypatch):

@@ -140,9 +140,10 @@ def unused_events(work: FoldWorkspace, asset: AssetState) -> set[int]:
 
 def forget_used_events(work: FoldWorkspace, uri: str) -> None:
     """Drops the events of a dataset that no asset will run for, except the newest."""
-    recent, keepers = work.recent_events(uri), work.triggered_assets(uri)
+    recent = work.recent_events(uri)
     if recent.first == work.newest_seq(uri):
         return
+    keepers = work.triggered_assets(uri)
     naming = (each for each in keepers if uri in each.spec.named)
     used = min((each.consumed.get(uri, 0) for each in naming), default=work.newest_seq(uri))
     if used < recent.first:

@@ -6,7 +6,8 @@ entries takes quadratic time. Read them by the methods, which flush the buffers;
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -134,16 +135,19 @@ class FoldWorkspace:
         before = old if old is not None else new
         for uri in {*before.spec.listens, *new.spec.listens}:
             own = [(name, inlet) for inlet in new.spec.readers(uri)] if uri in new.spec.listens else []
-            others = (pair for pair in self.consumers.get(uri, ()) if pair[0] != name)
-            _set_or_drop(self.consumers, uri, [*others, *own])
+            known = self.consumers.get(uri, ())
+            first, last = bisect_left(known, (name,)), bisect_left(known, (f"{name}\0",))
+            _set_or_drop(self.consumers, uri, (*known[:first], *sorted(own), *known[last:]))
         for uri in before.triggers | new.triggers:
-            rest = {*self.keepers.get(uri, ())} - {name}
-            _set_or_drop(self.keepers, uri, rest | {name} if uri in new.triggers else rest)
+            keepers = self.keepers.get(uri, ())
+            first, last = bisect_left(keepers, name), bisect_right(keepers, name)
+            own_name = (name,) if uri in new.triggers else ()
+            _set_or_drop(self.keepers, uri, (*keepers[:first], *own_name, *keepers[last:]))
 
 
-def _set_or_drop(known: dict[str, tuple[Name, ...]], uri: str, values: Collection[Name]) -> None:
-    """Stores the values of a dataset, ascending; drops the dataset where there are none."""
+def _set_or_drop(known: dict[str, tuple[Name, ...]], uri: str, values: tuple[Name, ...]) -> None:
+    """Stores the values of a dataset; drops the dataset where there are none."""
     if values:
-        known[uri] = tuple(sorted(values))
+        known[uri] = values
     else:
         known.pop(uri, None)
