@@ -32,7 +32,7 @@ def world(slots: int) -> World:
     return w
 
 
-@pytest.mark.parametrize(("slots", "claims", "records"), [(50, 1, 4), (4, 24, 50)])
+@pytest.mark.parametrize(("slots", "claims", "records"), [(50, 1, 1), (4, 13, 13)])
 def test_two_hundred_runs_share_commits(monkeypatch, slots, claims, records):
     monkeypatch.setattr(driver, "GATHER_SECONDS", 30.0)  # those that run together end together, on any machine
     w = world(slots)
