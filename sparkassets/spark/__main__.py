@@ -1,4 +1,4 @@
-"""``python -m sparkassets.spark`` fetches the jars that a start of Spark needs, for an image that is to hold them."""
+"""Fetches the jars that a start of Spark needs, for a container image: ``python -m sparkassets.spark``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs whose work is done by whoever asked for them, in code of their own: the driver claims, waits and records."""
+"""Runs whose work the caller does in its own code; the driver only claims, waits and records."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sparkassets.spark.inlet_reader import ReadInlets
 from sparkassets.spark.self_writing import SelfWritingComputation
 
 Attend = Callable[[Context], None]
-"""Is told that a run has begun, and returns or raises once its work has ended."""
+"""Called when a run has begun; returns, or raises, when its work has ended."""
 
 
 class AttendedEngine:
-    """Has the work of runs done elsewhere; implements `ports.Engine`.
+    """Waits for work that is done elsewhere; implements `ports.Engine`.
 
     Args:
-        project: Whose runs.
+        project: The project of the runs.
         attend: Waits for the work.
-        give_up: Is told that a run is cancelled.
-        engine: Computes what else is to be computed, and is started with that only.
+        give_up: Called when a run is cancelled.
+        engine: Computes everything else; started only if needed.
     """
 
     def __init__(self, project: ProjectSpec, attend: Attend, give_up: Callable[[], None], engine: Engine) -> None:
@@ -33,23 +33,23 @@ class AttendedEngine:
         self._engine = engine
 
     def start(self) -> None:
-        """Nothing: the work has what it needs."""
+        """Does nothing: the work brings what it needs."""
 
     def processes(self) -> Sequence[Process]:
-        """Those of the engine."""
+        """The processes of the engine."""
         return self._engine.processes()
 
     def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
-        """The run, with nothing done of it yet."""
+        """Returns the run with no work done yet."""
         del attempt
         context = make_context(order, watermark=None, project=self._project)
         return SelfWritingComputation(order, context, ReadInlets(), partial(self._attend, context))
 
     def cancel(self, run: str) -> None:
-        """Nobody waits for the work any more."""
+        """Stops waiting for the work."""
         self._give_up()
         self._engine.cancel(run)
 
     def close(self) -> None:
-        """As the engine does."""
+        """Closes the engine."""
         self._engine.close()

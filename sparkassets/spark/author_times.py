@@ -1,4 +1,4 @@
-"""Times as authors see them: pendulum's dates, durations, and moments in the zone of the asset."""
+"""Times as authors see them: pendulum's dates, durations and instants, in the asset's time zone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def for_author(value: Any, zone: tzinfo) -> Any:  # noqa: ANN401  whatever a run has
-    """The value with pendulum's types in place of the standard library's, also within lists and maps.
+    """Replaces the standard library's times by pendulum's, also within lists and maps.
 
     >>> from datetime import UTC
     >>> for_author(datetime(2025, 1, 1, tzinfo=UTC), UTC).add(days=1).to_date_string()
@@ -32,7 +32,7 @@ def for_author(value: Any, zone: tzinfo) -> Any:  # noqa: ANN401  whatever a run
 
 @cache
 def accept_in_rows() -> None:
-    """Lets Spark take pendulum's times in rows: it goes by the exact type, and would make a struct of them."""
+    """Lets Spark accept pendulum's times in rows; it checks the exact type and would make structs of them."""
     import pendulum
     from pyspark.sql import types
 

@@ -1,7 +1,7 @@
-"""The changes of a Delta inlet as rows: by Delta's change feed, or by the files that came, with what kind each is of.
+"""The changes of a Delta inlet as rows, each with its kind: by Delta's change feed, or by added files.
 
-A version that removes files and adds others without telling rows, as a replaced block does, has Delta tell all rows of
-these files as deleted and inserted. Of such a version the rows that are the same before and after are left out here.
+For a version that replaces files, as the commit of a replaced partition does, Delta reports all rows of these files as
+deleted and inserted. Rows that are the same before and after are left out here.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class InletChanges:
     """The changes of one inlet that a run reads.
 
     Attributes:
-        position: How far they are read, which the inlet's watermark becomes.
+        position: Up to where they are read; becomes the inlet's watermark.
         after: The version that was read before; None where all is read.
-        only_inserts: Whether nothing but inserts is among them, as the log tells.
+        only_inserts: Whether the log says that all of them are inserts.
     """
 
     frame: DataFrame
@@ -47,7 +47,7 @@ class InletChanges:
 def read_changes(
     session: SparkSession, table: DeltaTable, pin: InletPin, *, path: str, name: str, by_keys: bool
 ) -> InletChanges:
-    """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
+    """Changes in the inlet ``name`` after its pin's position, up to its version; everything without a position.
 
     Args:
         session: In UTC.
@@ -80,13 +80,13 @@ def read_changes(
 
 
 def without_changes(frame: DataFrame) -> DataFrame:
-    """No changes, of a table with these columns."""
+    """No changes, with a table's columns."""
     kinds = [f"CAST(NULL AS {kind}) AS {column}" for column, kind in CHANGE_COLUMNS.items()]
     return frame.filter("false").selectExpr("*", *kinds)
 
 
 def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns: Sequence[str]) -> None:
-    """Refuses changes other than inserts where the asset's code does not tell them apart; starts a job if need be.
+    """Refuses changes other than inserts where the asset's code ignores their kind; may start a job.
 
     Args:
         inlets: By name, those that are read by their changes.
@@ -110,7 +110,7 @@ def refuse_unnamed(inlets: Mapping[str, InletChanges], asset: AssetSpec, columns
 
 
 def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> str | None:
-    """What code it is that does not tell changes apart; None where it does."""
+    """The code that ignores the kind of changes; None where it does not."""
     if body is None or CHANGE_TYPE in (column.lower() for column in columns):
         return None
     if isinstance(body, SqlBody):
@@ -119,7 +119,7 @@ def _unnamed_in(body: SqlBody | PythonBody | None, columns: Sequence[str]) -> st
 
 
 def _first_but_inserts(frame: DataFrame) -> tuple[int, str] | None:
-    """Version and kind of the first row that is no insert."""
+    """Version and kind of the first row that is not an insert."""
     others = frame.filter(f"{CHANGE_TYPE} <> 'insert'")
     found = others.selectExpr(f"min(struct(_commit_version, {CHANGE_TYPE})) AS first").collect()[0][0]
     return None if found is None else (found[0], found[1])
@@ -146,7 +146,7 @@ def _frame(
 
 
 def refuse_taken(columns: Sequence[str], owner: str) -> None:
-    """Refuses a table with a column of a name that changes have.
+    """Refuses a table that has a column with the name of a change column.
 
     Raises:
         RunError: With the first of them.
@@ -175,7 +175,7 @@ def _read_feed(
 
 
 def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
-    """Without the rows that a version has deleted and inserted alike, as often as it has both.
+    """Drops rows that a version deleted and inserted alike, as often as it did both.
 
     Args:
         rows: Of a feed, all of them deleted or inserted.
@@ -192,7 +192,7 @@ def drop_equal_pairs(rows: DataFrame, *, by_keys: bool) -> DataFrame:
 
 
 def is_comparable(schema: StructType) -> bool:
-    """Whether equal rows are the same rows, to the last byte, and can be put together."""
+    """Whether equal rows are identical to the last byte, and can be grouped."""
     return all(_compares(each.dataType) for each in schema.fields)
 
 
@@ -215,14 +215,14 @@ def _compares(kind: DataType) -> bool:
 def _read_appended(
     session: SparkSession, table: DeltaTable, commits: Sequence[LogCommit], *, path: str
 ) -> list[DataFrame]:
-    """The rows of files that came while there was no feed."""
+    """The rows of files that were added while there was no feed."""
     return [
         mark_inserted(read_appended(session, table, each, path=path), each.version, each.timestamp) for each in commits
     ]
 
 
 def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> DataFrame:
-    """The rows as those that a version, committed at so many milliseconds since 1970, has inserted."""
+    """The rows as inserts of a version that was committed at ``milliseconds`` since 1970."""
     at = "NULL" if timestamp is None else f"timestamp_millis({timestamp})"
     values = {CHANGE_TYPE: "'insert'", "_commit_version": str(version), "_commit_timestamp": at}
     return frame.selectExpr(
@@ -231,7 +231,7 @@ def mark_inserted(frame: DataFrame, version: int, timestamp: int | None) -> Data
 
 
 def _timestamp(path: str, version: int) -> int | None:
-    """When a version was committed, milliseconds since 1970; None where the log does not hold it any more."""
+    """When a version was committed, in milliseconds since 1970; None where the log lacks it."""
     log = DeltaLog(path)
     content = log.read_content(version)
     return None if content is None else log.parse_commit(version, content).timestamp

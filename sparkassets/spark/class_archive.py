@@ -1,4 +1,4 @@
-"""The class data archive: what the JVM would parse and verify at each start, kept from an earlier one.
+"""The class data archive: parsed and verified classes that one JVM saves for later starts.
 
 The JVM writes the archive when it exits, some seconds after Python did, so it goes to a file of its own, and a later
 start adopts it by an atomic rename. An archive that does not fit is ignored by the JVM without a word.
@@ -28,18 +28,18 @@ _OF_THE_ARCHIVE = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit", "Auto
 
 @frozen
 class ClassArchive:
-    """How one JVM is started.
+    """How one JVM uses or writes the archive.
 
     Attributes:
-        options: For the command line of the JVM; empty where the archive cannot help.
-        dump: The file that this JVM will write, None when it uses one or when there is none.
+        options: JVM options; empty where the archive cannot help.
+        dump: The file that this JVM will write; None if it uses one, or writes none.
     """
 
     options: tuple[str, ...] = ()
     dump: Path | None = None
 
     def belongs_to(self, pid: int) -> None:
-        """Records the JVM that writes the dump, so that a later start knows when it is whole."""
+        """Records which JVM writes the dump, so that a later start knows when it is complete."""
         if self.dump is not None:
             with contextlib.suppress(OSError, psutil.Error):
                 owner = {"pid": pid, "created": psutil.Process(pid).create_time()}
@@ -47,7 +47,7 @@ class ClassArchive:
 
 
 def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str) -> ClassArchive:
-    """The archive for this JVM and class path, or the order to make one at its exit.
+    """The archive for this JVM and class path, or options to write one at its exit.
 
     Args:
         java: The Java that will run it.
@@ -73,7 +73,7 @@ def prepare(java: JavaRuntime, *, class_path: Sequence[Path], given_options: str
 
 
 def _option(text: str) -> str:
-    """One option of Spark's list of JVM options, which is split at spaces."""
+    """One JVM option, quoted for Spark's list, which is split at spaces."""
     return f'"{text}"' if " " in text else text
 
 
@@ -86,7 +86,7 @@ def _key(java: JavaRuntime, class_path: Iterable[Path]) -> str:
 
 
 def _adopt_dumps(ready: Path) -> None:
-    """Makes a finished dump the archive and removes what killed processes left behind."""
+    """Makes a complete dump the archive, and removes what killed processes left behind."""
     for dump in ready.parent.glob(f"{ready.stem}.*.dump"):
         if _is_being_written(dump):
             continue
@@ -115,7 +115,7 @@ def _is_being_written(dump: Path) -> bool:
 
 
 def _is_whole(dump: Path) -> bool:
-    """Whether the JVM came to its end: it writes the header, with its magic number, last."""
+    """Whether the JVM finished the file: it writes the header, with its magic number, last."""
     with dump.open("rb") as file:
         return any(file.read(4))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def with_plain_strings(frame: DataFrame, schema: StructType) -> DataFrame:
-    """The same rows, whose strings have no collation of their own; of a classic session they have none anyway."""
+    """The same rows with plain strings; rows of a classic session have them anyway."""
     if not is_remote(frame.sparkSession):
         return frame
     from pyspark.sql import functions as sql

@@ -1,4 +1,4 @@
-"""How Spark publishes the files that a run stages: by a rename on a disk, by completing an upload on S3.
+"""How Spark publishes staged files: by a rename on a disk, by completing an upload on S3.
 
 Files of tasks that were retried, or overtaken by a speculative twin, must never be among those that a run commits. The
 committers told here keep to that; whatever else a platform has set for its sessions may not.
@@ -37,17 +37,17 @@ _ALWAYS: Final = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 _FORKING_NOTHING: Final = {"fs.file.impl": LOCAL_FILES, "fs.file.impl.disable.cache": "true"}
-"""For this write alone: what is read goes by Hadoop's own, which also follows links to folders."""
+"""For this write only; reads use Hadoop's own file system, which also follows links to folders."""
 
 
 def prepare_committer(session: SparkSession) -> None:
-    """Lets the stores choose the committer, where Spark has what it takes: in a session of the runs' own."""
+    """Lets file systems choose the committer in a session of our own, where Spark supports it."""
     if not is_remote(session) and setting(session, _PROTOCOL) == _RENAMES and _has_magic():
         session.conf.set(_PROTOCOL, _BY_STORE)
 
 
 def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
-    """Why no file may be staged at ``path``, as the end of a sentence; None where `options` tells how."""
+    """Why no file may be staged at ``path``, as the end of a sentence; None where it may."""
     protocol, scheme = setting(session, _PROTOCOL), _scheme(path)
     if protocol is None:
         return "the session does not tell how it publishes files"
@@ -65,7 +65,7 @@ def find_staging_obstacle(session: SparkSession, path: str) -> str | None:
 
 
 def staging_options(session: SparkSession, path: str) -> Mapping[str, str]:
-    """Of a write of Parquet files to ``path`` that publishes those of its successful tasks alone."""
+    """Options of a Parquet write to ``path`` that publishes only files of successful tasks."""
     scheme = _scheme(path)
     quick = _FORKING_NOTHING if _takes_local_files(session, path) else {}
     if setting(session, _PROTOCOL) == _RENAMES:
@@ -84,7 +84,7 @@ def staging_options(session: SparkSession, path: str) -> Mapping[str, str]:
 
 
 def _takes_local_files(session: SparkSession, path: str) -> bool:
-    """Whether `LOCAL_FILES` may write there: it is in this JVM, and no folder hands on its group, which it forgets."""
+    """Whether `LOCAL_FILES` may write there: in this JVM, and no folder hands down its group, which it ignores."""
     local = local_path(path)
     context = context_of(session)
     if local is None or context is None or not is_local({"spark.master": context.master}):

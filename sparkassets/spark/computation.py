@@ -1,4 +1,4 @@
-"""What an attempt describes and does not compute yet; and how it is held still while its sources are checked."""
+"""Rows that an attempt describes but has not computed yet, and how they are held while their sources are checked."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class SparkComputation:
     """Rows that are described but not computed yet.
 
     Attributes:
-        order: What they are the rows of.
-        schema: Of the rows; a fence creates a missing table with it.
-        target: The table as it was, None where there was none.
-        read_version: Of the target, where the rows are made of its own.
-        writes_files: Whether its function wrote files, of which the rows only tell.
-        kept_rows: Where its rows are, once they were chosen and staged to be judged.
+        order: The run whose rows they are.
+        schema: Their schema; a fence creates a missing table with it.
+        target: The table as it was; None where there was none.
+        read_version: The target's version that the rows were made from, if they read it.
+        writes_files: Whether its function wrote files that the rows only point to.
+        kept_rows: Its rows, once they are staged to be judged.
     """
 
     order: RunOrder
@@ -50,13 +50,13 @@ class SparkComputation:
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """What was told of it, and whether its function wrote files."""
+        """The measures of the run, and whether its function wrote files."""
         told = collect_measures(self.order, self.context, self.inlets)
         return {**told, "writes": "files"} if self.writes_files else told
 
 
 def collect_measures(order: RunOrder, context: Context, inlets: ReadInlets) -> dict[str, Any]:
-    """Watermarks by inlet, the extras and events that a function told, and what rules of inlets found."""
+    """Watermarks by inlet, extras and events of a function, and verdicts of inlets' rules."""
     highs = {name: mark.high for name, mark in inlets.watermarks.items() if mark.high is not None}
     highs |= {name: str(changes.position) for name, changes in inlets.changes.items()}
     told: dict[str, Any] = {}
@@ -77,7 +77,7 @@ def collect_measures(order: RunOrder, context: Context, inlets: ReadInlets) -> d
 
 @dataclass(frozen=True)
 class OutletComputations:
-    """What a run of a multi-asset writes: the rows of each outlet, of one context and the same inlets.
+    """The rows of each outlet of a multi-asset's run, from one context and the same inlets.
 
     Attributes:
         parts: By outlet.
@@ -88,7 +88,7 @@ class OutletComputations:
     _shared: list[Any] = field(default_factory=list, repr=False)
 
     def hold(self) -> None:
-        """Holds what all outlets have in common until `release`, where a session can."""
+        """Caches what all outlets have in common until `release`, where a session can."""
         if self._shared:
             return
         found = hold_common([part.frame for part in self.parts.values()])
@@ -97,12 +97,12 @@ class OutletComputations:
             self._held.callback(found.unpersist, False)  # noqa: FBT003  of the JVM
 
     def release(self) -> None:
-        """Lets go of all that is held."""
+        """Releases everything that is held."""
         self._held.close()
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """As those of one, besides what was told of each outlet alone."""
+        """The measures of the run, and the extras of each outlet."""
         told = dict(next(iter(self.parts.values())).measures)
         extras = {name: dict(part.context.outlets[name].extra) for name, part in self.parts.items()}
         if any(extras.values()):
@@ -111,7 +111,7 @@ class OutletComputations:
 
 
 def computation_for(computation: RunComputation, outlet: str) -> SparkComputation:
-    """The computation as Spark's engine made it, of that table alone."""
+    """The computation of one outlet."""
     if isinstance(computation, OutletComputations):
         return computation.parts[outlet]
     if not isinstance(computation, SparkComputation):
@@ -121,9 +121,9 @@ def computation_for(computation: RunComputation, outlet: str) -> SparkComputatio
 
 @contextlib.contextmanager
 def hold_rows(made: SparkComputation, *, always: bool = False) -> Iterator[None]:
-    """Where rows come from files they are computed once and held while this lasts, in whatever frame is made of them.
+    """Computes rows that come from files once, and caches them while the context lasts.
 
-    So the files can be checked after they were read and before anything is committed. With ``always`` so are any rows.
+    The files can then be checked after they were read and before anything is committed. ``always`` caches any rows.
 
     Raises:
         RunError: The rows cannot be computed.

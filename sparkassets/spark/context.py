@@ -1,4 +1,4 @@
-"""What a run knows of itself: the names that a template may use, and the ``context`` of a Python function."""
+"""The run as its author sees it: names for templates, and the ``context`` of a Python function."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class RunPartition:
     """One partition of the run.
 
     Attributes:
-        start, end: Half-open; in the zone of all times of the run. None of a partition without a time.
-        segments: By column; none of a partition by time alone, nor of a dimension of which no segment is known yet.
+        start, end: ``[start, end)`` in the run's time zone; None for a partition without time.
+        segments: By column; empty for a partition by time alone, or while no segment is known.
     """
 
     key: str
@@ -59,7 +59,7 @@ class RunOutlet:
     Attributes:
         path: Where it is; of an asset that publishes the iteration's own folder, there and empty, for a function that
             writes its files itself and returns nothing.
-        extra: Free for a function to fill; it becomes the extra of the outlet's event, besides ``context.extra``.
+        extra: Filled by the function; becomes the extra of the outlet's event, besides ``context.extra``.
     """
 
     name: str
@@ -68,7 +68,7 @@ class RunOutlet:
 
 
 class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes of its own
-    """The partitions of the run, oldest first, with what they belong to; attributes are items, too.
+    """The partitions of the run, oldest first; its attributes are also items.
 
     Attributes:
         definition: How the asset is partitioned, such as ``day in UTC``; empty without partitions.
@@ -81,7 +81,7 @@ class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes
     def from_run(
         cls, partitioning: Partitioning, current: PartitionSet, past: PartitionSet, local: tzinfo
     ) -> RunPartitions:
-        """Those of a run, with times in a zone; ``past`` were computed before it."""
+        """The partitions of the run, with times in a zone; ``past`` were computed before it."""
         found = cls(_blocks(partitioning, current, local))
         found.definition = partitioning.description if partitioning.is_partitioned else ""
         found._past = lambda: tuple(_blocks(partitioning, past, local))
@@ -89,12 +89,12 @@ class RunPartitions(tuple[RunPartition, ...]):  # noqa: SLOT001  with attributes
 
     @property
     def current(self) -> tuple[RunPartition, ...]:
-        """Those of the run."""
+        """The partitions of the run."""
         return tuple(self)
 
     @property
     def past(self) -> tuple[RunPartition, ...]:
-        """Those that earlier runs have computed, oldest first."""
+        """The partitions that earlier runs have computed, oldest first."""
         return self._past()
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  a name, a place or a slice
@@ -117,17 +117,17 @@ class Context:
     """The run, for its author.
 
     Attributes:
-        data_interval_start, data_interval_end, logical_date: None without an interval. Like all times here, objects of
-            pendulum, aware and in the zone of the asset's timetable, else of the asset.
-        schedule_date: The earliest time that the run might start.
-        prev_data_interval_start_success, prev_data_interval_end_success: Of the latest success of the asset before this
-            run, if it began earlier; None without one.
-        ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: Texts of ``data_interval_start``; None without an interval.
-        watermark: Of the inlet that is read above one; None where none is, or several are.
-        partitions: Those of the run, oldest first; empty for an asset without partitions. ``partitions.past`` are those
-            that earlier runs have computed, ``partitions.definition`` says how the asset is partitioned.
-        triggering_events: Asset or URI to the events that caused the run, oldest first.
-        extra: Free for a function to fill; it becomes the extra of the run's event.
+        data_interval_start, data_interval_end, logical_date: None without an interval. Like all times here, aware
+            pendulum objects in the zone of the asset's timetable, else of the asset.
+        schedule_date: The earliest time at which the run may start.
+        prev_data_interval_start_success, prev_data_interval_end_success: Interval of the asset's latest success
+            that began before this run's; None without one.
+        ds, ds_nodash, ts, ts_nodash, ts_nodash_with_tz: ``data_interval_start`` as text; None without an interval.
+        watermark: Bounds of the one inlet that is read above a watermark; None with no or several such inlets.
+        partitions: Partitions of the run, oldest first; empty for an asset without any. ``partitions.past`` are those
+            that earlier runs computed, ``partitions.definition`` says how the asset is partitioned.
+        triggering_events: The events that caused the run by asset or URI, oldest first.
+        extra: Filled by the function; becomes the extra of the run's event.
     """
 
     asset: str
@@ -178,7 +178,7 @@ class Context:
         self._outbox.add(target, partition, extra)
 
     def add_partition(self, key: object, dimension: str | None = None) -> None:
-        """Says that there is a segment of the asset (``segments: runtime``), from the run's success on.
+        """Announces a segment of the asset (``segments: runtime``), known from the run's success on.
 
         The run has computed it if it returns rows of it, or was for all segments; else the next run of the same
         invocation does, unless this one is such a run itself. One that is known is not added again.
@@ -193,7 +193,7 @@ class Context:
         self._outbox.add_partition(key, dimension)
 
     def skip(self, reason: str) -> NoReturn:
-        """Ends the run as skipped: nothing is written, no event tells of it, and what triggered it is used up.
+        """Ends the run as skipped: nothing is written or announced, and its triggers are used up.
 
         Args:
             reason: Recorded with the run, and shown by `runs` and the report.
@@ -205,22 +205,22 @@ class Context:
 
     @property
     def outlets(self) -> RunOutlets:
-        """What the run writes, by name: ``context.outlets.train.path`` and ``.extra``."""
+        """The tables that the run writes, by name: ``context.outlets.train.path`` and ``.extra``."""
         return self._outlets
 
     @property
     def added_segments(self) -> Mapping[str, Sequence[str]]:
-        """The segments that were added so far, by column."""
+        """The segments added so far, by column."""
         return {column: tuple(keys) for column, keys in self._outbox.keys.items()}
 
     @property
     def announced_events(self) -> Sequence[Mapping[str, Any]]:
-        """What was announced so far, as the run's commit carries it."""
+        """The events announced so far, as the run's commit stores them."""
         return tuple(self._outbox.events)
 
     @property
     def triggering_event(self) -> Event:
-        """The newest event, where exactly one dataset triggered the run: its extra, partitions and source run.
+        """The newest event, where exactly one dataset triggered the run: its extra, partitions, source run.
 
         Raises:
             RunError: No dataset did, or several.
@@ -229,13 +229,13 @@ class Context:
 
     @property
     def triggering_dataset_events(self) -> TriggeringEvents:
-        """`triggering_events` by the name that it has in Airflow; deprecated."""
+        """Airflow's deprecated name of `triggering_events`."""
         told = "context.triggering_dataset_events is Airflow's name: write context.triggering_events"
         warnings.warn(told, DeprecationWarning, stacklevel=2)
         return self.triggering_events
 
     def names(self) -> dict[str, Any]:
-        """The attributes by name; those that are None are left out, so that using one is an error that says so."""
+        """The attributes by name, without those that are None, so that a template that uses one gets a clear error."""
         values = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -247,7 +247,7 @@ def make_context(
     project: ProjectSpec,
     folders: Mapping[str, str] | None = None,
 ) -> Context:
-    """The context of one attempt of a run; in the ``folders`` of what it writes its function may write files."""
+    """The context of one attempt; ``folders`` are those into which its function may write files."""
     asset = order.asset
     local = find_zone(asset.local_zone)
     extra: dict[str, Any] = {}
@@ -278,7 +278,7 @@ def make_context(
 
 
 def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str]) -> RunOutlets:
-    """What the run writes; of an asset that is written itself the extra is that of the run."""
+    """The tables that the run writes; an asset that writes itself shares the run's extra."""
     places = ((each.asset.name, each.asset.storage) for each in order.table_orders)
     own = {} if order.outlets else {"extra": extra}
     found = ((name, folders.get(name) or (place.display_text if place is not None else "")) for name, place in places)
@@ -286,12 +286,12 @@ def _outlets(order: RunOrder, extra: dict[str, Any], folders: Mapping[str, str])
 
 
 def list_run_partitions(partitioning: Partitioning, parts: PartitionSet, local: tzinfo) -> tuple[RunPartition, ...]:
-    """Each of the partitions, oldest first, with times in a zone; of an asset without partitions none."""
+    """The partitions, oldest first, with times in a zone; none for an asset without partitions."""
     return tuple(_blocks(partitioning, parts, local))
 
 
 def _blocks(partitioning: Partitioning, blocks: PartitionSet, local: tzinfo) -> Iterator[RunPartition]:
-    """Each of the run's; of an asset without partitions none."""
+    """The run's partitions; empty for an asset without any."""
     if not partitioning.is_partitioned:
         return
     columns = [each.column for each in partitioning.segments]

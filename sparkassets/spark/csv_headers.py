@@ -1,6 +1,6 @@
-"""The refusal of a CSV file whose header lacks a column: the file, what it has of those declared, a likely separator.
+"""The refusal of a CSV file whose header lacks declared columns, with a guess at its separator.
 
-Nothing else of the header is shown: of a file that does not fit, the first line may be anything.
+Nothing else of the header is shown: the first line of an unfit file may hold anything.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from sparkassets.errors import RunError
 
 _SEPARATORS = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
 _MOST_FILES = 20
-"""So many headers are read to find the file; each is a job."""
+"""How many headers are read to find the file; each takes a job."""
 
 
 def missing_column_error(
     missing: Sequence[str], paths: Sequence[str], *, asset: str, header: Callable[[str], Sequence[str]]
 ) -> RunError:
-    """The refusal of files that lack declared columns.
+    """The error for files that lack declared columns.
 
     Args:
         missing: Declared columns that Spark found in no header.

@@ -1,4 +1,4 @@
-"""A table as it is now, at a path or in a catalog, for whoever reads it, writes to it or asks what it is."""
+"""A table as it is now, opened at its path or by its name in a catalog."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OpenedTable = TableAtPath | NamedTable
 
 
 def open_relation(session: SparkSession, relation: TableRelation) -> OpenedTable | None:
-    """The table; None where there is none. At a path it is opened without Spark wherever that is enough.
+    """The table; None where there is none. One at a path is opened without Spark wherever possible.
 
     Raises:
-        RunError: deltalake would look elsewhere.
-        SourceError: What has its name is no Delta table.
+        RunError: deltalake would open another path.
+        SourceError: The name is not that of a Delta table.
     """
     if relation.storage.table:
         return find_named_table(session, relation)

@@ -1,6 +1,6 @@
-"""A version of a Delta table, read from its files where that gives the same rows sooner than Delta's own read.
+"""Reads a version of a Delta table from its files where that is faster than Delta's own read and equal.
 
-Delta asks Spark for the table's log first, in jobs of their own; of a small table that takes longer than its rows.
+Delta first reads the table's log in Spark jobs; for a small table that takes longer than reading its rows.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _MOST_FILES = 128
-"""On a disk: as many days are read in nine tenths of the time that Delta takes, thirty in seven."""
+"""On a disk: this many take nine tenths of the time that Delta takes, thirty take seven tenths."""
 _MOST_BYTES = 256 * 2**20
-"""Of more, the rows take so long that Delta's way of opening them does not matter."""
+"""Above this, reading rows takes so long that Delta's way of opening files does not matter."""
 _MOST_REQUESTS = 8
-"""Files in an object store, which Spark asks for one after the other."""
+"""Files in an object store, which Spark requests one after the other."""
 _FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
-"""Of tables whose rows are those of their files."""
+"""Table features with which the rows of a table are exactly those of its files."""
 _GLOB = re.compile(r"[{}\[\]*?\\]")
-"""What Spark takes for a pattern in the path of a file."""
+"""Characters that Spark takes for a pattern in a file's path."""
 _NO_HOST = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):///")
 
 
@@ -52,7 +52,7 @@ def read_version(
     partitioning: Partitioning = UNPARTITIONED,
     newer: NewerRows | None = None,
 ) -> tuple[DataFrame, bool]:
-    """The rows of ``parts``, and maybe others, of a version of ``table``; and whether no others.
+    """The rows of ``parts``, and maybe others, of a version of ``table``; and whether there are no others.
 
     Types, order of columns and their metadata are those of Delta's read. Starts no job.
 
@@ -63,7 +63,7 @@ def read_version(
         path: Where the table is, as Spark has it.
         parts: Whole partitions of ``partitioning``.
         partitioning: Tells by which column a row is of a partition.
-        newer: Of these rows alone something is wanted; others may come, too.
+        newer: The caller needs only these rows; others may be returned, too.
     """
     from deltalake.exceptions import DeltaError
 
@@ -93,18 +93,18 @@ def can_read_files(table: DeltaTable, *, path: str) -> bool:
 def read_files(
     session: SparkSession, table: DeltaTable, files: Sequence[LiveFile], *, path: str, most: int | None = None
 ) -> DataFrame | None:
-    """The rows of these live files of the version that is loaded, as of `read_version`.
+    """The rows of live files of the loaded version, typed as in `read_version`.
 
-    None where that is Delta's: of more files than ``most``, or by default where Delta takes no longer.
+    None for more files than ``most``, or by default where Delta takes no longer.
     """
     schema = _readable(table)
     return None if schema is None else _of_files(session, files, path=path, schema=schema, table=table, most=most)
 
 
 def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *, path: str) -> DataFrame:
-    """The rows that a commit which only added files brought, with the columns of the version that is loaded.
+    """The rows that a commit which only added files brought, with the columns of the loaded version.
 
-    From the files where these hold just such rows; else Delta reads them, which lists the table's files.
+    Read from the files where they hold exactly these rows; else Delta reads them, and lists the table's files.
     """
     schema, names = _readable(table), table.metadata().partition_columns
     files = [LiveFile(file.path, 0, None, _partition(file, names)) for file in commit.files]
@@ -119,7 +119,7 @@ def read_appended(session: SparkSession, table: DeltaTable, commit: LogCommit, *
 
 
 def _partition(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
-    """By the columns that folders are named by; the text of no characters is null, as Delta's protocol has it."""
+    """Values of the partition columns; empty text is null, as in Delta's protocol."""
     told = file.partition or {}
     return {name: told.get(name) or None for name in names}
 
@@ -128,7 +128,7 @@ def _partition(file: FileAction, names: Sequence[str]) -> dict[str, str | None]:
 
 
 def _readable(table: DeltaTable) -> StructType | None:
-    """The schema as Delta's read has it; None where a row or a type may be another in the files."""
+    """The schema of Delta's read; None where rows or types in the files may differ from it."""
     from pyspark.sql.types import StructType
 
     metadata, features = table.metadata(), table.protocol().reader_features or ()
@@ -144,7 +144,7 @@ def _readable(table: DeltaTable) -> StructType | None:
 
 
 def _public_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a column without what Delta keeps to itself."""
+    """The metadata of a column without Delta's internal keys."""
     return {key: value for key, value in metadata.items() if key != GENERATED and not key.startswith(IDENTITY)}
 
 
@@ -167,7 +167,7 @@ def _is_plain_type(kind: str | Mapping[str, Any]) -> bool:
 
 
 def _are_few(session: SparkSession, files: Sequence[LiveFile], *, path: str) -> bool:
-    """Whether Spark itself lists the files one after the other, and soon."""
+    """Whether Spark itself can list the files quickly, one after the other."""
     if sum(file.size for file in files) > _MOST_BYTES:
         return False
     most = _MOST_FILES if local_path(path) is not None else _MOST_REQUESTS
@@ -186,7 +186,7 @@ def _of_files(
     table: DeltaTable,
     most: int | None = None,
 ) -> DataFrame | None:
-    """The rows of the files; None where they are not to be read like this: more than ``most``, or than is soon."""
+    """The rows of the files; None where there are more than ``most``, or too many to be faster."""
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import StructType
 
@@ -210,7 +210,7 @@ def _of_files(
 
 
 def _by_uri(uris: Iterable[str], files: Sequence[LiveFile]) -> dict[str, LiveFile] | None:
-    """The files by what Spark calls them; None where it has not listed each of them once."""
+    """The files by the names that Spark gives them; None where it did not list each of them once."""
     places = {file.place: file for file in files}
     found = {uri: places.pop(_place(unquote(uri), places), None) for uri in uris}
     if places or None in found.values():
@@ -219,7 +219,7 @@ def _by_uri(uris: Iterable[str], files: Sequence[LiveFile]) -> dict[str, LiveFil
 
 
 def _place(text: str, places: Mapping[str, LiveFile]) -> str:
-    """The longest end of the text that is a place."""
+    """The longest suffix of the text that is a known place."""
     while text and text not in places:
         text = text.partition("/")[2]
     return text
@@ -228,7 +228,7 @@ def _place(text: str, places: Mapping[str, LiveFile]) -> str:
 def _with_folders(
     frame: DataFrame, found: Mapping[str, LiveFile], *, schema: StructType, folders: Sequence[str]
 ) -> DataFrame:
-    """The frame with the columns that the table's folders are named by, all columns in the table's order."""
+    """Adds the columns that folders are named by, and puts all columns in the table's order."""
     from pyspark.sql import functions as sql
 
     kinds = {name: schema[name].dataType.simpleString() for name in folders}
@@ -244,7 +244,7 @@ def _with_folders(
 
 
 def _values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[str, str]:
-    """By column its value in SQL, by the file that a row is of."""
+    """For each partition column: SQL for its value, by the file of a row."""
     first, *others = rows.values()
     if all(each == first for each in others):
         return {name: f"nullif({text}, NULL)" for name, text in zip(folders, first, strict=True)}
@@ -255,7 +255,7 @@ def _values(rows: Mapping[str, Sequence[str]], folders: Sequence[str]) -> dict[s
 
 
 def _key(path: str) -> str:
-    """A number for a path: Spark compares all keys of a map, one after the other."""
+    """A number for a path: Spark compares map keys one after the other."""
     return f"xxhash64({path})"
 
 

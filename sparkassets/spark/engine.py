@@ -1,4 +1,4 @@
-"""Spark behind the runtime's port for computing."""
+"""Computes runs in Spark: implements the runtime's engine."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class SparkEngine:
     """Computes runs in one Spark session; implements `ports.Engine`.
 
     Args:
-        project: Its settings are for a session that is started here; functions may come from its packages.
+        project: Has the settings of a session that is started here, and the packages of functions.
         session: As of a `SparkWorkplace`.
-        opening: Gives the inlets of a run; by default as they are where they are written.
+        opening: Reads the inlets of a run; by default `read_inlets`.
 
     Attributes:
-        workplace: Where it computes, and what is computed is written.
+        workplace: The session in which rows are computed and written.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class SparkEngine:
         self.workplace.start()
 
     def processes(self) -> Sequence[Process]:
-        """The JVM."""
+        """The JVM's process."""
         return find_jvms()
 
     def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
-        """Opens the inlets and lets the asset's SQL or function describe its rows; looks at the target's schema only.
+        """Opens the inlets and has the asset's SQL or function describe its rows; reads only the target's schema.
 
         Raises:
             RunError: The asset's code, its inlets or the columns that come out are wrong.
@@ -123,7 +123,7 @@ class SparkEngine:
                 raise run_error(error, what=order.asset.name) from error
 
     def _compute_promoted(self, order: RunOrder, promotion: BranchPromotion) -> SparkComputation | OutletComputations:
-        """What each table gets that takes over rows of a branch."""
+        """The rows of each table that takes over rows of a branch."""
         with self.workplace.work(order) as (session, work):
             try:
                 inlets = self._opening(session, order) if order.has_rules else ReadInlets()
@@ -164,7 +164,7 @@ class SparkEngine:
         folders: Mapping[str, AttemptFolder],
         work: InterruptibleWork,
     ) -> SparkComputation | OutletComputations:
-        """What each table gets that the run writes; nothing of any where another does not fit."""
+        """The rows of each table that the run writes; fails if those of one do not fit."""
         frames = list(self._frames(session, order, inlets, context, work))
         if folders and not frames:
             told = (
@@ -183,7 +183,7 @@ class SparkEngine:
         return OutletComputations({each.order.asset.name: each for each in parts})
 
     def _write(self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context) -> None:
-        """Has the asset's own code write its target."""
+        """Runs the asset's own code, which writes its target."""
         with self.workplace.work(order) as (_, work):
             work.check(order.run)
             make_active(session)
@@ -207,7 +207,7 @@ class SparkEngine:
     def _frames(
         self, session: SparkSession, order: RunOrder, inlets: ReadInlets, context: Context, work: InterruptibleWork
     ) -> Iterator[tuple[RunOrder, DataFrame, _PriorTarget]]:
-        """The rows of each table, and that as it was before."""
+        """The rows of each table, and the table before the run."""
         if isinstance(order.asset.body, PythonBody):
             frames = run_function(
                 session,
@@ -233,7 +233,7 @@ class SparkEngine:
 def _describe_computation(
     session: SparkSession, order: RunOrder, frame: DataFrame, before: _PriorTarget, inlets: ReadInlets, context: Context
 ) -> SparkComputation:
-    """The rows of one table, which fit it; of segments that its function added, too."""
+    """Checks the rows against their table; includes segments that the function added."""
     require_utc(frame.sparkSession, asset=order.asset.name)
     order = order.with_new_segments(context.added_segments)
     frame = drop_removed_segments(drop_defaults(frame), order)
@@ -245,12 +245,12 @@ def _describe_computation(
 
 
 def _arguments(order: RunOrder, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame | IterationArgument]:
-    """The inlets as a function takes them: what is no table is given by where it is."""
+    """The inlets as arguments of a function; an inlet that is no table is an `IterationArgument`."""
     return {name: read_newest_iteration(order.inlets[name], frame) or frame for name, frame in frames.items()}
 
 
 def _convert_rows(session: SparkSession, order: RunOrder, rows: Any) -> DataFrame:  # noqa: ANN401
-    """The rows as Spark's, of the declared types."""
+    """The rows as Spark's, with the declared types."""
     if is_frame(rows):
         found: DataFrame = rows
         return found
@@ -260,10 +260,10 @@ def _convert_rows(session: SparkSession, order: RunOrder, rows: Any) -> DataFram
 
 
 class _PriorTarget:
-    """The target as it is before the run.
+    """The target as it is before the run, read if its SQL asks for it.
 
     Attributes:
-        version: That was read; None where nothing was.
+        version: The version that was read; None if none was.
     """
 
     def __init__(self, session: SparkSession, asset: AssetSpec) -> None:

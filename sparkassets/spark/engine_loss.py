@@ -1,4 +1,4 @@
-"""The end of Spark under a driver, its own JVM or a server: told as one sentence, without what pyspark prints of it."""
+"""The loss of a driver's JVM or Spark server, reported as one sentence instead of pyspark's output."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sparkassets.spark.gateway import jvm_process
 from sparkassets.spark.missing_features import is_out_of_reach
 
 _PATIENCE_SECONDS = 3.0
-"""How long after its connections a killed JVM may take to be gone."""
+"""How long a killed JVM may take to disappear after its connections did."""
 
 
 @contextlib.contextmanager
 def raise_engine_loss(asset: str) -> Iterator[None]:
-    """Raises an `EngineLostError` in place of what is raised because the JVM ended, or a server does not answer."""
+    """Raises an `EngineLostError` instead of errors that come from a dead JVM or a silent server."""
     try:
         yield
     except Exception as error:
@@ -30,9 +30,9 @@ def raise_engine_loss(asset: str) -> Iterator[None]:
 
 
 def silence_connections() -> None:
-    """Keeps py4j and pyspark from telling how each of their connections ended: whoever used it is told by an error.
+    """Keeps py4j and pyspark from logging how their connections ended; their user gets an error anyway.
 
-    What py4j logs of one in a thread that ends, Python 3.13.0 to 3.13.2 answer with an error printed at exit.
+    In a thread that ends, Python 3.13.0 to 3.13.2 answer such a log record with an error printed at exit.
     """
     with contextlib.suppress(ImportError):
         from pyspark.accumulators import AccumulatorTCPServer
@@ -51,11 +51,11 @@ class _Py4jFilter(logging.Filter):
 
 
 def _ignore_end(*_: object) -> None:
-    """A connection of the server for accumulators ended."""
+    """Ignores that a connection of the accumulators' server ended."""
 
 
 def _is_of_the_connection(error: BaseException | None) -> bool:
-    """Whether py4j could not reach the JVM, or was not answered."""
+    """Whether py4j could not reach the JVM, or got no answer."""
     while error is not None:
         kind = type(error)
         if kind.__module__ == "py4j.protocol" and kind.__name__ != "Py4JJavaError":
@@ -67,7 +67,7 @@ def _is_of_the_connection(error: BaseException | None) -> bool:
 
 
 def _what_ended(error: Exception) -> str | None:
-    """What it was that ended, and how; None where nothing did."""
+    """Which process ended, and how; None where none did."""
     if isinstance(error, EngineLostError):
         return None
     if is_out_of_reach(error):
@@ -77,7 +77,7 @@ def _what_ended(error: Exception) -> str | None:
 
 
 def _how_it_ended() -> str | None:
-    """How the JVM that pyspark started ended; None where it runs, or is another's."""
+    """How the JVM that pyspark started ended; None while it runs, or if another process started it."""
     process = jvm_process()
     if process is None:
         return None

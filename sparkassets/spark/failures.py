@@ -14,7 +14,7 @@ _TAIL = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*$|; line \d+ pos \d+;?\s*$", re.D
 _CALLED = re.compile(r"^An error occurred while calling [^\n]*\n: ")
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _SAID_LATER = re.compile(r"(Invalid column names: .*|The column .* is a struct .*)$", re.MULTILINE)
-"""What Delta's refusal of columns is about; its first line names none."""
+"""Delta's refusal of columns, whose first line names none of them."""
 _OBJECT = re.compile(r"(?:[a-z]\w*\.)+([A-Z]\w*)@[0-9a-f]+")
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _STEPS = re.compile(r"^\tat [^\n]*\n?", re.MULTILINE)
@@ -24,16 +24,16 @@ _HEADER = re.compile(
 )
 _UNREADABLE = re.compile(r"Encountered error while reading file (\S+?)\.?(?:\s|$)")
 _WRAPPERS = ("[TASK_WRITE_FAILED", "Job aborted due to stage failure")
-"""Messages that only say that something failed; the cause says what."""
+"""Messages that only say that something failed; their cause says what."""
 _OF_A_WORKER = "Traceback (most recent call last)"
-"""What a Python worker says of an error in a function of the user's."""
+"""How a Python worker's report of an error in a user's function begins."""
 _HINTS = {
     "[MALFORMED_RECORD_IN_PARSING": "a value there is not of the type that `columns` of the source declares: mend the "
     "file, or declare the column as string and take what fits by try_cast",
     "[FAILED_READ_FILE.FILE_NOT_EXIST]": "bring the file back; where it is of an asset's table, `sparkassets backfill "
     "ASSET --rebuild` makes that anew",
 }
-"""What to do where a file cannot be read, by what stands in the message or in that of a cause."""
+"""What to do about a file that cannot be read, by text in the message or that of a cause."""
 _NO_S3 = re.compile(r"S3AFileSystem not found|No FileSystem for scheme \"?s3")
 _S3_HINT = (
     "Spark lacks the jar hadoop-aws, of the version of its Hadoop: say something of the bucket under `storage`, and a "
@@ -43,14 +43,14 @@ _LONGEST = 1000
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
 _TEMPORARY_VIEW = re.compile(r"`?_pyspark_\w+`?\.")
 _FINAL_STATES = ("0A", "21", "22", "23", "2F", "38", "42", "46", "P0")
-"""Classes of SQLSTATE that a second attempt on the same data meets again: data, constraint, syntax, unsupported."""
+"""SQLSTATE classes that another attempt on the same data meets again: data, constraint, syntax, unsupported."""
 _DATA_STATES = ("22", "23", "38", "KD")
-"""Those that other data would not meet: data, constraint, an error in a function of the user's, a file."""
+"""SQLSTATE classes that other data might not meet: data, constraint, an error in a user's function, a file."""
 _CONFLICTS = ("DELTA_CONCURRENT_", "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED")
 
 
 def error_condition(error: BaseException) -> str:
-    """The error condition such as ``DELTA_CONCURRENT_APPEND``, of the outermost cause that has one; else empty."""
+    """The error condition of the outermost cause that has one, such as ``DELTA_CONCURRENT_APPEND``; else empty."""
     seen: BaseException | None = error
     while seen is not None:
         found = getattr(seen, "getCondition", lambda: None)() or _find_condition(seen)
@@ -61,16 +61,16 @@ def error_condition(error: BaseException) -> str:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether somebody else committed to the same table meanwhile."""
+    """Whether another writer committed to the same table meanwhile."""
     return error_condition(error).startswith(_CONFLICTS)
 
 
 def run_error(error: Exception, *, what: str = "", place: FileLocation | None = None) -> RunError:
-    """The failure of a run because of an error that Spark raised.
+    """The failure of a run because of an error from Spark.
 
     Args:
         error: As Spark raised it; it stays chained.
-        what: What was tried, such as ``daily: the query failed``; left out where a place tells it.
+        what: What was tried, such as ``daily: the query failed``; left out where a place says it.
         place: Where the SQL begins; the line that Spark names is counted from there.
     """
     message = whole_message(error)
@@ -84,7 +84,7 @@ def run_error(error: Exception, *, what: str = "", place: FileLocation | None = 
 
 
 def files_in(message: str) -> tuple[str, ...]:
-    """The files that Spark names as those that it cannot read, each once.
+    """The files that Spark says it cannot read, each once.
 
     >>> files_in("[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/a.csv. SQLSTATE: KD001")
     ('file:///in/a.csv',)
@@ -120,7 +120,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _other_than(found: Sequence[str], wanted: Sequence[str]) -> str:
-    """How a header differs from that of the first file, as the end of a sentence that shows nothing of the file.
+    """How a header differs from that of the first file, as the end of a sentence that quotes nothing from it.
 
     >>> _other_than(["a", "b"], ["b", "a"])
     'differs from that of the first file in column 1 of 2'
@@ -133,12 +133,12 @@ def _other_than(found: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 def _bare(line: str) -> str:
-    """A line of a message without what only machines read."""
+    """A line of a message without parts that only machines read."""
     return _OBJECT.sub(r"\1", _TEMPORARY_VIEW.sub("", _TAIL.sub("", _JAVA_CLASS.sub("", line)))).strip()
 
 
 def _of_worker(message: str) -> str:
-    """Where in the author's code a Python worker failed, and what it said."""
+    """Where in the author's code a Python worker failed, and its message."""
     lines = [line for line in message.split("JVM stacktrace", maxsplit=1)[0].splitlines() if line.strip()]
     said = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
     places = [found.groups() for line in lines if (found := _FRAME.match(line)) and "pyspark" not in found[1]]
@@ -147,7 +147,7 @@ def _of_worker(message: str) -> str:
 
 
 def error_mentions(error: BaseException, mark: str) -> bool:
-    """Whether the error or one of its causes holds a text."""
+    """Whether the error or one of its causes contains a text."""
     return mark in whole_message(error)
 
 
@@ -167,7 +167,7 @@ def _own(error: BaseException) -> str:
 
 
 def _causes_by_server(error: BaseException) -> Iterator[str]:
-    """What the causes of an error of Spark Connect say, which its client has in the server's stack trace alone."""
+    """Messages of a Spark Connect error's causes, which the client has only in the server's stack trace."""
     trace = getattr(error, "getStackTrace", lambda: None)() or ""
     for cause in re.split(r"^Caused by: ", trace, flags=re.MULTILINE)[1:]:
         yield _STEPS.sub("", cause).strip()

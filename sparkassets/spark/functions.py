@@ -1,4 +1,4 @@
-"""The author's Python function: found in an allowed package, called with DataFrames by the names of its arguments."""
+"""Runs an author's Python function from an allowed package, with DataFrames as its arguments."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 _IMPORTING = threading.Lock()
 _OF_THE_MACHINE = (OSError, MemoryError, ImportError, NameError)
-"""What a function raises whatever rows it was given: fewer of them change nothing."""
+"""Errors of the machine, which do not depend on the rows that a function gets."""
 Writes = Literal["nothing", "files", "all"]
-"""What a function may write itself: nothing, files instead of rows that it returns, or all that there is of it."""
+"""What a function writes itself: nothing, files instead of returned rows, or its whole target."""
 _AS_ROWS = "return spark.createDataFrame(rows, schema), and take `spark` as an argument"
 
 
 def source_of(body: PythonBody) -> str:
-    """The text of the module of a function that ran; empty where it has none."""
+    """The source text of a function's module; empty where it has none."""
     try:
         return inspect.getsource(sys.modules[body.module])
     except (KeyError, OSError, TypeError):
@@ -57,17 +57,17 @@ def run_function(
     outlets: Sequence[str] = (),
     writes: Writes = "nothing",
 ) -> Sequence[Any]:
-    """The rows that the function returns, of any library; of a generator the last ones, yielded or returned.
+    """The rows that the function returns, from any library; of a generator the last ones, yielded or returned.
 
-    A frame for each table that the run writes: of a multi-asset the function returns a dict of them, by outlet. Any
+    One frame for each table that the run writes; the function of a multi-asset returns a dict by outlet. Any
     other dict that a generator yields goes into ``context.extra``. None where it ``writes``
     its target, or returned nothing and has written files instead.
 
-    Only modules of the packages ``allowed`` are imported. What it changes of the process is undone; ``given_up`` tells
-    whether nobody waits for it any more.
+    Only modules of the packages ``allowed`` are imported. Changes to the process are undone; ``given_up`` says
+    whether nobody waits for the result any more.
 
     Raises:
-        RunError: It is not there or not allowed, it raised, or it returned something else than rows.
+        RunError: It is missing or not allowed, it raised, or it returned something other than rows.
     """
     asset = context.asset
     function = load_function(body, allowed, asset)
@@ -102,10 +102,10 @@ def run_function(
 
 
 def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping[str, Any]:
-    """What a function returned for each outlet, in their order.
+    """The function's result for each outlet, in their order.
 
     Raises:
-        RunError: It is no dict, or lacks an outlet, or has what is none; with all of these.
+        RunError: It is no dict, lacks outlets, or has keys that are none; names all of them.
     """
     expected = f"a dict with the rows of {listing([repr(name) for name in outlets], last='and')}"
     if not isinstance(result, Mapping):
@@ -122,7 +122,7 @@ def of_outlets(result: object, outlets: Sequence[str], *, place: str) -> Mapping
 
 
 def _describe_result(value: object) -> str:
-    """What a function returned, by the library that it is of where that is not Python itself."""
+    """The type of a function's result, with its library unless that is Python itself."""
     if value is None:
         return "nothing"
     library = type(value).__module__.partition(".")[0]
@@ -170,10 +170,10 @@ def _refuse_unrecordable(extra: Mapping[str, Any], body: PythonBody, *, of: str 
 
 
 def load_function(body: PythonBody, allowed: Collection[str], asset: str) -> Callable[..., Any]:
-    """The function, of a module in one of the packages ``allowed``.
+    """The function, from a module in one of the packages ``allowed``.
 
     Raises:
-        RunError: It is not there, or of another package.
+        RunError: It is missing, or from another package.
     """
     package = body.module.partition(".")[0]
     if not any(body.module == each or body.module.startswith(f"{each}.") for each in allowed):
@@ -190,7 +190,7 @@ def load_function(body: PythonBody, allowed: Collection[str], asset: str) -> Cal
 
 
 def _import(body: PythonBody, package: str) -> ModuleType:
-    """The function's module, of the package in the project's folder whatever other package of that name there is."""
+    """The function's module, from the project's folder even if another package has its name."""
     with _IMPORTING:
         try:
             module = import_from(body.module, body.search_path)
@@ -203,7 +203,7 @@ def _import(body: PythonBody, package: str) -> ModuleType:
 
 
 def _pickle_by_value(package: ModuleType) -> None:
-    """Sends the package's functions to Spark's workers as they are now, whatever a worker has imported before."""
+    """Sends the package's functions to Spark's workers as they are now, whatever a worker imported before."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(package)
@@ -223,7 +223,7 @@ def _place(error: BaseException, body: PythonBody) -> str:
 
 
 def raised_by(error: BaseException, body: PythonBody, *, what: str = "") -> RunError:
-    """The failure of a run because of whatever its author's code raised; ``what`` says more than its place does."""
+    """The failure of a run by an error in its author's code; ``what`` says more than the place."""
     kind = type(error)
     try:
         spark = getattr(error, "getCondition", None) or getattr(error, "java_exception", None)

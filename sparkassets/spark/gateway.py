@@ -1,6 +1,6 @@
-"""The JVM behind a classic session: the few things that must be done to it before there is a session.
+"""The JVM behind a classic session, for the few things to do before there is a session.
 
-Nothing here is needed, or works, on Spark Connect.
+Spark Connect needs none of this.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def is_submitted() -> bool:
-    """Whether ``spark-submit`` started this process, with a JVM that runs already."""
+    """Whether ``spark-submit`` started this process, with its JVM already running."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def submitted_settings() -> dict[str, str]:
-    """What ``spark-submit`` was given."""
+    """The settings given to ``spark-submit``."""
     from pyspark import SparkConf
 
     return dict(SparkConf(_jvm=_gateway().jvm).getAll())
@@ -40,7 +40,7 @@ def has_class(name: str) -> bool:
 
 
 def delta_version(session: SparkSession) -> str:
-    """The version of the Delta jars that a classic session has; empty where they do not tell."""
+    """The version of a classic session's Delta jars; empty where they do not say."""
     from py4j.protocol import Py4JError
 
     try:
@@ -51,21 +51,21 @@ def delta_version(session: SparkSession) -> str:
 
 
 def add_jars(jars: Sequence[Path]) -> None:
-    """Adds to the class path of the running JVM, which its class loader takes as long as there is no session."""
+    """Adds jars to the running JVM's class path; only possible before there is a session."""
     jvm, loader = _gateway().jvm, _class_loader()
     for jar in jars:
         loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
 
 
 def jvm_process() -> Popen[bytes] | None:
-    """The JVM that pyspark started, dead or alive; None where there is none, or another started it."""
+    """The JVM that pyspark started, dead or alive; None if there is none, or another process started it."""
     context = sys.modules.get("pyspark.core.context")
     gateway = None if context is None else context.SparkContext._gateway  # noqa: SLF001 - likewise
     return getattr(gateway, "proc", None)
 
 
 def jvm_pid() -> int:
-    """The process of the JVM that pyspark started."""
+    """The process id of the JVM that pyspark started."""
     pid: int = _gateway().proc.pid
     return pid
 

@@ -1,4 +1,4 @@
-"""Inlets as DataFrames: at the pinned version, with the mapped partitions, above the watermark."""
+"""Reads inlets as DataFrames: at the pinned version, with the mapped partitions, above the watermark."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class ReadInlets:
     """The inlets of one attempt.
 
     Attributes:
-        frames: By inlet; those that are only waited for are not there.
+        frames: By inlet; without inlets that are only waited for.
         watermarks: By inlet with ``read: {after: …}``.
         changes: By inlet with ``read: changes``.
-        files: The files that were listed for the read, by their pins.
-        verdicts: What was found by the rules of the inlets.
+        files: The files listed for the read.
+        verdicts: Verdicts of the inlets' rules.
     """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class ReadInlets:
 
     @property
     def watermark_bounds(self) -> Iterator[WatermarkBounds]:
-        """The bounds of all that is read from a watermark on; of changes their versions."""
+        """The bounds of everything that is read above a watermark; for changes their versions."""
         yield from self.watermarks.values()
         for each in self.changes.values():
             yield WatermarkBounds(None if each.after is None else str(each.after), str(each.position.version))
@@ -67,7 +67,7 @@ class ReadInlets:
         """Lists all pinned files again.
 
         Raises:
-            SourceChangedError: They are no longer what was read.
+            SourceChangedError: They changed after they were read.
         """
         for pinned, _ in self.files:
             pinned.check(pinned.list_files())
@@ -77,7 +77,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
     """Opens every inlet that the asset reads; starts Spark jobs only for watermarks.
 
     Raises:
-        RunError: An inlet does not fit what the run needs of it.
+        RunError: An inlet does not fit the run.
         SourceError: An inlet vanished, was re-created or changed: plan anew.
     """
     read = ReadInlets()
@@ -106,7 +106,7 @@ def read_inlets(session: SparkSession, order: RunOrder) -> ReadInlets:
 
 
 def _changes(session: SparkSession, order: RunOrder, name: str, read: ReadInlets) -> DataFrame:
-    """Its changes; none of a table that is not there yet."""
+    """The inlet's changes; none for a table that is not there yet."""
     asset, pin = order.inlets[name], order.pins[name]
     by_keys = all(isinstance(each.asset.write, UpsertWrite) for each in order.table_orders)
     if pin.version is None:
@@ -162,7 +162,7 @@ def _delta(session: SparkSession, asset: AssetSpec, pin: InletPin, newer: NewerR
 
 
 def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
-    """No rows, of the columns that are declared."""
+    """No rows, with the declared columns."""
     if not asset.columns:
         raise RunError(
             f"the inlet {asset.name!r} has not been written yet, so its columns are unknown",
@@ -172,7 +172,7 @@ def _unwritten(session: SparkSession, asset: AssetSpec) -> DataFrame:
 
 
 def _table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTable:
-    """The table that is pinned."""
+    """The rows of a pinned table."""
     owner, relation = f"the inlet {asset.name!r}", relation_of(asset)
     table = open_relation(session, relation)
     if table is None:
@@ -183,7 +183,7 @@ def _table(session: SparkSession, asset: AssetSpec, pin: InletPin) -> OpenedTabl
 
 
 def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
-    """The rows of an iteration, whatever the newest is by now, and however short the log of that is."""
+    """The rows of an iteration, whatever the newest is by now, and even if the table's log has lost it."""
     path = f"{path_of(asset).rstrip('/')}/{iteration_folder(name, ROWS)}"
     table = open_table(path)
     if table is None:
@@ -194,7 +194,7 @@ def _iteration(session: SparkSession, asset: AssetSpec, name: str) -> DataFrame:
 def read_above(
     frame: DataFrame, *, inlet: InletSpec, column: str, overlap: Duration | None, low: str | None
 ) -> tuple[DataFrame, WatermarkBounds]:
-    """The rows above ``low``, or from ``overlap`` below it on, up to the newest value there is now, and both bounds."""
+    """The rows above ``low``, or ``overlap`` below it, up to the newest value there is now, and both bounds."""
     owner = f"the inlet {inlet.name!r}"
     column, kind = column_type(frame.schema, column, owner=owner)
     if kind not in _EXACT and not kind.startswith("decimal"):
@@ -221,7 +221,7 @@ def read_above(
 
 
 def _before(low: str, overlap: Duration, *, column: str, kind: str, owner: str) -> str:
-    """From where on rows are read again, of the column's type."""
+    """The value from which rows are read again, in the column's type."""
     if not kind.startswith(("date", "timestamp")):
         raise RunError(
             f"the column {column!r} of {owner} is {kind.upper()}, of which 'overlap' takes no time off",

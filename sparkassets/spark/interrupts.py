@@ -1,4 +1,4 @@
-"""Cancelling the Spark work of a run from another thread."""
+"""Cancels the Spark work of a run from another thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class InterruptibleWork:
         self.ended = threading.Event()
 
     def check(self, run: str) -> None:
-        """Stops between two Spark calls.
+        """Stops the run between two Spark calls.
 
         Raises:
             RunError: The run was cancelled meanwhile.
@@ -38,7 +38,7 @@ class InterruptibleWork:
 
 
 class RunInterrupts:
-    """The work that is going on, by run; a later attempt of a cancelled run is not cancelled."""
+    """The current work, by run; a later attempt of a cancelled run is not cancelled."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class RunInterrupts:
             _remove_tag(session, work.tag)
 
     def cancel(self, session: SparkSession, run: str) -> None:
-        """Interrupts the run's work, and again until its threads have noticed; returns at once."""
+        """Interrupts the run's work repeatedly until its threads have noticed; returns at once."""
         with self._lock:
             going = list(self._going.get(run, ()))
         for work in going:
@@ -82,7 +82,7 @@ class RunInterrupts:
 
 
 def _interrupt(session: SparkSession, work: InterruptibleWork) -> None:
-    """A job may be submitted just after the first call, so one call is not enough."""
+    """Interrupts jobs; a job may be submitted just after a call, so one call is not enough."""
     while not work.ended.is_set():
         with contextlib.suppress(Exception):  # the session may be stopping; the run's own thread reports what counts
             _interrupt_tag(session, work.tag)
@@ -90,10 +90,10 @@ def _interrupt(session: SparkSession, work: InterruptibleWork) -> None:
 
 
 def _add_tag(session: SparkSession, tag: str) -> None:
-    """Tags the work of this thread; where a session has no tags, a cancelled run ends between two calls of Spark.
+    """Tags the work of this thread; without tags, a cancelled run ends between two calls of Spark.
 
-    The tags of a classic *session* belong to the thread that set them: another thread interrupts nothing with them.
-    Those of its context work across threads; Connect has no context, and its session's tags do.
+    Tags of a classic *session* belong to the thread that set them: another thread cannot interrupt by them.
+    Tags of its context work across threads; so do the session's tags on Connect, which has no context.
     """
     context = context_of(session)
     if context is not None:

@@ -1,8 +1,8 @@
-"""Iterations that a function writes itself: the folder it is given, the row that tells of it, and who reads that.
+"""Iterations that a function writes itself: its folder, the row that points to it, and its readers.
 
-What a function leaves in its folder is no table, so the table at the asset's path has one row instead, or one for each
-partition of the run, which says where the newest is. Any reader of Delta can follow it; a function that takes the asset
-as an argument is given the `Iteration` itself.
+The files of such a function are no table, so the table at the asset's path has one row instead, or one for each
+partition of the run, that points to the newest folder. Any Delta reader can follow it; a function with the asset as
+an argument gets an `IterationArgument`.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _TOLD: Final = "where the iteration's files are, in the table's folder"
-"""The comment of the column that tells such a table from any other."""
+"""The comment of the column by which such a table is recognised."""
 _TOLD_OF_EACH: Final = ("run", "key", "path", "folder", "extra")
-"""The columns of a row, all text, between those of its partition and ``published_at``."""
+"""The text columns of a row, between those of its partition and ``published_at``."""
 
 
 @dataclass(frozen=True)
 class IterationArgument:
-    """What a run published in a folder, as an argument of a function.
+    """An iteration in a folder, as an argument of a function.
 
     Attributes:
         path: The folder.
-        key: What it is of: the key of its partition; of an asset without partitions the run.
-        extra: What the function that wrote it told.
-        run: That published it.
-        iterations: Where several partitions are read, the newest of each by their keys; it is the last of these.
+        key: The key of its partition; without partitions the run's id.
+        extra: The extra of the function that wrote it.
+        run: The run that published it.
+        iterations: If several partitions are read: the newest of each, by key; this one is the last.
     """
 
     path: str
@@ -64,13 +64,13 @@ class IterationArgument:
 
 @dataclass(frozen=True)
 class RestoreComputation:
-    """A run that makes an older iteration the newest again, and computes nothing."""
+    """A run that makes an older iteration the newest again, without computing."""
 
     order: RunOrder
     measures: Mapping[str, Any]
 
     def order_for(self, outlet: str) -> RunOrder:
-        """What it does to one of the tables."""
+        """The order for one of the tables."""
         return next(each for each in self.order.table_orders if each.asset.name == outlet)
 
     def release(self) -> None:
@@ -81,7 +81,7 @@ def make_restore(order: RunOrder) -> RestoreComputation:
     """The computation of a rollback.
 
     Raises:
-        RunError: The iteration is not there any more.
+        RunError: The iteration is gone.
     """
     told: Mapping[str, Any] = {}
     for each in order.table_orders:
@@ -95,7 +95,7 @@ def make_restore(order: RunOrder) -> RestoreComputation:
 
 
 class AttemptFolder:
-    """The folder of one attempt of a run's own, for what its function writes."""
+    """The folder into which the function of one attempt writes."""
 
     def __init__(self, order: RunOrder, attempt: int) -> None:
         self._order = order
@@ -110,7 +110,7 @@ class AttemptFolder:
 
     @contextlib.contextmanager
     def keep_on_success(self) -> Iterator[None]:
-        """Makes it, empty; whatever is raised meanwhile, nothing of it is left behind."""
+        """Creates it, empty; removes it again after an error."""
         self.discard()
         if (local := local_path(self.path)) is not None:
             Path(local).mkdir(parents=True)
@@ -121,10 +121,10 @@ class AttemptFolder:
             raise
 
     def rows(self, session: SparkSession, context: Context) -> DataFrame:
-        """What tells of the files that the function wrote.
+        """The rows that point to the files that the function wrote.
 
         Raises:
-            RunError: It wrote none.
+            RunError: It wrote no file.
         """
         name = self._order.asset.name
         if not self._is_written():
@@ -145,7 +145,7 @@ class AttemptFolder:
         return frame.withMetadata("folder", {"comment": _TOLD})
 
     def _blocks(self, context: Context) -> Sequence[RunPartition]:
-        """The partitions that the files are of: those of the run, and what its function added.
+        """The partitions of the files: those of the run, and those that its function added.
 
         Raises:
             RunError: No segment was known, and none was added.
@@ -164,13 +164,13 @@ class AttemptFolder:
         return found
 
     def discard_if_empty(self) -> None:
-        """Removes what is left of it where rows are published instead."""
+        """Removes an empty folder where rows are published instead."""
         local = local_path(self.path)
         if local is not None and not self._is_written():
             shutil.rmtree(local, ignore_errors=True)
 
     def _is_written(self) -> bool:
-        """Whether some file is there."""
+        """Whether it contains a file."""
         from pyarrow.fs import FileSelector
 
         selector = FileSelector(self._folder, allow_not_found=True, recursive=True)
@@ -178,16 +178,16 @@ class AttemptFolder:
 
 
 def make_attempt_folders(order: RunOrder, attempt: int) -> Mapping[str, AttemptFolder]:
-    """The folders for the run's function, by what it writes; none where its asset does not publish or has none."""
+    """Folders for the run's function, by outlet; none for an asset that does not publish or has no function."""
     publishes = isinstance(order.asset.write, PublishWrite) and isinstance(order.asset.body, PythonBody)
     return {each.asset.name: AttemptFolder(each, attempt) for each in order.table_orders} if publishes else {}
 
 
 def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgument | None:
-    """The newest iteration of those that the rows of an inlet tell of; None where they are rows like any other.
+    """The newest iteration that an inlet's rows point to; None where they are ordinary rows.
 
     Raises:
-        RunError: They tell of none.
+        RunError: There is none.
     """
     if not isinstance(asset.write, PublishWrite) or not _tells(frame.schema):
         return None
@@ -209,14 +209,14 @@ def read_newest_iteration(asset: AssetSpec, frame: DataFrame) -> IterationArgume
 
 
 def unpublished_schema() -> StructType:
-    """The columns of a table that nothing was published to yet, which bind nobody: to know them is not worth a run."""
+    """Placeholder columns of a table without any publication, which bind no later run."""
     from pyspark.sql.types import StructType
 
     return StructType().add("run", "string")
 
 
 def _tells(schema: StructType) -> bool:
-    """Whether a table of that schema says where iterations are."""
+    """Whether a table of that schema points to iterations."""
     return any(field.name == "folder" and field.metadata.get("comment") == _TOLD for field in schema.fields)
 
 
@@ -230,7 +230,7 @@ def _types(asset: AssetSpec) -> dict[str, str]:
 def _partitions(
     asset: AssetSpec, blocks: Sequence[RunPartition]
 ) -> Iterator[tuple[RunPartition | None, tuple[object, ...]]]:
-    """Each partition of the run with what its columns hold; nothing of an asset without partitions, once."""
+    """Each partition of the run with its columns' values; one empty entry without partitions."""
     time, segments = asset.partitioning.time, asset.partitioning.by_columns.segments
     if not blocks:
         yield None, ()

@@ -1,4 +1,4 @@
-"""The jars that Spark needs, fetched once into the cache folder, so that no start of it resolves 33 artifacts again.
+"""The jars that Spark needs, fetched once into the cache, so that a start does not resolve 33 artifacts again.
 
 Beside Delta's one of a few kilobytes, that of a file system for disks. Hadoop's own starts a process, ``chmod``, for
 every file and folder that it makes, where its native library is not installed, as it is not with pyspark: of a year
@@ -61,7 +61,7 @@ def delta_coordinates() -> MavenCoordinates:
 
 
 def fetch_delta_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
-    """The jars in the cache folder, sorted by name; fetched when they are not there yet.
+    """The jars in the cache folder, sorted by name; fetched if they are missing.
 
     Raises:
         SparkUnavailableError: They cannot be fetched.
@@ -77,10 +77,10 @@ class JarFetch:
     """Jars that are fetched together.
 
     Attributes:
-        what: They are, for messages.
-        main: The artifact without which nothing was fetched.
-        module: Of Ivy, that depends on them.
-        folder: Where they are kept.
+        what: Their name in messages.
+        main: The artifact that must be among them.
+        module: An Ivy module that depends on them.
+        folder: Where they are stored.
     """
 
     what: str
@@ -89,7 +89,7 @@ class JarFetch:
     folder: Path
 
     def jars(self, spark_home: Path, java: JavaRuntime) -> list[Path]:
-        """The jars, sorted by name; fetched when they are not there yet.
+        """The jars, sorted by name; fetched if they are missing.
 
         Raises:
             SparkUnavailableError: They cannot be fetched.
@@ -102,7 +102,7 @@ class JarFetch:
 
 
 def _fetch(asked: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
-    """Fills the folder by one atomic rename; of two processes that try at once, the second one's work is dropped."""
+    """Fills the folder by one atomic rename; if two processes try at once, the second one's work is dropped."""
     folder = asked.folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def _run_ivy(asked: JarFetch, *, work: Path, into: Path, spark_home: Path, java:
 
 
 def _reason(said: str) -> str:
-    """The one line of Ivy's talk that a person needs."""
+    """The one line of Ivy's output that a person needs."""
     lines = [line.strip(" :\t") for line in said.splitlines()]
     if trouble := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
         return f"no connection ({trouble.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
@@ -155,7 +155,7 @@ def _reason(said: str) -> str:
 
 
 def _module(wanted: MavenCoordinates) -> str:
-    """An Ivy module of Delta and the file system; what other organisations make is in Spark's own ``jars`` folder."""
+    """An Ivy module of Delta and the file system; other organisations' artifacts are in Spark's ``jars`` folder."""
     organisation, name, version = map(quoteattr, _LOCAL_FILES_JAR)
     return f"""<ivy-module version="2.0">
   <info organisation="sparkassets" module="jars"/>

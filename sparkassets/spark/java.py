@@ -15,7 +15,7 @@ from sparkassets.frozen import frozen
 from sparkassets.spark.versions import numbers
 
 SUPPORTED = (17, 21, 25)
-"""25 with Spark 4.2."""
+"""Supported major versions; 25 needs Spark 4.2."""
 _FOR_25 = (4, 2)
 _HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
 
@@ -26,7 +26,7 @@ class JavaRuntime:
 
     Attributes:
         command: The program, with links resolved.
-        build: Text that differs between builds of the JVM; what a class data archive depends on.
+        build: Text that differs between builds of the JVM; a class data archive fits one build.
     """
 
     command: Path
@@ -37,7 +37,7 @@ def find_java() -> JavaRuntime:
     """The Java that Spark's own start script would take: ``$JAVA_HOME/bin/java``, else the first on the path.
 
     Raises:
-        SparkUnavailableError: There is none, or its version is none of `SUPPORTED`.
+        SparkUnavailableError: There is none, or its version is not in `SUPPORTED`.
     """
     home = os.environ.get("JAVA_HOME")
     wanted = str(Path(home, "bin", "java")) if home else "java"
@@ -58,7 +58,7 @@ def find_java() -> JavaRuntime:
 
 
 def _spark() -> str:
-    """The version of the package of Spark; empty where it is none."""
+    """The version of the Spark package; empty where it is none."""
     try:
         return package_version("pyspark")
     except PackageNotFoundError:

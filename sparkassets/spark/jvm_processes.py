@@ -11,7 +11,7 @@ from sparkassets.processes import Process, read_start_time
 
 
 def find_jvms() -> Sequence[Process]:
-    """The JVMs below or above this process.
+    """The JVM processes below or above this process.
 
     Spark's is a child of Python, or under ``spark-submit`` its parent.
     """

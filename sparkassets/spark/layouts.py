@@ -1,8 +1,8 @@
-"""What stays of a table's layout when a run's rows take the place of all of it.
+"""What stays of a table's layout when a run's rows replace all of it.
 
 A table whose columns stay, or only gain some, keeps everything: Delta is told to replace the rows that there are, not
-the table. Where a column goes or gets another type, Delta takes the schema of the rows for the new one, without
-clustering, comments, defaults, generated columns and NOT NULL: what still applies is put back.
+the table. If a column goes or gets another type, Delta takes the schema of the rows as the new one, without
+clustering, comments, defaults, generated columns and NOT NULL. Whatever still applies is put back here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ made NOT NULL again, but refuses rows by this all the same."""
 
 
 def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
-    """Refuses a new schema that what the table demands of its rows cannot live with.
+    """Refuses a new schema that contradicts a constraint of the table.
 
     Raises:
         RunError: A CHECK constraint or an identity column stands in the way.
@@ -62,7 +62,7 @@ def refuse_broken(asset: str, schema: StructType, target: TargetTable) -> None:
 
 
 def replace_rows(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, Columns]:
-    """The rows that take the place of all that are in ``target``, and what becomes of its columns."""
+    """The rows that replace all of ``target``, and what becomes of its columns."""
     found = find_differences(frame.schema, target.schema)
     if not _is_other(found):
         return frame, "widened" if found.extra else "kept"
@@ -72,7 +72,7 @@ def replace_rows(frame: DataFrame, target: TargetTable) -> tuple[DataFrame, Colu
 def restore_statements(
     session: SparkSession, relation: TableRelation, schema: StructType, target: TargetTable
 ) -> Sequence[str]:
-    """Statements that put back, after the rows are written, what no commit of rows can keep."""
+    """Statements that restore, after the write, what no commit of rows can keep."""
     if not _is_other(find_differences(schema, target.schema)):
         return ()
     table, names = relation.sql, {name.lower() for name in schema.names}
@@ -86,7 +86,7 @@ def restore_statements(
 
 
 def run_alterations(session: SparkSession, statements: Sequence[str], marker: CommitMarker) -> None:
-    """Runs statements that change no rows, in commits that tell which run they are of."""
+    """Runs statements that change no rows, in commits marked as the run's."""
     if not statements:
         return
     with mark_commits(session, replace(marker, kind="layout", version=0)) as own:
@@ -100,7 +100,7 @@ def _is_other(found: SchemaDifferences) -> bool:
 
 
 def _copy_metadata(frame: DataFrame, target: TargetTable) -> DataFrame:
-    """The rows with what the table says of its columns, and with those that it generates."""
+    """Copies the table's column metadata onto the rows, with its generated columns."""
     from pyspark.sql import functions as sql
 
     there = {field.name.lower(): field for field in target.schema.fields}
@@ -121,7 +121,7 @@ def _copy_metadata(frame: DataFrame, target: TargetTable) -> DataFrame:
 
 
 def _column_metadata(new: StructField, old: StructField | None, lost: Sequence[str]) -> dict[str, object]:
-    """What the table said of a column, as far as it still is true of the new one."""
+    """The column's metadata in the table, as far as it is still true of the new column."""
     if old is None:
         return dict(new.metadata)
     if new.dataType.simpleString() != old.dataType.simpleString() or _named_in(old.metadata.get(GENERATED, ""), lost):
@@ -137,7 +137,7 @@ def _keep_metadata(field: StructField) -> dict[str, object]:
 
 
 def _named_in(expression: str, columns: Iterable[str]) -> list[str]:
-    """Those of the columns that an expression names, whatever the case."""
+    """The columns that an expression names, ignoring case."""
     return [name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", expression, re.IGNORECASE)]
 
 

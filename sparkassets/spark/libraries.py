@@ -1,4 +1,4 @@
-"""Rows of other libraries: pandas, Arrow and Polars, as a function asks for them and as it returns them."""
+"""Converts rows of pandas, Arrow and Polars to Spark and back, for functions."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _KINDS: Final = {
     ("duckdb", "DuckDBPyRelation"): "duckdb",
     ("_duckdb", "DuckDBPyRelation"): "duckdb",
 }
-"""By library and class."""
+"""The kind of rows, by library and class."""
 _UTC: Final = "UTC"
 _MOST_DIGITS: Final = 38
-"""Of a decimal."""
+"""The most digits of a decimal."""
 
 
 def is_rows(value: object) -> bool:
-    """Whether it is rows: of Spark, or of another library."""
+    """Whether the value is rows, of Spark or of another library."""
     return is_frame(value) or _kind(value) is not None
 
 
 def is_frame(value: object) -> bool:
-    """Whether it is a DataFrame of Spark, classic or Connect."""
+    """Whether the value is a Spark DataFrame, classic or Connect."""
     return _kind(value) is None and hasattr(value, "schema") and hasattr(value, "write")
 
 
 def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of that library
-    """The rows as an argument's annotation asks for them; all but Spark's own are collected on the driver."""
+    """The rows as an argument's annotation asks for them; any but Spark's own are collected on the driver."""
     if not is_frame(frame):
         return frame
     match kind:
@@ -55,7 +55,7 @@ def to_library(frame: Any, kind: str | None) -> Any:  # noqa: ANN401  a class of
 
 
 def _naive(table: pa.Table) -> pa.Table:
-    """The table with times that are those of UTC without saying so, as pandas has them from Spark."""
+    """The table with naive UTC times, as pandas gets them from Spark."""
     import pyarrow as pa
 
     for index, field in enumerate(table.schema):
@@ -73,14 +73,14 @@ def to_spark(
     declared: StructType | None,
     there: StructType | None,
 ) -> DataFrame:
-    """The rows as Spark's; what is declared of a column is its type.
+    """Converts rows to Spark's, with declared types where there are some.
 
     Args:
-        session: Of the run.
-        rows: Of which `is_rows` holds.
-        asset: Whose they are.
-        declared: The columns that are declared.
-        there: Those of the table, which tell the type of a column without any value.
+        session: The session of the run.
+        rows: Rows as of `is_rows`.
+        asset: The asset, for messages.
+        declared: The declared columns.
+        there: The table's columns, which give a column without values its type.
 
     Raises:
         RunError: A column has no type, or does not fit the declared one.
@@ -128,7 +128,7 @@ def _columns(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, 
 
 
 def _of_pandas(rows: Any, asset: str, types: Mapping[str, DataType]) -> dict[str, pa.ChunkedArray]:  # noqa: ANN401
-    """The columns of pandas; an index that has a name is refused, as nobody would see that it is gone."""
+    """The columns of pandas rows; a named index is refused, because it would be lost silently."""
     import pyarrow as pa
 
     if named := [name for name in rows.index.names if name is not None]:
@@ -159,7 +159,7 @@ def _refuse_doubled(asset: str, names: list[str]) -> None:
 def _convert_column(
     values: pa.ChunkedArray, name: str, asset: str, declared: DataType | None, there: DataType | None
 ) -> pa.ChunkedArray:
-    """The values of a column, of a type that Spark has: the declared one, else as near to their own as there is one."""
+    """The values of a column in its declared type, else in Spark's nearest type."""
     import pyarrow as pa
 
     if declared is None and pa.types.is_null(values.type):
@@ -186,7 +186,7 @@ def _convert_column(
 
 
 def _schema(columns: Mapping[str, pa.ChunkedArray], declared: Mapping[str, DataType]) -> StructType:
-    """The columns' types as Spark has them; Arrow's do not tell all of Spark's."""
+    """The columns' types as Spark has them; Arrow cannot express all of them."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
 
@@ -199,7 +199,7 @@ def _schema(columns: Mapping[str, pa.ChunkedArray], declared: Mapping[str, DataT
 
 
 def _arrow(kind: DataType) -> pa.DataType | None:
-    """How Arrow has a type of Spark; None where it has none."""
+    """Arrow's type for one of Spark's; None where it has none."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructField, StructType, TimestampType
@@ -215,7 +215,7 @@ def _arrow(kind: DataType) -> pa.DataType | None:
 
 
 def _near(kind: pa.DataType) -> pa.DataType:
-    """The type of Spark's that holds all values of one of Arrow's."""
+    """The Spark type that holds all values of an Arrow type."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -237,7 +237,7 @@ def _near(kind: pa.DataType) -> pa.DataType:
 
 
 def _unfit(asset: str, name: str, declared: DataType | None, error: BaseException) -> RunError:
-    """The failure of a column whose values do not fit."""
+    """The error for a column whose values do not fit."""
     told = str(error.args[0] if error.args else error).splitlines()[0]
     what = "have no common type" if declared is None else f"do not fit {declared.simpleString()}"
     return RunError(f"{asset}: values of the column {name!r} {what}: {told}")

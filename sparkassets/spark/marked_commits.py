@@ -18,7 +18,7 @@ _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 @contextlib.contextmanager
 def mark_commits(session: SparkSession, marker: CommitMarker) -> Iterator[SparkSession]:
-    """A session like this one, each of whose commits is told to be the marker's, while this lasts."""
+    """A session like this one, whose commits carry the marker while the context lasts."""
     with open_brief_session(session) as own:
         own.conf.set(_USER_METADATA, format_marker(marker))
         try:

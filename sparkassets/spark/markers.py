@@ -1,4 +1,4 @@
-"""What a commit says of itself in its ``userMetadata``, written and read."""
+"""Writes and reads the marker of a run in a commit's ``userMetadata``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparkassets.ports import CommitMarker
 
 
 def format_marker(marker: CommitMarker) -> str:
-    """The ``userMetadata`` of a stamped commit."""
+    """The ``userMetadata`` of a marked commit."""
     told = {
         "app": marker.app_id,
         "version": marker.version,
@@ -25,13 +25,13 @@ def format_marker(marker: CommitMarker) -> str:
 
 
 def read_own_marker(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
-    """What the commit says of itself, if it is one of this app id."""
+    """The marker of a commit, if it is of this app id."""
     said = read_marker(commit)
     return said if said is not None and said.get("app") == app_id else None
 
 
 def read_marker(commit: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the commit says of itself, if it is one of a run's, of whatever asset."""
+    """The marker of a commit of any asset's run; None without one."""
     try:
         said = json.loads(commit.get("userMetadata") or "null")
     except ValueError:
@@ -40,6 +40,6 @@ def read_marker(commit: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def has_no_rows(commit: Mapping[str, Any]) -> bool:
-    """Whether the commit is of a run and has no rows, whoever made it: a fence, or of a run that published nothing."""
+    """Whether a run's commit has no rows, whoever made it: a fence, or a run that published nothing."""
     said = commit.get("userMetadata") or ""
     return '"kind":"fence"' in said or '"published":"nothing"' in said

@@ -1,4 +1,4 @@
-"""Whether a session says that it has no such thing, as a serverless one does: by asking it, not by its name."""
+"""Detects features that a session lacks, as a serverless one does, by asking it rather than by its name."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _CONDITIONS: Final = (
     "NOT_SUPPORTED",
     "UNSUPPORTED",
 )
-"""How the conditions begin by which Spark and platforms say so."""
+"""Prefixes of error conditions by which Spark and platforms report a lacking feature."""
 _UNKNOWN: Final = "UNIMPLEMENTED"
-"""How gRPC says it of a call that the server does not know."""
+"""gRPC statuses of calls that a server does not know."""
 _GONE: Final = "UNAVAILABLE"
-"""How gRPC says that it reaches no server."""
+"""gRPC statuses of an unreachable server."""
 
 
 def is_lacking(error: BaseException) -> bool:
-    """Whether the session lacks what was asked of it, and would whenever it is asked; not that it failed at it."""
+    """Whether the error says that the session lacks the feature for good, not that a call failed."""
     if isinstance(error, AttributeError | NotImplementedError):
         return True
     return error_condition(error).startswith(_CONDITIONS) or _status(error) == _UNKNOWN
 
 
 def is_out_of_reach(error: BaseException | None) -> bool:
-    """Whether it is, or came of, a server of Spark Connect that did not answer for as long as its client is patient."""
+    """Whether the error is, or came from, a Spark Connect server that did not answer in time."""
     while error is not None:
         if _status(error) == _GONE:
             return True
@@ -42,7 +42,7 @@ def is_out_of_reach(error: BaseException | None) -> bool:
 
 @contextlib.contextmanager
 def ignore_lacking() -> Iterator[None]:
-    """Goes on without what the session lacks; any other error is raised."""
+    """Suppresses errors about lacking features; any other error is raised."""
     try:
         yield
     except Exception as error:
@@ -51,7 +51,7 @@ def ignore_lacking() -> Iterator[None]:
 
 
 def _status(error: BaseException) -> str | None:
-    """The status of a call to the server of Spark Connect, of pyspark's error or gRPC's own."""
+    """The gRPC status of a Spark Connect call, from pyspark's error or gRPC's own."""
     for told in ("getGrpcStatusCode", "code"):
         status = getattr(error, told, None)
         if callable(status):

@@ -1,4 +1,4 @@
-"""A session of the runs' own beside the user's, in UTC and with the settings that small tables need."""
+"""The runs' own session beside the user's, in UTC and with settings for small tables."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "+00:00"})
 _SET: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
-"""By session, what it has set that a new one of the same application has not."""
+"""For each session: what it has set and a new session of its application has not."""
 _COPIES: dict[SparkSession, SparkSession] = {}
-"""Sessions of Spark Connect that `beside` has made and nobody has left yet, with what each is a copy of.
+"""Copies of Spark Connect sessions that are still open, with the session that each was copied from.
 
 They are held here because pyspark closes a session that is collected as garbage. The collector may run within any call
 of gRPC's, in whatever thread, and closing there has ended in waiting for ever (SPARK-55020, SPARK-58268: pyspark keeps
@@ -30,7 +30,7 @@ the collector out of some of its calls). What was left is closed already.
 
 
 def setting(session: SparkSession, key: str) -> str | None:
-    """A setting that every Spark has; None where the session tells of few, as a serverless one does."""
+    """A setting that every Spark has; None where the session reveals few, as a serverless one does."""
     from pyspark.errors import PySparkException
 
     try:
@@ -42,7 +42,7 @@ def setting(session: SparkSession, key: str) -> str | None:
 
 
 def given_setting(session: SparkSession, key: str) -> str | None:
-    """A setting as somebody has made it; None where nobody has, or the session does not tell."""
+    """A setting that somebody has set; None where nobody has, or the session does not say."""
     from pyspark.errors import PySparkException
 
     try:
@@ -55,7 +55,7 @@ def given_setting(session: SparkSession, key: str) -> str | None:
 
 
 def settings_of(session: SparkSession) -> Mapping[str, str]:
-    """What a session is set to, as far as it tells."""
+    """The settings of a session, as far as it reveals them."""
     from pyspark.errors import PySparkException
 
     try:
@@ -68,7 +68,7 @@ def settings_of(session: SparkSession) -> Mapping[str, str]:
 
 
 def context_of(session: SparkSession) -> SparkContext | None:
-    """The context of a classic session, by which its JVM can be asked; None on Spark Connect, which has a server's."""
+    """The context of a classic session, which leads to its JVM; None on Spark Connect."""
     found: SparkContext | None = getattr(session, "sparkContext", None)
     return found
 
@@ -79,7 +79,7 @@ def is_remote(session: SparkSession) -> bool:
 
 
 def open_own_session(session: SparkSession) -> SparkSession:
-    """A session of the same application with the user's settings, but for those that runs rely on.
+    """A session of the same application with the user's settings, except those that runs rely on.
 
     Raises:
         SparkUnavailableError: The session cannot be copied, and dates would shift in it.
@@ -109,7 +109,7 @@ def open_own_session(session: SparkSession) -> SparkSession:
 
 @contextlib.contextmanager
 def open_brief_session(session: SparkSession) -> Iterator[SparkSession]:
-    """A session as `beside`, left when the block ends: a server of Spark Connect would keep it for an hour."""
+    """A session as of `open_own_session`, closed at the end: a Connect server would keep it for an hour."""
     own = open_own_session(session)
     try:
         yield own
@@ -119,7 +119,7 @@ def open_brief_session(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def leave_session(own: SparkSession) -> None:
-    """Lets go of a session that `beside` has made; on Spark Connect its server is told so."""
+    """Closes a session of `open_own_session`; on Spark Connect on its server, too."""
     if own not in _COPIES:
         return
     client = own.client
@@ -135,7 +135,7 @@ def leave_session(own: SparkSession) -> None:
 
 
 def ask_once(session: SparkSession) -> None:
-    """Has a server that did not answer be asked once from now on, by session and copies, not for ten minutes."""
+    """From now on tries a silent server once, through the session and its copies, not for ten minutes."""
     for each in list_interruptible(session):
         if is_remote(each):
             with ignore_lacking():
@@ -143,7 +143,7 @@ def ask_once(session: SparkSession) -> None:
 
 
 def list_interruptible(session: SparkSession) -> Iterator[SparkSession]:
-    """The session and, on Spark Connect, those that are beside it: each is interrupted by itself there."""
+    """The session and, on Spark Connect, its copies: each is interrupted on its own there."""
     yield session
     for copy, of in list(_COPIES.items()):
         if of is session:
@@ -151,9 +151,9 @@ def list_interruptible(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def copy_for_run(session: SparkSession) -> SparkSession:
-    """A session like this one for a function, whose settings, views and schema may become what it makes of them.
+    """A copy of the session for a function, which may change its settings, views and current schema.
 
-    On Spark Connect it is the same one, as each copy is a session that the server keeps.
+    On Spark Connect it is the same session, because the server would keep each copy.
     """
     from pyspark.errors import PySparkException
 
@@ -174,12 +174,12 @@ def copy_for_run(session: SparkSession) -> SparkSession:
 
 
 def make_active(session: SparkSession) -> None:
-    """Makes a session that one of this thread, which code finds that asks for the active one."""
+    """Makes a session the active one of this thread, for code that asks for the active session."""
     session.createDataFrame([], "n int")
 
 
 def keep_running(shared: SparkContext | SparkSession) -> None:
-    """Lets no function stop what all runs share, by whichever session it gets at it."""
+    """Prevents functions from stopping the context that all runs share."""
     if "stop" in vars(shared):
         return
     stop = shared.stop
@@ -194,7 +194,7 @@ def keep_running(shared: SparkContext | SparkSession) -> None:
 
 @contextlib.contextmanager
 def keep_active(theirs: SparkSession | None) -> Iterator[None]:
-    """Leaves the user's session the active one of the process, whatever frames are made in another meanwhile."""
+    """Keeps the user's session the process's active one, whatever frames are created meanwhile."""
     try:
         yield
     finally:
@@ -204,7 +204,7 @@ def keep_active(theirs: SparkSession | None) -> Iterator[None]:
 
 
 def _copy(session: SparkSession) -> SparkSession | None:
-    """The same settings and current schema in a session that nobody else has; None where Spark has no such thing."""
+    """A new session with the same settings and current schema; None where Spark has no such thing."""
     if is_remote(session):
         return _clone_session(session)
     from pyspark.errors import PySparkException
@@ -220,7 +220,7 @@ def _copy(session: SparkSession) -> SparkSession | None:
 
 
 def _clone_session(session: SparkSession) -> SparkSession | None:
-    """A copy on the server of Spark Connect; None where client or server have no such thing."""
+    """A copy on the Spark Connect server; None where client or server cannot do it."""
     setting(session, TIME_ZONE)  # the server knows a session from its first request on, and copies no other
     try:
         own = cast("SparkSession", session.cloneSession())
@@ -237,7 +237,7 @@ def _clone_session(session: SparkSession) -> SparkSession | None:
 
 
 def _same_schema(session: SparkSession, own: SparkSession) -> None:
-    """Names of tables in the author's code mean what they mean in the user's session."""
+    """Sets the current catalog and schema as in the user's session, for names in the author's code."""
     for get, use in (("currentCatalog", "setCurrentCatalog"), ("currentDatabase", "setCurrentDatabase")):
         wanted = getattr(session.catalog, get)()
         if getattr(own.catalog, get)() != wanted:
@@ -245,7 +245,7 @@ def _same_schema(session: SparkSession, own: SparkSession) -> None:
 
 
 def is_utc(session: SparkSession) -> bool:
-    """Whether dates are those of UTC in it."""
+    """Whether the session's dates are in UTC."""
     return setting(session, TIME_ZONE) in _UTC
 
 

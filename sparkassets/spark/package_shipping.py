@@ -1,4 +1,4 @@
-"""The project's package on Spark's workers: what a function defined here imports there is found there."""
+"""Ships the project's package to Spark's workers, so that functions find their imports there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMPILED = "__pycache__"
 def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
     """Gives the workers the package (or single module) as it is in ``folder`` now; once for each state of its files.
 
-    The functions themselves are pickled by value, so this is for what they import when they run.
+    Functions themselves are pickled by value; this serves the imports that they make when they run.
     """
     files = sorted(_files(package, Path(folder)))
     name, context = f"{package}-{_state(files):08x}.zip", context_of(session)
@@ -49,7 +49,7 @@ def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
 
 
 def _choose(context: SparkContext, package: str, name: str) -> None:
-    """Lets workers find this state of the package and no other: Spark gives them all that was ever added, in no order.
+    """Lets workers find only this state of the package: Spark gives them everything ever added, in no order.
 
     A worker is used again where its environment is the same, with what it has imported by then. Both are made anew, as
     pyspark goes through them one by one, in whatever thread makes a frame meanwhile.
@@ -82,7 +82,7 @@ def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
 
 
 def _application(session: SparkSession) -> str:
-    """Whose workers they are."""
+    """The application whose workers they are."""
     context = context_of(session)
     return str(session.session_id if context is None else context.applicationId)
 

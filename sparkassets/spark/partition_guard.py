@@ -1,4 +1,4 @@
-"""The blocks of a run as a condition on its rows: who lies outside is refused before anything is published."""
+"""The partitions of a run as a condition on its rows: rows outside are refused before anything is published."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _NULL = "NULL"
 
 @frozen
 class PartitionGuard:
-    """The blocks of one run.
+    """The partitions of one run.
 
     Attributes:
-        labels: Their keys, the first of them.
-        timezone: Of the clocks that a timestamp is told by.
-        columns: Whose values tell of a row which block it is of.
-        predicate: Holds for the rows of the blocks and for no others.
-        order: The run, to which segments that nobody knew may be added.
+        labels: The first of their keys.
+        timezone: The zone in which timestamps are read.
+        columns: The columns whose values tell a row's partition.
+        predicate: SQL that holds for rows of the partitions and for no others.
+        order: The run, to which unknown segments may be added.
     """
 
     asset: str
@@ -45,11 +45,11 @@ class PartitionGuard:
 
     @property
     def keeps_removed(self) -> bool:
-        """Whether rows of segments that somebody removed stay, beside those of a run of all others."""
+        """Whether rows of removed segments stay beside the rows of a run of all others."""
         return self.order.discovers_segments and any(self.order.removed_segments.values())
 
     def guard_rows(self, frame: DataFrame) -> DataFrame:
-        """The same rows, of which one outside the blocks fails the job that computes it."""
+        """The same rows; one outside the partitions fails the job that computes it."""
         from pyspark.sql import functions as sql
 
         guarding = self.columns[0].name
@@ -58,13 +58,13 @@ class PartitionGuard:
         return frame.withColumn(guarding, guard)
 
     def find_outside_rows(self, frame: DataFrame) -> DataFrame:
-        """The rows outside the blocks."""
+        """The rows outside the partitions."""
         return frame.filter(f"NOT coalesce(({self.predicate}), false)")
 
     def explain_error(self, error: Exception, frame: DataFrame) -> RunError | None:
-        """The refusal of rows outside the blocks, with the first values that do not belong; None of another error.
+        """The refusal of rows outside, with the first values that do not belong; None for another error.
 
-        Where rows are of segments that nobody knew, and the run may compute these, it says which.
+        If rows are of unknown segments that the run may compute, the error names these.
         """
         if not error_mentions(error, _OUTSIDE):
             return None
@@ -74,7 +74,7 @@ class PartitionGuard:
         return NewSegmentsError(*found.args, hint=found.hint, keys=fresh) if fresh else found
 
     def _find_unknown_segments(self, strangers: DataFrame) -> dict[str, tuple[str, ...]]:
-        """The segments of rows outside the blocks that would become part of the run, by column."""
+        """Segments of rows outside that would become part of the run, by column."""
         found = {column: tuple(keys) for column, keys in _segments(strangers, self.columns, self.order).items()}
         return found if self.order.with_new_segments(found) is not self.order else {}
 
@@ -92,7 +92,7 @@ class PartitionGuard:
         )
 
     def _hint_of(self, nulls: Mapping[str, int], *, only: bool) -> str:
-        """What to do about rows outside, some of which have no segment, or ``only`` these."""
+        """The hint about rows outside, some of which, or ``only`` these, have no segment."""
         if not nulls:
             return self.hint
         (name, *_) = nulls
@@ -101,7 +101,7 @@ class PartitionGuard:
 
     @property
     def hint(self) -> str:
-        """What to do about rows outside: to filter them, or to take days and midnights of the partition's own zone."""
+        """The hint about rows outside: filter them, or take days and midnights of the partition's own zone."""
         hint = "filter them in the query, or join {{ partitions }}"
         if isinstance(self.order.asset.body, PythonBody):
             hint = "filter them by context.partitions, or write strategy: full_refresh, by which each run is of all"
@@ -130,7 +130,7 @@ class PartitionGuard:
         return f"unix_micros({name})" if self._is_zoned(column) else f"CAST({name} AS STRING)"
 
     def _format_row(self, row: Sequence[Any]) -> str:
-        """The values of one row that does not belong."""
+        """The values of a row that does not belong."""
         told = []
         for column, value in zip(self.columns, row, strict=True):
             local = value is not None and self._is_zoned(column)
@@ -138,7 +138,7 @@ class PartitionGuard:
         return ", ".join(told)
 
     def _nulls(self, strangers: DataFrame) -> dict[str, int]:
-        """How many rows have no segment, by column; only columns of which some have none."""
+        """How many rows have no segment, by column; only columns where some have none."""
         names = [column.name for column in self.columns if column.is_segment]
         if not names:
             return {}
@@ -147,7 +147,7 @@ class PartitionGuard:
 
 
 def guard_for(order: RunOrder, schema: StructType) -> PartitionGuard | None:
-    """The blocks of the run in a result of that schema; None for a run without blocks.
+    """The run's partitions as a condition on a result of that schema; None for a run without partitions.
 
     Raises:
         RunError: The result has no such column, or it cannot hold the partitions.
@@ -167,7 +167,7 @@ def guard_for(order: RunOrder, schema: StructType) -> PartitionGuard | None:
 
 
 def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
-    """The segments that the rows of the run's blocks hold, of each open dimension, by its column, ascending.
+    """The segments in rows of the run's partitions, ascending, by column of each open dimension.
 
     Raises:
         RunError: A column is not there, or cannot hold segments.
@@ -182,14 +182,14 @@ def find_segments(rows: DataFrame, order: RunOrder) -> dict[str, list[str]]:
 
 
 def drop_removed_segments(rows: DataFrame, order: RunOrder) -> DataFrame:
-    """The rows that are of no segment which somebody removed."""
+    """Drops rows of segments that somebody removed."""
     for each in _removed(rows.schema, order, owner=f"the result of {order.asset.name}"):
         rows = rows.filter(each)
     return rows
 
 
 def _removed(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:
-    """Predicates that are true for the rows of no segment which somebody removed, one for each dimension."""
+    """Predicates, one for each dimension, that are true for rows of no removed segment."""
     found = []
     for each in order.asset.partitioning.segments:
         gone = order.removed_segments.get(each.column.lower(), ())
@@ -200,7 +200,7 @@ def _removed(schema: StructType, order: RunOrder, *, owner: str) -> list[str]:
 
 
 def _segments(rows: DataFrame, columns: Sequence[PredicateColumn], order: RunOrder) -> dict[str, list[str]]:
-    """The segments that rows hold, of each open dimension, by its column, ascending."""
+    """The segments in rows, ascending, by column of each open dimension."""
     found: dict[str, list[str]] = {}
     for each in order.asset.partitioning.segments:
         column = next((some for some in columns if some.is_segment and some.name.lower() == each.column.lower()), None)
@@ -212,5 +212,5 @@ def _segments(rows: DataFrame, columns: Sequence[PredicateColumn], order: RunOrd
 
 
 def _local(micros: int, zone_name: str) -> str:
-    """An instant on the clocks of a zone, with its offset."""
+    """An instant in a zone's local time, with its offset."""
     return str(from_unix(micros // 1_000_000).astimezone(find_zone(zone_name)))

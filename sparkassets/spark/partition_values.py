@@ -1,4 +1,4 @@
-"""The values of a partition's columns, and the relation ``partitions`` that holds a run's blocks."""
+"""Values of partition columns, and the relation ``partitions`` of a run's partitions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 def column_value(partition: TimePartition, start: int) -> date | datetime:
-    """What the column holds for the slot with that start: its local date, or where that tells none its instant."""
+    """The column's value for the slot that starts then: its local date, or an instant where dates do not tell slots."""
     return partition.first_date(start) if partition.has_dates else from_unix(start)
 
 
 def literal(partition: TimePartition, start: int) -> str:
-    """`value` as SQL text."""
+    """`column_value` as SQL text."""
     held = column_value(partition, start)
     return sqltext.moment(start) if isinstance(held, datetime) else sqltext.day(held)
 
 
 def arrow_type(partition: TimePartition) -> pa.DataType:
-    """The type of `value` in a table."""
+    """The Arrow type of `column_value`."""
     import pyarrow as pa
 
     return pa.date32() if partition.has_dates else pa.timestamp("us", "UTC")
@@ -35,9 +35,9 @@ def arrow_type(partition: TimePartition) -> pa.DataType:
 def name_partition(partitioning: Partitioning, slot: Slot) -> dict[str, date | datetime | str | None]:
     """One partition by its dimensions' columns, in the order of its key; segments as text.
 
-    Of the whole of a dimension, of which no segment is known yet, it is None.
+    None stands for the whole of a dimension whose segments are not known yet.
 
-    A dimension of time without a column is named as its grain.
+    A time dimension without a column is named by its grain.
     """
     start, _, segment = slot
     values: list[tuple[str, date | datetime | str | None]] = [
@@ -50,7 +50,7 @@ def name_partition(partitioning: Partitioning, slot: Slot) -> dict[str, date | d
 
 
 def partitions_table(partitioning: Partitioning, blocks: PartitionSet) -> pa.Table:
-    """One row a block: a column for each dimension as of `named`, and ``start`` and ``end`` where there is time."""
+    """One row for each partition: its dimensions' columns, and ``start`` and ``end`` with time."""
     import pyarrow as pa
 
     slots, time = list(partitioning.slots(blocks)), partitioning.time

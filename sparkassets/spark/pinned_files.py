@@ -1,4 +1,4 @@
-"""The files of a source, pinned: which they are, whether they are still what was planned, and their rows."""
+"""The pinned files of a source: lists them, checks that they are as planned, and reads their rows."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 _GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
 _PATH = "__sparkassets_path"
 _SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
-"""Spark writes ``file:/a`` and ``file:///a``, as the reader pleases."""
+"""Spark writes ``file:/a`` or ``file:///a``, depending on the reader."""
 _SHOWN = 5
 
 
 def without_scheme(path: str) -> str:
-    """A path as it is compared with others: however Spark writes its scheme.
+    """A local path without its scheme, however Spark writes that; for comparison.
 
     >>> without_scheme("file:///a/b.csv") == without_scheme("file:/a/b.csv") == "a/b.csv"
     True
@@ -49,7 +49,7 @@ class FoundFile:
         path: As Spark reads and names it, with its scheme.
         relative: To the pattern's root.
         changed: Nanoseconds since 1970.
-        slot: Where it belongs.
+        slot: The slot that it belongs to.
     """
 
     path: str
@@ -64,9 +64,9 @@ class PinnedFiles:
     """The files of one inlet as they were when the run was planned.
 
     Attributes:
-        parts: What is read; everything reads all of it.
-        seen: The source's fingerprints of that time, by slot, or of what is read by values by file; None where nobody
-            has looked.
+        parts: The partitions to read; `EVERYTHING` for all files.
+        seen: The source's fingerprints at that time, by slot, or by file for partitions by values; None if nobody
+            had looked.
     """
 
     asset: AssetSpec
@@ -74,7 +74,7 @@ class PinnedFiles:
     seen: Mapping[str, str] | None = None
 
     def list_files(self) -> list[FoundFile]:
-        """The files of the pinned time, by path; slots that were not seen when the run was planned are left out.
+        """The files of the pinned partitions, by path; without slots that the plan did not see.
 
         Raises:
             SourceError: The folder vanished or cannot be listed.
@@ -90,10 +90,10 @@ class PinnedFiles:
         return sorted(kept, key=lambda file: file.path)
 
     def check(self, files: Sequence[FoundFile]) -> None:
-        """Compares files with what was observed when the run was planned.
+        """Compares files with those that were observed when the run was planned.
 
         Raises:
-            SourceChangedError: Naming the partitions that differ.
+            SourceChangedError: Some differ; names their partitions.
         """
         groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
         for file in files:
@@ -139,11 +139,11 @@ class PinnedFiles:
 def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
     """The rows of these files, with the pattern's fields as columns.
 
-    That of time is a date, or for hours an instant; those of segments are strings, or of their declared types. Columns
-    of these names in the files themselves give way to them, as to Spark's own partition columns.
+    The field of time is a date, or for hours an instant; segments are strings, or of their declared types. Columns
+    of these names in the files are replaced by them, as by Spark's own partition columns.
 
     Raises:
-        RunError: The files do not fit the declared columns, or nothing tells the columns of no files.
+        RunError: The files do not fit the declared columns, or there are no files and no declared columns.
     """
     try:
         frame = _rows(session, files, asset=asset, source=source)
@@ -155,7 +155,7 @@ def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: Asse
 
 
 def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
-    """The rows of text files without the pattern's fields; what does not parse is NULL, and fails nobody.
+    """The rows of text files without the pattern's fields; unparsable values are NULL.
 
     Raises:
         RunError: The files lack declared columns.
@@ -198,7 +198,7 @@ def _csv(
     asset: AssetSpec,
     given: Mapping[str, str],
 ) -> DataFrame:
-    """Names from the files' header, types from the declared columns, else strings."""
+    """Column names from the files' header, types from the declaration, else strings."""
     if given["header"].lower() != "true":
         return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
     permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
@@ -212,7 +212,7 @@ def _csv(
 
 
 def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
-    """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does for the folder."""
+    """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does."""
     if asset.storage is None or not any("/" in file.relative for file in files):
         return {}
     pattern = _pattern(asset, asset.storage.path)
@@ -224,12 +224,12 @@ def _pattern(asset: AssetSpec, path: str) -> PathPattern:
 
 
 def _root(pattern: PathPattern) -> str:
-    """As Spark reads it, with its scheme."""
+    """The root as Spark reads it, with its scheme."""
     return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
 
 
 def _options(source: SourceSpec) -> dict[str, str]:
-    """The user's options over ours: what does not parse fails the run, and headers are compared with the schema."""
+    """The user's options over ours: unparsable values fail the run, and headers are compared with the schema."""
     csv = {"header": "true", "enforceSchema": "false"} if source.kind == "csv" else {}
     strict = {"mode": "FAILFAST"} if source.kind in {"csv", "json"} else {}
     return {**csv, **strict, **source.options}
@@ -263,7 +263,7 @@ def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundF
 
 
 def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
-    """SQL of the value of each field; of no slot NULL."""
+    """SQL for the value of each field; NULL without a slot."""
     fields, time = path_columns(asset), asset.path_partitioning.time
     if slot is None:
         return dict.fromkeys(fields, "NULL")

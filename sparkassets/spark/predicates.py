@@ -1,4 +1,4 @@
-"""Which rows belong to a set of partitions, as a Spark SQL predicate over the columns that tell a row's partition."""
+"""Partitions as Spark SQL predicates over the columns that tell a row's partition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = RangeSet.always()
 _MOST_RANGES: Final = 32
-"""More stretches of days between excluded ones are told as one, without the days between."""
+"""Above this, ranges of days between excluded ones become one range, without the days between."""
 
 
 @frozen
@@ -38,8 +38,8 @@ class PredicateColumn:
     """A column that tells a row's partition.
 
     Attributes:
-        name: As the rows have it.
-        kind: Its type, as Spark's ``simpleString``.
+        name: Its name in the rows.
+        kind: Its type as Spark's ``simpleString``.
         is_segment: Whether it holds segments, and not time.
     """
 
@@ -49,10 +49,10 @@ class PredicateColumn:
 
 
 def partition_columns(schema: StructType, *, partitioning: Partitioning, owner: str) -> tuple[PredicateColumn, ...]:
-    """The columns that tell a row's partition, that of time first; of dimensions without one there is none.
+    """The columns that tell a row's partition, time first; dimensions without a column are left out.
 
     Raises:
-        RunError: One is not there, or its type cannot hold such a partition.
+        RunError: One is missing, or its type cannot hold such a partition.
     """
     time, found = partitioning.time, []
     if time is not None and time.column is not None:
@@ -74,14 +74,14 @@ def partition_predicate(
 ) -> str | None:
     """A predicate that is true for the rows of ``parts``, whole partitions, and false or null for all others.
 
-    Tuples of segments with equal time are told together, their segments by lists, their time by ranges. Where time is
-    always, rows without a time belong too; a row without a segment belongs to nothing but time that all tuples have.
+    Tuples of segments with equal time share one condition, with lists of segments and ranges of time. Where time is
+    unrestricted, rows without a time belong, too; a row without a segment belongs only to time that all tuples share.
 
-    None where ``parts`` is everything, or no column tells a row's partition; of what has a column for some dimensions
-    alone the rows are told by these.
+    None where ``parts`` is everything, or no column tells a row's partition. If only some dimensions have a column, the
+    predicate is about these.
 
     Raises:
-        RunError: A column is not there, its type cannot hold such a partition, or it has no value for a segment.
+        RunError: A column is missing, its type cannot hold such a partition, or it has no value for a segment.
     """
     if parts.is_everything:
         return None
@@ -103,11 +103,11 @@ def partition_predicate(
 
 @frozen
 class _SegmentPredicates:
-    """Tuples of segments and their time, as predicates.
+    """Predicates for tuples of segments and their time.
 
     Attributes:
-        columns: As of `partition_columns`.
-        owner: What they belong to, for messages.
+        columns: As from `partition_columns`.
+        owner: The table or result that has them, for messages.
     """
 
     partitioning: Partitioning
@@ -115,13 +115,13 @@ class _SegmentPredicates:
     owner: str
 
     def of_some(self, parts: PartitionSet) -> Iterator[str]:
-        """The rows of the tuples that stand apart."""
+        """The rows of tuples that differ from the rest."""
         for ranges, segments in parts.by_time().items():
             if ranges:
                 yield _all([*self._time(ranges), self._among(self._segments, segments)])
 
     def of_others(self, parts: PartitionSet) -> str | None:
-        """The rows of all tuples but those; None where these have no time."""
+        """The rows of all other tuples; None where these have no time."""
         if not parts.time:
             return None
         time = self._time(parts.time)
@@ -136,7 +136,7 @@ class _SegmentPredicates:
         return [each for each in self.columns if each.is_segment]
 
     def _time(self, ranges: RangeSet) -> list[str]:
-        """None for always."""
+        """The condition on time; None for all time."""
         time = self.partitioning.time
         if time is None or ranges == _ALWAYS:
             return []
@@ -145,7 +145,7 @@ class _SegmentPredicates:
         ]
 
     def _among(self, columns: Sequence[PredicateColumn], segments: Iterable[Segment]) -> str:
-        """Whether the columns hold one of these tuples: the first, and for those with the same rests these."""
+        """Whether the columns hold one of these tuples; those with the same tail share a list."""
         first, *others = columns
         rests: defaultdict[str, list[Segment]] = defaultdict(list)
         for segment in segments:
@@ -162,10 +162,10 @@ class _SegmentPredicates:
 
 
 def literal(segment: str, column: PredicateColumn, *, owner: str) -> str:
-    """The segment's value in a column, as SQL text of exactly the column's type.
+    """The segment's value as SQL text of exactly the column's type.
 
     Raises:
-        RunError: It has none.
+        RunError: The type cannot hold it.
     """
     value = segment_value(segment, column.kind)
     if value is None:
@@ -195,7 +195,7 @@ def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: 
             instant, a timestamp_ntz the wall clock, a string the slot's key.
         partition: What the column holds.
         ranges: Whole slots of ``partition``.
-        owner: What the column belongs to, for the message.
+        owner: The table or result that has it, for messages.
 
     Raises:
         RunError: The column's type cannot hold such a partition.
@@ -213,7 +213,7 @@ def time_predicate(column: str, kind: str, *, partition: TimePartition, ranges: 
 
 
 def _without(quoted: str, kind: str, partition: TimePartition, ranges: RangeSet) -> str | None:
-    """The rows of ``ranges`` but for the hours of each day, and the whole days, that are left out; None of others."""
+    """The rows of ``ranges`` without excluded hours of each day and whole days; None for other exclusions."""
     hours, rest = (
         split_excluded_hours(partition.exclude) if partition.by == "hour" else (frozenset[int](), partition.exclude)
     )
@@ -239,9 +239,9 @@ def _between(quoted: str, bounds: Iterable[tuple[str, str]]) -> str:
 def _days_between(
     exact: Sequence[tuple[int, int]], ranges: RangeSet, partition: TimePartition
 ) -> list[tuple[int, int, list[date]]]:
-    """Which of the ``exact`` stretches lie in one of ``ranges``, first and last, and the local days between these.
+    """First and last of the ``exact`` ranges within each of ``ranges``, and the local days between these.
 
-    Nothing where what is excluded are no whole local days.
+    Empty where the exclusions are not whole local days.
     """
     if not partition.exclude or partition.offset:
         return []
@@ -268,7 +268,7 @@ def _day(unix: int, partition: TimePartition) -> date | None:
 
 
 def _local(quoted: str, kind: str, partition: TimePartition) -> str:
-    """What the wall clock shows at a value."""
+    """The local time at a value."""
     if kind == "timestamp" and partition.timezone != "UTC":
         return f"from_utc_timestamp({quoted}, {sqltext.text(partition.timezone)})"
     return quoted

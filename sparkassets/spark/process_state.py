@@ -1,4 +1,4 @@
-"""What a function changes of the process that all runs share, undone once no function runs."""
+"""Restores the working directory and environment after asset functions change them."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _SHARED: Final[tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...]] = (
     (_logging, _set_logging),
     (sys.getrecursionlimit, sys.setrecursionlimit),
 )
-"""How each part is looked at, and set again."""
+"""How to read and to set each part of the process's state."""
 
 
 class _RunningFunctions:
-    """The functions that run, each as whether it was given up, and the process as it was before the first of them.
+    """The running functions, whether each was given up, and the process's state before the first of them.
 
-    Once that is set again nothing is kept of it: what changes after that was changed by who gave the functions up,
-    such as a notebook, as far as can be told, and stays.
+    Once that is restored it is forgotten: later changes are taken for those of whoever gave the functions up,
+    such as a notebook, and stay.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class _RunningFunctions:
 
     @property
     def is_none(self) -> bool:
-        """Whether none does, but for those that nobody waits for any more."""
+        """Whether no function runs, apart from those given up."""
         return all(each() for each in self.given_up)
 
 
@@ -83,14 +83,14 @@ _RUNNING: Final = _RunningFunctions()
 
 @contextmanager
 def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
-    """Sets again what was changed while the block, and all that run beside it, lasted.
+    """Restores changed state once the block, and all blocks in parallel, have ended.
 
     The working folder, the environment, the filters of warnings, the locale, the root of logging and the
     limit of recursion are those of the whole process: functions that run at the same time see what one of them
     changes; a run that begins later does not.
 
     Args:
-        given_up: Tells whether nobody waits for the block any more.
+        given_up: Says whether nobody waits for the block any more.
     """
     with _LOCK:
         _undo()  # of one that was given up this very moment
@@ -106,7 +106,7 @@ def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
 
 
 def restore_process_state() -> None:
-    """Sets again what was changed, where somebody has just given up the last of those that run."""
+    """Restores changed state once the last running function has been given up."""
     with _LOCK:
         _undo()
 

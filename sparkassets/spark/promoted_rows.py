@@ -1,4 +1,4 @@
-"""The rows that a promoted run takes over: those of its blocks in a branch's table, at the version of its claim."""
+"""The rows that a promotion takes over: of its partitions in a branch's table, at the version of its claim."""
 
 from __future__ import annotations
 

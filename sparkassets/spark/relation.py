@@ -1,4 +1,4 @@
-"""A Delta table as Spark is asked for it: by its name in a catalog, or by its path."""
+"""A Delta table as Spark addresses it: by its name in a catalog, or by its path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TableRelation:
 
     @property
     def sql(self) -> str:
-        """It in a statement."""
+        """The table's name in a statement."""
         named = self.storage.table
         return quote_table_name(named) if named else f"delta.{sqltext.name(self.storage.path)}"
 
@@ -40,14 +40,14 @@ class TableRelation:
         layout: Sequence[str] = (),
         there: bool = True,
     ) -> None:
-        """Commits rows to it.
+        """Commits rows to the table.
 
         Args:
-            rows: They.
-            options: Of Delta's writer.
-            mode: Whether they come to the table's, or take the place of what the options say.
-            layout: The columns that its folders are named by.
-            there: Whether it is there; otherwise it is created, and its first commit has no ``userMetadata``.
+            rows: The rows.
+            options: Options of Delta's writer.
+            mode: Whether rows are added, or replace those that the options select.
+            layout: The columns that folders are named by.
+            there: Whether the table exists; creating one in a catalog leaves its first commit without ``userMetadata``.
         """
         if self.storage.table and there and "overwriteSchema" not in options:
             from pyspark.sql import functions as sql
@@ -70,13 +70,13 @@ class TableRelation:
             writer.save(self.storage.path)
 
     def read_rows(self, session: SparkSession, version: int) -> DataFrame:
-        """Its rows at a version."""
+        """The rows of a version."""
         if self.storage.table:
             return session.sql(f"SELECT * FROM {self.sql} VERSION AS OF {version:d}")  # noqa: S608  quoted
         return session.read.format("delta").option("versionAsOf", version).load(self.storage.path)
 
     def read_feed(self, session: SparkSession, first: int, last: int) -> DataFrame:
-        """What its change feed tells of these versions."""
+        """The change feed of these versions."""
         reader = session.read.format("delta").option("readChangeFeed", "true")
         reader = reader.option("startingVersion", first).option("endingVersion", last)
         return reader.table(self.sql) if self.storage.table else reader.load(self.storage.path)

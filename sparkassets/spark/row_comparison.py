@@ -1,8 +1,8 @@
-"""Which blocks hold other rows than before, whatever the order of rows and the files that hold them.
+"""Detects partitions whose rows changed, whatever the order of rows and the files that hold them.
 
-A row stands for two 64-bit hashes of all of its values. By block, or less, the hashes of new rows are added and those
-of old rows subtracted, in one aggregation: where nothing remains, the rows are the same, each as often as before. Other
-rows leave nothing with odds of about 2^-128; nobody is kept from making such rows on purpose.
+Two 64-bit hashes of all its values represent a row. By partition, or part of one, hashes of new rows are added and
+those of old rows subtracted, in one aggregation: where nothing remains, the rows are the same, each as often as before.
+Different rows cancel out with odds of about 2^-128; nothing prevents rows that are made to on purpose.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _SALTS: Final = ("1L", "-7046029254386353131L")
-"""What the two hashes of a row begin with."""
+"""Prefixes that make the two hashes of a row differ."""
 _FINEST, _MINUTE = 900, 60
-"""Seconds: the clocks of every zone since 1972 differ by a multiple of it, those of crons by minutes.
+"""Seconds: offsets of every zone since 1972 are multiples of the first, cron ticks of the second.
 
-Of older clocks two slots may share one: then both are told to hold other rows.
+In older times two slots may share one; then both count as changed.
 """
 _ATOMIC: Final = frozenset(
     {"boolean", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "binary"}
 )
 _HALVES: Final = ("{hash} & 4294967295L", "shiftrightunsigned({hash}, 32)")
-"""Of a hash, as numbers of which two thousand million can be added."""
+"""The parts of a hash, as numbers of which two thousand million can be added."""
 
 
 class _NoHashError(Exception):
-    """Spark has no hash of such a value."""
+    """Spark cannot hash such a value."""
 
 
 def find_changed_partitions(
     old: DataFrame, new: DataFrame, blocks: PartitionSet, *, partitioning: Partitioning, schema: str
 ) -> PartitionSet:
-    """Those of ``blocks`` that hold other rows in ``new`` than in ``old``; all where it cannot be told.
+    """The ``blocks`` that hold other rows in ``new`` than in ``old``; all where it cannot be determined.
 
     Args:
-        old: Rows of the blocks, and of nothing else; of the same columns as ``new``.
+        old: Rows of the blocks only, with the same columns as ``new``.
         new: The same.
         blocks: Whole partitions.
         partitioning: Tells by which column a row is of a partition.
-        schema: Of the table, as its log has it in JSON.
+        schema: The table's, in the JSON of its log.
     """
     slices = _RowGrouping.from_schema(partitioning.with_segments_of(blocks), schema)
     try:
@@ -60,11 +60,11 @@ def find_changed_partitions(
 
 @frozen
 class _RowGrouping:
-    """By what rows are told apart: segments and a stretch of time, where each is of one block alone as a rule.
+    """What rows are grouped by: segments and a range of time, each usually of one partition.
 
     Attributes:
-        files: Tells the partitions of values; None where no column does.
-        columns: Of these the name and whether it is an instant.
+        files: Maps values to partitions; None where no column tells them.
+        columns: Their names, and whether each is an instant.
     """
 
     partitioning: Partitioning
@@ -73,7 +73,7 @@ class _RowGrouping:
 
     @classmethod
     def from_schema(cls, partitioning: Partitioning, schema: str) -> _RowGrouping:
-        """Those of a table with these columns."""
+        """For a table with these columns."""
         told = find_columns(schema, partitioning) if partitioning.is_partitioned else None
         if told is None:
             return cls(partitioning, None)
@@ -86,17 +86,17 @@ class _RowGrouping:
 
     @property
     def _step(self) -> int:
-        """How many seconds are told together."""
+        """The length of a time group in seconds."""
         time = self.partitioning.time
         return _FINEST if time is not None and time.by in NAMED_GRAINS else _MINUTE
 
     @property
     def keys(self) -> list[str]:
-        """Columns that rows are grouped by."""
+        """The columns that rows are grouped by."""
         return [f"k{number}" for number in range(len(self.columns))]
 
     def find_differing(self, old: DataFrame, new: DataFrame) -> DataFrame:
-        """What is told of each slice in which the rows are not the same.
+        """The summary of each group whose rows differ.
 
         Raises:
             _NoHashError: Spark has no hash of some value.
@@ -109,7 +109,7 @@ class _RowGrouping:
         return rows[0].unionAll(rows[1]).groupBy(*self.keys).agg(*self.summary_columns(differs)).filter("differs")
 
     def values(self) -> Iterator[str]:
-        """Of a row what it is grouped by, and of an instant the value itself."""
+        """A row's values to group by, and an instant's value itself."""
         for number, (name, is_instant) in enumerate(self.columns):
             column = sqltext.name(name)
             if is_instant:
@@ -119,9 +119,9 @@ class _RowGrouping:
                 yield f"CAST({column} AS STRING) AS k{number}"
 
     def summary_columns(self, differs: str) -> Sequence[Column]:
-        """What is told of each slice beside its keys.
+        """The columns of a group's summary besides its keys.
 
-        The least and the greatest text were found by sorting all rows; those of instants are not.
+        Only instants have a minimum and maximum: for text Spark would sort all rows.
         """
         from pyspark.sql import functions as sql
 
@@ -130,14 +130,14 @@ class _RowGrouping:
         return [sql.expr(each) for each in (f"{differs} AS differs", *bounds)]
 
     def find_partitions(self, slices: Sequence[Sequence[str | None]], blocks: PartitionSet) -> PartitionSet:
-        """The blocks that hold something of these slices; all where one tells of none."""
+        """The partitions with rows in these groups; all if one group names none."""
         if self.files is None:
             return blocks
         found = [self._part(row, self.files, blocks) for row in slices]
         return PartitionSet.union(found) if all(found) else blocks
 
     def _part(self, row: Sequence[str | None], files: FileParts, blocks: PartitionSet) -> PartitionSet:
-        """Those of the blocks that hold something of a slice; nothing where it tells of none."""
+        """The partitions with rows in a group; empty if it names none."""
         keys, bounds = row[: len(self.columns)], row[len(self.columns) + 1 :]
         exact = {name: key for (name, is_instant), key in zip(self.columns, keys, strict=True) if not is_instant}
         names = [name for name, is_instant in self.columns if is_instant]
@@ -153,13 +153,13 @@ class _RowGrouping:
 
 
 def _sign_rows(frame: DataFrame, hashes: Sequence[str], slices: _RowGrouping, *, sign: int) -> DataFrame:
-    """Of every row its two hashes, what it counts, and its slice."""
+    """For each row: its two hashes, its count, and its group."""
     first, second = hashes
     return frame.selectExpr(f"{first} AS h1", f"{second} AS h2", f"{sign}L AS sign", *slices.values())
 
 
 def row_hash(schema: StructType) -> str | None:
-    """A row's hash, as an expression; None where Spark has no hash of some value."""
+    """A row's hash, as an expression; None where Spark cannot hash some value."""
     try:
         return _hash(schema, _SALTS[0])
     except _NoHashError:
@@ -177,9 +177,9 @@ def _hash_call(salt: str, *typed: tuple[str, DataType], depth: int = 0) -> str:
 
 
 def _values(expression: str, kind: DataType, salt: str, depth: int) -> Iterator[str]:
-    """What goes into a hash for one value: Spark leaves out what is null, and tells no 0.0 from -0.0.
+    """The hash input for one value: Spark ignores nulls, and does not distinguish 0.0 from -0.0.
 
-    Texts count by their bytes, whatever order they are compared in; maps by their entries, in no order.
+    Texts are hashed by their bytes, whatever their collation; maps by their entries, in any order.
     """
     from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 

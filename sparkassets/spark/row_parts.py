@@ -1,4 +1,4 @@
-"""The partitions that rows lie in, as a session counts them: it reads the columns of the partitions alone."""
+"""The partitions of rows, as a session counts them; reads only the columns of partitions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TIME: Final = "t"
 
 @frozen
 class RowParts:
-    """Asks for the partitions of rows.
+    """Determines the partitions of rows.
 
     Attributes:
-        file_parts: Tells the partition of values, and remembers those that name none.
+        file_parts: Maps values to partitions, and collects those that name none.
     """
 
     file_parts: FileParts
@@ -32,9 +32,9 @@ class RowParts:
         return segments if self.file_parts.times is None else [*segments, _TIME]
 
     def select(self, frame: DataFrame, *, constant: Collection[str] = ()) -> DataFrame:
-        """Of each row its file, as ``f``, and what tells its partition.
+        """For each row its file, as ``f``, and the columns that tell its partition.
 
-        Times are as coarse as no slot begins within one. Columns of ``constant`` are NULL: something else tells them.
+        Times are coarsened as far as no slot begins within one. Columns of ``constant`` are NULL: known already.
         """
         segments = [each.column.name for each in self.file_parts.segments]
         told = [f"{'NULL' if name in constant else sqltext.name(name)} AS s{n}" for n, name in enumerate(segments)]
@@ -45,7 +45,7 @@ class RowParts:
         return frame.selectExpr("_metadata.file_path AS f", *told)
 
     def find_cell(self, values: Sequence[Any]) -> Cell | None:
-        """The partition of the values of `names`; None, and noted, where they name none."""
+        """The partition that the values of `names` name; None, and noted, where they name none."""
         told, times = self.file_parts, self.file_parts.times
         segment = told.segment_of(values[: len(told.segments)]) if told.segments else ()
         span: tuple[int, int] | None = ALWAYS
@@ -60,7 +60,7 @@ class RowParts:
 
 
 def _coarsen_time(column: str, kind: str, step: int) -> str:
-    """The beginning of the quarter of an hour, or minute, of a time; days and keys as they are."""
+    """Rounds times down to a quarter of an hour, or a minute; days and keys stay."""
     match kind:
         case "timestamp":
             return f"CAST(floor(unix_seconds({column}) / {step}) * {step} AS BIGINT)"

@@ -1,4 +1,4 @@
-"""What a function tells besides its rows, recorded with the run's success: events of others, and segments."""
+"""Events and segments that a function announces, recorded with the run's success."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sparkassets.errors import InputError, RunError
 
 @dataclass(frozen=True)
 class RunOutbox:
-    """What one attempt of a run tells, held back until the run is recorded.
+    """Announcements of one attempt, held back until the run is recorded.
 
     Attributes:
-        events: As the run's commit carries them.
-        keys: Column to the segments that it added.
+        events: The events, as the run's commit stores them.
+        keys: The added segments, by column.
     """
 
     project: ProjectSpec
@@ -28,10 +28,10 @@ class RunOutbox:
     keys: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, target: str, partition: str | None, extra: Mapping[str, Any] | None) -> None:
-        """Keeps the event that ``target`` was updated.
+        """Announces that ``target`` was updated.
 
         Raises:
-            RunError: It is wrong, or the run's own asset listens to it, and would run again and again.
+            RunError: It is invalid, or the run's own asset listens to it and would run again and again.
         """
         name = self.asset.name
         try:
@@ -43,10 +43,10 @@ class RunOutbox:
         self.events.append(encode_announcement(entry))
 
     def add_partition(self, key: object, column: str | None) -> None:
-        """Keeps the segment, which there is from the run's success on.
+        """Announces a segment, which exists from the run's success on.
 
         Raises:
-            RunError: The asset has no such dimension of ``segments: runtime``, or it is no segment.
+            RunError: The asset has no such dimension with ``segments: runtime``, or the key is no segment.
         """
         try:
             found, text = parse_added_segment(self.asset, key, column)

@@ -1,6 +1,6 @@
-"""The jars of Hadoop's file system for S3, with its committer and Spark's binding to it, fetched once into the cache.
+"""The jars of Hadoop's S3 file system, with its committer and Spark's binding to it, fetched once into the cache.
 
-Of Amazon's libraries those that it needs: 14 MB, where the bundle that ``hadoop-aws`` names has 690.
+Only the needed libraries of Amazon: 14 MB instead of the 690 of the bundle that ``hadoop-aws`` names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sparkassets.spark.java import JavaRuntime
 
 HADOOP: Final = "3.5.0"
 _SPARK_CLOUD, _AMAZON, _ANALYTICS = "4.1.2", "2.35.4", "1.3.1"
-"""Of one another; Spark's module is not published for 4.2.0, and has not changed."""
+"""Versions that fit each other; Spark's module is not published for 4.2.0, and has not changed."""
 _CLIENT = "hadoop-client-api-"
 _MODULE = f"""<ivy-module version="2.0">
   <info organisation="sparkassets" module="s3"/>
@@ -34,7 +34,7 @@ _MODULE = f"""<ivy-module version="2.0">
 
 
 def s3_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
-    """The jars, sorted; none where it is not known which ones this Spark's Hadoop takes.
+    """The jars, sorted; none for a Hadoop version whose jars are not known.
 
     Raises:
         SparkUnavailableError: They cannot be fetched.
@@ -46,6 +46,6 @@ def s3_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
 
 
 def hadoop_version(spark_home: Path) -> str | None:
-    """The version of the Hadoop that Spark ships; None where its jars do not tell."""
+    """The version of the Hadoop that Spark ships; None where its jars do not say."""
     found = next((spark_home / "jars").glob(f"{_CLIENT}*.jar"), None)
     return None if found is None else found.stem.removeprefix(_CLIENT)

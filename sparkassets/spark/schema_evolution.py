@@ -1,4 +1,4 @@
-"""What a run may change of its target's columns, by the asset's ``schema``, and how the write does it."""
+"""How a run may change its target's columns, by the asset's ``schema``, and how the write does it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDENING = "delta.enableTypeWidening"
 
 
 def refuse_misfit(asset: AssetSpec, schema: StructType, target: TargetTable) -> None:
-    """Refuses columns that do not fit the target and that the asset's ``schema`` does not let change.
+    """Refuses columns that do not fit the target unless the asset's ``schema`` allows the change.
 
     Raises:
         RunError: With every difference, the key that would allow it, or the command.
@@ -41,7 +41,7 @@ def refuse_misfit(asset: AssetSpec, schema: StructType, target: TargetTable) -> 
 
 
 def _refuse_without_partitions(asset: AssetSpec, target: TargetTable) -> None:
-    """Refuses a table whose rows do not tell their partitions: those of a block would be there twice.
+    """Refuses a table without the columns of partitions: a partition's rows would be duplicated.
 
     Raises:
         RunError: With the command that makes the table anew.
@@ -57,7 +57,7 @@ def _refuse_without_partitions(asset: AssetSpec, target: TargetTable) -> None:
 
 
 def evolve_rows(frame: DataFrame, asset: AssetSpec, target: TargetTable) -> tuple[DataFrame, Columns]:
-    """The rows in types that the target has or takes, and what becomes of its columns."""
+    """The rows in the target's present or future types, and what becomes of its columns."""
     from pyspark.sql import functions as sql
 
     found = find_differences(frame.schema, target.schema)
@@ -72,7 +72,7 @@ def evolve_rows(frame: DataFrame, asset: AssetSpec, target: TargetTable) -> tupl
 
 
 def widening_statements(asset: AssetSpec, schema: StructType, target: TargetTable) -> Sequence[str]:
-    """Statements without which Delta does not widen a column; before the rows are written."""
+    """Statements before the write without which Delta does not widen a column."""
     if target.allows_widening or not any(
         _widens(want.dataType, have.dataType) for have, want in _find_type_changes(schema, target)
     ):
@@ -81,7 +81,7 @@ def widening_statements(asset: AssetSpec, schema: StructType, target: TargetTabl
 
 
 def alter_statements(asset: AssetSpec, schema: StructType, target: TargetTable) -> Sequence[str]:
-    """Statements that give the target the columns and the types of rows that a merge brings, as far as it may."""
+    """Statements that give the target the columns and types of a merge's rows, as far as allowed."""
     table, found = f"ALTER TABLE {relation_of(asset).sql}", find_differences(schema, target.schema)
     added = ", ".join(f"{sqltext.name(each.name)} {each.dataType.simpleString()}" for each in found.extra)
     wider = [
@@ -107,7 +107,7 @@ def _may(asset: AssetSpec, found: SchemaDifferences) -> bool:
 
 
 def _hint(asset: AssetSpec, found: SchemaDifferences) -> str:
-    """The key that allows all of it, where there is one; else the command."""
+    """The key that allows all of the changes, if there is one; else the command."""
     if found.missing or not all(_fits(have.dataType, want.dataType) for have, want in found.changed):
         return rebuild_command(asset)
     key = "schema: evolve" if found.changed else "schema: add_columns"
@@ -119,7 +119,7 @@ def _fits(have: DataType, want: DataType) -> bool:
 
 
 def _widens(old: DataType, new: DataType) -> bool:
-    """Whether Delta widens a column of one type to the other by itself, when rows of it are written."""
+    """Whether Delta itself widens a column from one type to the other when rows are written."""
     before, after = old.simpleString(), new.simpleString()
     if before in _WHOLE and after in _WHOLE:
         return _WHOLE.index(before) < _WHOLE.index(after)

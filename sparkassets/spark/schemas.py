@@ -1,4 +1,4 @@
-"""Whether a run's columns fit its target and its declaration, with every difference named."""
+"""Schemas of rows: declared columns, and how a run's columns differ from its target and its declaration."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 GENERATED = "delta.generationExpression"
 IDENTITY = "delta.identity."
-"""Keys of a column's metadata, as Delta's protocol has them."""
+"""Keys of a column's metadata in Delta's protocol."""
 _DEFAULTS: Final = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
-"""Keys of what Spark fills a column with: of a new table they ask for a feature that it may not have."""
+"""Keys of default values: a new table would need a feature for them that it may not have."""
 
 
 def spark_schema(delta_schema: str) -> StructType:
@@ -29,7 +29,7 @@ def spark_schema(delta_schema: str) -> StructType:
 
 
 def declared_schema(session: SparkSession, columns: Mapping[str, str]) -> StructType:
-    """The schema of column names and Spark SQL types.
+    """The schema of declared columns, from their names and Spark SQL types.
 
     Raises:
         RunError: Naming a column whose type Spark does not know.
@@ -49,10 +49,10 @@ def declared_schema(session: SparkSession, columns: Mapping[str, str]) -> Struct
 
 
 def column_type(schema: StructType, column: str, *, owner: str) -> tuple[str, str]:
-    """The column's name as it is written there, and its type as ``simpleString``; upper and lower case do not matter.
+    """The column's name as it is written there, and its type as ``simpleString``; case is ignored.
 
     Raises:
-        RunError: There is none of that name.
+        RunError: There is no column of that name.
     """
     from sparkassets.core.suggestions import did_you_mean
 
@@ -66,7 +66,7 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
     """Refuses columns that no table can hold.
 
     Raises:
-        RunError: A name that is there twice, or a column without a type.
+        RunError: A duplicate name, or a column without a type.
     """
     names = [field.name.lower() for field in schema.fields]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
@@ -80,10 +80,10 @@ def refuse_unwritable(asset: str, schema: StructType) -> None:
 
 
 def refuse_folders(asset: str, schema: StructType, columns: Sequence[str]) -> None:
-    """Refuses columns by which a new table cannot have its folders.
+    """Refuses columns that cannot name the folders of a new table.
 
     Raises:
-        RunError: One is not there or holds several values, or there is no other.
+        RunError: One is missing or holds several values, or there is no other column.
     """
     for name in columns:
         column, kind = column_type(schema, name, owner=f"the result of {asset}")
@@ -99,7 +99,7 @@ def refuse_folders(asset: str, schema: StructType, columns: Sequence[str]) -> No
 
 
 def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> None:
-    """Refuses columns that are missing, too many, or of another type; their order does not matter.
+    """Refuses columns that are missing, too many, or of another type; their order is ignored.
 
     Raises:
         RunError: With every difference.
@@ -118,11 +118,11 @@ def refuse_undeclared(asset: str, actual: StructType, declared: StructType) -> N
 
 @frozen
 class SchemaDifferences:
-    """How the columns of a run differ from those that are wanted; case, order and nullability do not count.
+    """How a run's columns differ from those wanted; case, order and nullability are ignored.
 
     Attributes:
-        missing: Wanted, and neither computed nor filled by the table itself.
-        extra: Computed, and not wanted.
+        missing: Wanted, but neither computed nor filled by the table itself.
+        extra: Computed, but not wanted.
         changed: Of another type: (computed, wanted), by name.
     """
 
@@ -134,7 +134,7 @@ class SchemaDifferences:
         return bool(self.missing or self.extra or self.changed)
 
     def phrases(self, against: str) -> list[str]:
-        """Every difference; ``against`` is what is wanted, such as ``the target``."""
+        """Every difference as a phrase; ``against`` names what is wanted, such as ``the target``."""
         types = [(want.name, have.dataType.simpleString(), want.dataType.simpleString()) for have, want in self.changed]
         return [
             *(f"column {field.name!r} is missing" for field in self.missing),
@@ -144,7 +144,7 @@ class SchemaDifferences:
 
 
 def find_differences(actual: StructType, wanted: StructType) -> SchemaDifferences:
-    """Every difference of what a run computes to what is wanted."""
+    """Every difference between computed and wanted columns."""
     have = {field.name.lower(): field for field in actual.fields}
     want = {field.name.lower(): field for field in wanted.fields}
     pairs = [(have[name], want[name]) for name in sorted(have.keys() & want.keys())]
@@ -156,14 +156,14 @@ def find_differences(actual: StructType, wanted: StructType) -> SchemaDifference
 
 
 def supplied_columns(schema: StructType) -> StructType:
-    """Those that rows must have: without the columns that the table fills itself."""
+    """The columns that rows must have, without those that the table fills itself."""
     from pyspark.sql.types import StructType
 
     return StructType([field for field in schema.fields if not is_generated(field)])
 
 
 def drop_defaults(frame: DataFrame) -> DataFrame:
-    """The same rows, whose columns bring no defaults from the table that they were read of."""
+    """The same rows without column defaults from the table that they were read from."""
     from pyspark.sql import functions as sql
 
     fields, names = frame.schema.fields, {name.lower() for name in frame.columns}
@@ -177,5 +177,5 @@ def drop_defaults(frame: DataFrame) -> DataFrame:
 
 
 def is_generated(field: StructField) -> bool:
-    """Whether the table computes the column where the rows do not have it: a generated or an identity column."""
+    """Whether the table computes the column where rows lack it: a generated or identity column."""
     return GENERATED in field.metadata or any(key.startswith(IDENTITY) for key in field.metadata)

@@ -1,6 +1,6 @@
-"""Rows that an attempt stages beside a table: in files that no reader looks at, in a catalog in tables of their own.
+"""Rows that an attempt stages beside a table: in a hidden folder, or in a catalog in tables of their own.
 
-Both are known by the attempt, so that whoever is certain that it commits no more removes what it has left.
+Both are named by the attempt, so that its leftovers can be removed once it is certain not to commit any more.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _HOME: Final = "_sparkassets"
-"""The folder beside a table's files: neither readers nor ``VACUUM`` look into it."""
+"""The folder beside a table's files; neither readers nor ``VACUUM`` look into it."""
 _BESIDE: Final = "__sparkassets_"
-"""What the names of tables begin with after that of the table that they belong to."""
+"""What follows a table's name in the names of tables that belong to it."""
 _STAGED: Final = f"{_BESIDE}staged_"
 
 
 def companion_relation(relation: TableRelation, what: str) -> TableRelation:
-    """The table that a table keeps to itself: in a folder that no reader looks at, or with its name and a suffix.
+    """A table's companion table: in a hidden folder, or in a catalog by its name and a suffix.
 
     >>> companion_relation(TableRelation(StorageLocation.of_table(("s", "a"))), "remembered").sql
     '`s`.`a__sparkassets_remembered`'
@@ -44,13 +44,13 @@ def companion_relation(relation: TableRelation, what: str) -> TableRelation:
 
 
 def scratch_folder(path: str) -> str:
-    """Where what belongs to runs is beside the table at a path."""
+    """The folder for rows of runs beside the table at a path."""
     return f"{path}/{_HOME}"
 
 
 @frozen
 class ScratchRows:
-    """One place for rows.
+    """A place for the staged rows of an attempt.
 
     Attributes:
         relation: The table that they are for.
@@ -62,7 +62,7 @@ class ScratchRows:
     part: str
 
     def write_rows(self, rows: DataFrame) -> None:
-        """Writes the rows, with the columns of `numbered`.
+        """Writes the rows, with columns as of `number_columns`.
 
         Raises:
             Exception: Whatever Spark says.
@@ -80,7 +80,7 @@ class ScratchRows:
         plain.write.format("parquet").mode("overwrite").options(**options).save(folder)
 
     def read_rows(self, session: SparkSession, schema: StructType) -> DataFrame:
-        """The rows that `write` put there, with their columns as they were, in any session."""
+        """The rows that `write_rows` wrote, with their original columns, in any session."""
         from pyspark.sql import functions as sql
 
         if self.relation.storage.table:
@@ -103,12 +103,12 @@ class ScratchRows:
 
 
 def attempt_of(marker: CommitMarker) -> StagingAttempt:
-    """Whose commit it is to be."""
+    """The attempt that makes the marker's commit."""
     return StagingAttempt(marker.run, marker.token, marker.attempt)
 
 
 def discard_scratch(session: SparkSession, relation: TableRelation, attempt: StagingAttempt) -> None:
-    """Removes all that the attempt has staged, where the storage lets it."""
+    """Removes everything that the attempt staged, where the storage allows it."""
     if relation.storage.table:
         _drop(session, relation, [(_digest(attempt.run), attempt.token, attempt.number)])
     else:
@@ -116,7 +116,7 @@ def discard_scratch(session: SparkSession, relation: TableRelation, attempt: Sta
 
 
 def remove_scratch(session: SparkSession, relation: TableRelation, runs: Collection[str], *, upto: int) -> None:
-    """Removes what attempts of these runs staged for a table in a catalog, by claims with fence tokens up to that."""
+    """Removes rows staged for a table in a catalog by these runs, of claims with tokens up to ``upto``."""
     digests = {_digest(run) for run in runs}
     _drop(
         session,
@@ -126,12 +126,12 @@ def remove_scratch(session: SparkSession, relation: TableRelation, runs: Collect
 
 
 def remove_scratch_folders(path: str, runs: Collection[str], *, upto: int) -> None:
-    """The same at a path, without a session."""
+    """Removes rows staged for a table at a path, without a session."""
     staging.discard_all(scratch_folder(path), list(runs), upto=upto)
 
 
 def number_columns(schema: StructType) -> StructType:
-    """The schema of the files: names that any file can hold, in the order of the columns."""
+    """The schema of staged files: numbered names that any file can hold, in the order of the columns."""
     from pyspark.sql.types import StructField, StructType
 
     fields = [StructField(f"c{number}", each.dataType, True) for number, each in enumerate(schema.fields)]  # noqa: FBT003
@@ -143,12 +143,12 @@ _Owner = tuple[str, int, int]
 
 
 def _digest(run: str) -> str:
-    """The run in a table's name, which may be of no more than these characters."""
+    """A run's id as a digest, which fits into a table's name."""
     return blake2b(run.encode(), digest_size=8).hexdigest()
 
 
 def _find_staged_tables(session: SparkSession, relation: TableRelation) -> dict[_Owner, list[str]]:
-    """The names of the tables that are staged for a table, by whose they are."""
+    """The names of tables staged for a table, by their owners."""
     *schema, name = relation.storage.table
     begins = f"{name}{_STAGED}".lower()
     within = f" IN {quote_table_name(tuple(schema))}" if schema else ""

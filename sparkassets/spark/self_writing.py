@@ -1,4 +1,4 @@
-"""Runs whose own code writes their target: a function that is called, or statements that are executed."""
+"""Runs whose own code writes their target: a function, or statements."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SelfWritingComputation:
-    """What a run is to do, with its inlets opened; nothing of it is done before `write`.
+    """The work of a run with its inlets opened; nothing is done before `write`.
 
     Attributes:
         order: The run.
-        work: Calls the function, or executes the statements.
+        work: Calls the function or executes the statements.
     """
 
     order: RunOrder
@@ -33,7 +33,7 @@ class SelfWritingComputation:
     _done: list[bool] = field(default_factory=list, repr=False)
 
     def write(self) -> None:
-        """Does the work, once, however many tables it writes.
+        """Does the work once, however many tables it writes.
 
         Raises:
             RunError: Whatever its code raised.
@@ -43,7 +43,7 @@ class SelfWritingComputation:
             self._done.append(True)
 
     def compared(self, session: SparkSession, asset: AssetSpec) -> ReadInlets:
-        """The inlets that the rules of one of its tables ask; those that its code has read by itself are opened here.
+        """Inlets that rules of one table ask; those that the code read by itself are opened here.
 
         Raises:
             SourceError: Such an inlet vanished, was re-created or changed.
@@ -58,7 +58,7 @@ class SelfWritingComputation:
 
     @property
     def measures(self) -> Mapping[str, Any]:
-        """As of `SparkComputation`, besides what was told of each outlet alone."""
+        """As of `SparkComputation`, with the extras of each outlet."""
         extras = {name: dict(outlet.extra) for name, outlet in self.context.outlets.items() if self.order.outlets}
         told = {name: extra for name, extra in extras.items() if extra}
         order = self.order.with_new_segments(self.context.added_segments)

@@ -1,4 +1,4 @@
-"""The Spark session that runs work in: the active one's sibling with settings of its own, else one that starts fast."""
+"""The Spark session for runs: beside the active one with settings of its own, else a new one that starts fast."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def open_session(settings: Mapping[str, str], *, name: str) -> tuple[SparkSessio
 
 
 def active_session() -> SparkSession | None:
-    """The session that is there already, of this thread or of the process; never a new one."""
+    """The active session of this thread or the process; never a new one."""
     try:
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def active_session() -> SparkSession | None:
 
 
 def check_session(session: SparkSession) -> None:
-    """Refuses a session that is too old, or does not know Delta.
+    """Refuses a session that is too old, or lacks Delta.
 
     Raises:
         SparkUnavailableError: With what to do about it.
@@ -98,17 +98,17 @@ def _create(settings: Mapping[str, str], *, name: str) -> SparkSession:
 
 
 def _know_s3(session: SparkSession) -> None:
-    """Lets ``s3://`` mean what ``s3a://`` does, unless the platform has a file system of its own for it."""
+    """Makes ``s3://`` mean ``s3a://``, unless the platform has its own file system for it."""
     hadoop = session._jsc.hadoopConfiguration()  # noqa: SLF001  no other way
     if hadoop.get(_S3) is None:
         hadoop.set(_S3, "org.apache.hadoop.fs.s3a.S3AFileSystem")
 
 
 def _quiet_python_side() -> None:
-    """Keeps pyspark from printing what no author of an asset can change.
+    """Keeps pyspark from printing messages that an asset's author cannot influence.
 
-    Every error as JSON with its Java stack trace, which whoever catches it shows; and at each conversion that it has
-    not been tried enough with this version of pandas.
+    These are: every error as JSON with its Java stack trace, although it is raised, too; and at each conversion that
+    this version of pandas is not tested enough.
     """
     warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

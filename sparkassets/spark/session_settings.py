@@ -1,4 +1,4 @@
-"""What a session that is started here is configured with: Delta, UTC, and what makes it start fast."""
+"""Settings of a session that is started here: Delta, UTC, and a fast start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 TIME_ZONE = "spark.sql.session.timeZone"
 MOST_LISTED = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-"""So many files Spark lists in the driver; of more it makes a job, which takes as long as Delta's own read."""
+"""Up to so many files Spark lists in the driver; for more it starts a job, as slow as Delta's own read."""
 _OWN = "sparkassets."
 _SMALL_DATA = {
     "spark.sql.shuffle.partitions": "2",
@@ -31,7 +31,7 @@ OF_RUNS = {
     # Spark 4.2.0 hangs for ever in a Python UDF over Parquet (SPARK-58241)
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
 }
-"""What runs rely on in any session, beside its time zone."""
+"""Settings that runs rely on in any session, besides its time zone."""
 _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -39,23 +39,23 @@ _DEFAULTS = {
     **OF_RUNS,
 }
 _SUBMITTED = {"spark.log.level": "ERROR"}
-"""``spark-submit`` has started the JVM without our logging, and says everything."""
+"""``spark-submit`` started the JVM without our logging configuration, so that it logs everything."""
 _LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _SHUFFLE_PER_CORE = 4
 _LISTED = 1000
-"""Files on a disk, which are listed in a tenth of a second; by a job of Spark's 168 of them took two."""
+"""Files on a disk, listed in a tenth of a second; a Spark job for 168 of them took two."""
 _BRINGS_JARS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
 _OF_S3 = "spark.hadoop.fs.s3a."
 _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
-"""Spark puts these before ``spark.driver.extraJavaOptions``, which therefore stays whatever the user made it."""
+"""Comes before ``spark.driver.extraJavaOptions``, which therefore stays as the user set it."""
 
 
 def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str, str], ClassArchive]:
     """The settings of a new session, and the class data archive that its JVM uses or makes.
 
     Args:
-        settings: The user's; those under ``sparkassets.`` are for us and not passed on.
-        name: Of the application.
+        settings: The user's; those under ``sparkassets.`` are not passed on.
+        name: The application's name.
 
     Raises:
         SparkUnavailableError: No Java, or no Delta.
@@ -77,12 +77,12 @@ def start_settings(settings: Mapping[str, str], *, name: str) -> tuple[dict[str,
 
 
 def delta_jars() -> list[Path]:
-    """The jars that a session here gets beside Spark's own; fetched when they are not in the cache folder yet."""
+    """The jars that a session gets besides Spark's own; fetched if they are not cached."""
     return fetch_delta_jars(_spark_home(), find_java())
 
 
 def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *, name: str) -> dict[str, str]:
-    """What the session is built with, but for Delta's jars: the user's settings over the installation's over ours."""
+    """Settings without Delta's jars: the user's over the installation's over ours."""
     ours = {"spark.app.name": name, TIME_ZONE: "UTC", **_DEFAULTS}
     small = _SMALL_DATA if _is_true(settings.get("sparkassets.small_data")) else {}
     ours |= small
@@ -100,12 +100,12 @@ def _configuration(settings: Mapping[str, str], installed: Mapping[str, str], *,
 
 
 def _passed_on(settings: Mapping[str, str]) -> dict[str, str]:
-    """The user's settings but for those that are ours."""
+    """The user's settings without those of sparkassets."""
     return {key: value for key, value in settings.items() if not key.startswith(_OWN)}
 
 
 def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Mapping[str, str]) -> ClassArchive:
-    """Adds what brings Delta and makes the JVM start fast; says which archive is in use."""
+    """Adds Delta's jars and settings for a fast JVM start; returns the archive in use."""
     java, home, made = find_java(), _spark_home(), ClassArchive()
     options = []
     if not (_configuration_folder(home) / "log4j2.properties").exists():
@@ -130,7 +130,7 @@ def _start_jvm(conf: dict[str, str], installed: Mapping[str, str], settings: Map
 
 
 def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars: Sequence[Path]) -> None:
-    """Those of a cluster do not have the driver's class path."""
+    """Gives jars to a cluster's executors, which do not share the driver's class path."""
     if not is_local({**installed, **conf}):
         _append(conf, installed, "spark.jars", [jar.as_uri() for jar in jars])
 
@@ -138,7 +138,7 @@ def _give_to_executors(conf: dict[str, str], installed: Mapping[str, str], jars:
 def _append(
     conf: dict[str, str], installed: Mapping[str, str], key: str, values: Iterable[str], *, separator: str = ","
 ) -> None:
-    """Adds to a list among the settings, after what stands there."""
+    """Appends to a list setting."""
     there = {**installed, **conf}.get(key, "")
     conf[key] = separator.join([*([there] if there else []), *values])
 
@@ -149,14 +149,14 @@ def _brings_delta(given: Mapping[str, str], home: Path) -> bool:
 
 
 def _lacks_s3(given: Mapping[str, str], home: Path) -> bool:
-    """Whether buckets of S3 are told of, as `storage` of a project does, and nothing brings what reaches them."""
+    """Whether S3 buckets are configured, as by `storage` of a project, and no jar brings their file system."""
     is_told = any(key.startswith(_OF_S3) for key in given)
     named = " ".join(given.get(key, "") for key in _BRINGS_JARS) + os.environ.get("PYSPARK_SUBMIT_ARGS", "")
     return is_told and "hadoop-aws" not in named and not any((home / "jars").glob("hadoop-aws-*.jar"))
 
 
 def _read_installed() -> dict[str, str]:
-    """The settings that Spark itself adds to ours: those of ``spark-submit``, else of ``spark-defaults.conf``."""
+    """The installation's settings: those of ``spark-submit``, else of ``spark-defaults.conf``."""
     if gateway.is_submitted():
         return gateway.submitted_settings()
     folder = _configuration_folder(_spark_home())
@@ -169,7 +169,7 @@ def _read_installed() -> dict[str, str]:
 
 
 def _has_configuration_folder(home: Path) -> bool:
-    """Whether Spark's class path begins with a folder that holds files: the JVM makes no archive then."""
+    """Whether Spark's class path begins with a folder of files; the JVM then writes no archive."""
     folder = _configuration_folder(home)
     return folder.is_dir() and any(folder.iterdir())
 
@@ -185,11 +185,11 @@ def _spark_home() -> Path:
 
 
 def small_table_settings(conf: Mapping[str, str]) -> dict[str, str]:
-    """What Spark on one machine needs for tables that one machine can hold.
+    """Settings for Spark on one machine, for tables that fit one machine.
 
-    Delta reads a table's log in 50 tasks around every commit, and Spark shuffles into 200 partitions: made for
-    clusters, they cost seconds a commit here, however small the table. What is less than a megabyte Spark leaves to
-    one task, also where a file is to be written for each day of a year.
+    Delta reads a table's log in 50 tasks around every commit, and Spark shuffles into 200 partitions. These defaults
+    for clusters cost seconds per commit here, however small the table. Spark leaves less than a megabyte to
+    one task, even if it writes a file for each day of a year.
     """
     cores = _cores(conf)
     return {
@@ -201,7 +201,7 @@ def small_table_settings(conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_local(conf: Mapping[str, str]) -> bool:
-    """Whether driver and executor are one process; the executors of ``local-cluster[…]`` are others."""
+    """Whether driver and executor are one process; not so for ``local-cluster[…]``."""
     return bool(re.match(r"local(\[|$)", _master(conf)))
 
 

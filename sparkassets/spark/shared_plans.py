@@ -1,7 +1,7 @@
-"""What the outlets of one run have in common: held, so that it is computed once, and is the same rows for all of them.
+"""The common part of one run's outlets: cached, so that it is computed once and has the same rows for all of them.
 
-A function that splits rows (`randomSplit`, a random number, its own code) describes each part by itself, and Spark
-would compute what is before the split once for each: rows that come out otherwise the second time could be in both
+A function that splits rows (`randomSplit`, a random number, its own code) describes each part separately, and Spark
+would compute everything before the split once for each: rows that differ the second time could be in both
 parts, or in none.
 """
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _CHEAP: Final = frozenset(
     ["Filter", "LocalRelation", "LogicalRDD", "LogicalRelation", "Project", "Range", "Relation", "SubqueryAlias"]
 )
-"""Parts of a plan that read or pick: twice they cost less than to hold all rows, and come out alike."""
+"""Plan nodes that only read or pick rows: computing them twice is cheaper than caching, and deterministic."""
 
 
 def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a data set of the JVM
-    """What is held of the frames until its ``unpersist``: the largest part that all have; None where there is none.
+    """Caches the largest plan that all frames share, until its ``unpersist``; None where there is none.
 
-    Also where a session can hold nothing, or does not tell its plans (Spark Connect).
+    None, too, where a session cannot cache, or does not reveal its plans (Spark Connect).
     """
     if len(frames) < 2 or is_remote(frames[0].sparkSession):  # noqa: PLR2004  two have something in common
         return None
@@ -37,7 +37,7 @@ def hold_common(frames: Sequence[DataFrame]) -> Any | None:  # noqa: ANN401  a d
 
 
 def _common(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the JVM
-    """The topmost part of the first plan that is in all others and worth to be held."""
+    """The topmost part of the first plan that is in all others and worth caching."""
     others = [{node.semanticHash() for node in _parts(plan)} for plan in plans[1:]]
     return next(
         (
@@ -50,12 +50,12 @@ def _common(plans: Sequence[Any]) -> Any | None:  # noqa: ANN401  a plan of the 
 
 
 def _is_worth(plan: Any) -> bool:  # noqa: ANN401  a plan of the JVM
-    """Whether it does more than to read and pick, or might come out otherwise the next time."""
+    """Whether it does more than read and pick rows, or may differ the next time."""
     return not plan.deterministic() or any(node.nodeName() not in _CHEAP for node in _parts(plan))
 
 
 def _parts(plan: Any) -> Iterator[Any]:  # noqa: ANN401  plans of the JVM
-    """The plan and all below it, from the top."""
+    """The plan and all plans below it, from the top."""
     ahead = [plan]
     for node in ahead:
         yield node

@@ -1,4 +1,4 @@
-"""A run's SQL: the template rendered with the run's names, as one SELECT over its inlets."""
+"""A run's SQL: renders the template with the run's names, as one SELECT over its inlets."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def _render(body: SqlBody, relations: _TemplateRelations) -> str:
 
 
 def _has_double_quoted_names(session: SparkSession) -> bool:
-    """Whether the session's parser takes what stands in double quotes for a name."""
+    """Whether the session's parser reads double quotes as names."""
     settings = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
     return all(session.conf.get(each) == "true" for each in settings)
 
 
 def _line_of(error: BaseException) -> int:
-    """The line of the template that was being rendered."""
+    """The template's line that was being rendered."""
     line, step = 1, error.__traceback__
     while step is not None:
         if step.tb_frame.f_code.co_filename == FILE:
@@ -135,7 +135,7 @@ def _at(body: SqlBody, line: int) -> str:
 
 
 class _TemplateRelations:
-    """The DataFrames that a template turned out to use; each is rendered as a mark that the query's text resolves."""
+    """The DataFrames that a template uses; each is rendered as a mark that is resolved in the query's text."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _TemplateRelations:
         self._marks: dict[str, str] = {}
 
     def names(self) -> dict[str, Any]:
-        """Every name of a template with its value; what the run has no value for is undefined, with the reason."""
+        """Every name of a template with its value; names without a value are undefined, with the reason."""
         asset = self._order.asset
         inlets = {
             name: _CheckedRelation(self, f"inlet {name}", partial(self._inlets.__getitem__, name))
@@ -183,13 +183,13 @@ class _TemplateRelations:
         }
 
     def put_into(self, text: str) -> str:
-        """A query or a statement with its relations as `SparkSession.sql` takes them."""
+        """The query or statement with its relations, as arguments of `SparkSession.sql`."""
         if not self.frames:
             return text  # nothing is put into it there, so that braces stay as they are
         return _RELATION.sub(r"{r\1}", text.replace("{", "{{").replace("}", "}}"))
 
     def _target_relation(self) -> object:
-        """The target: as it was before the run, or its name where statements write it."""
+        """The target as it was before the run, or its name where statements write it."""
         asset = self._order.asset
         if self._outlet is not None:
             return _CheckedRelation(self, f"outlet {asset.name}", self._outlet)
@@ -200,7 +200,7 @@ class _TemplateRelations:
         )
 
     def mark(self, key: str, frame: Callable[[], DataFrame]) -> str:
-        """The text that stands for a relation until the query is put together."""
+        """The placeholder of a relation until the query is complete."""
         if key not in self._marks:
             number = len(self._marks)
             self.frames[f"r{number}"] = frame()
@@ -220,7 +220,7 @@ class _TemplateRelations:
         return _CheckedRelation(self, "partitions", self._blocks)
 
     def _blocks(self) -> DataFrame:
-        """The run's blocks; segments as text, or of the type that the asset declares for their column."""
+        """The run's partitions; segments as text, or in the column's declared type."""
         asset = self._order.asset
         frame = self.session.createDataFrame(partition_values.partitions_table(asset.partitioning, self._order.blocks))
         declared = {name.lower(): kind for name, kind in asset.columns.items()}
@@ -245,7 +245,7 @@ _INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")
 
 
 class _CheckedRelation:
-    """``inlets.x``: printed, a relation; its members are checked columns."""
+    """``inlets.x``: renders as a relation; its attributes are checked column names."""
 
     __slots__ = ("__frame", "__key", "__owner")
 
@@ -269,10 +269,10 @@ class _CheckedRelation:
 
 
 def _make_undefined(reason: str) -> StrictUndefined:
-    """What another run may have."""
+    """An undefined value for a name that only other runs have."""
     return StrictUndefined(hint=reason)
 
 
 def _make_unfit(reason: str) -> StrictUndefined:
-    """What is asked for in the wrong way."""
+    """An undefined value for a name that is used in the wrong way."""
     return StrictUndefined(hint=reason, exc=TemplateRuntimeError)

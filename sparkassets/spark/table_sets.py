@@ -1,4 +1,4 @@
-"""The Delta tables that the path, or the name, of one source stands for, read as one."""
+"""Reads the Delta tables of one source with a path or name pattern as one."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, Any]) -> DataFrame:
     """The rows of the pinned tables, each at its version, with the fields of their paths or names as columns.
 
-    Columns of these names in the tables themselves give way to them. A column that a table lacks is NULL in its rows.
+    They replace columns of these names in the tables. A column that a table lacks is NULL in its rows.
 
     Args:
         session: In UTC.
         asset: The source.
-        pinned: The keys of its cursor for what is read.
+        pinned: The cursor's keys for the tables to read.
 
     Raises:
-        RunError: The tables do not fit each other, or nothing tells the columns of no tables.
-        SourceChangedError: A table is gone or was made anew since the run was planned.
+        RunError: The tables do not fit each other, or there are no tables and no declared columns.
+        SourceChangedError: A table is gone or was re-created since the run was planned.
     """
     tables = sorted(known_tables(pinned, asset.partitioning), key=lambda each: each.relative)
     if not tables:

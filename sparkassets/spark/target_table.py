@@ -1,4 +1,4 @@
-"""What a table's own log tells, read without a JVM: its schema, its layout, its newest commits."""
+"""A Delta table at a path, read without a JVM: its schema, its layout, its newest commits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CHECK = "delta.constraints."
 _MISREAD = {"%": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
 MOST_FENCES = 64
-"""A table with more commits than this is not asked whether they are all fences."""
+"""A table with more commits than this is assumed to hold more than fences."""
 
 
 @frozen
@@ -33,12 +33,12 @@ class TargetTable:
     """An asset's own table as it is now.
 
     Attributes:
-        table_id: Survives everything but the table's deletion.
+        table_id: Changes only when the table is re-created.
         layout: Columns that its folders are named by.
         constraints: Name to expression of its CHECK constraints.
         is_clustered: Whether it may be laid out by clustering columns.
         allows_widening: Whether Delta may widen types of its columns.
-        has_no_rows: No run has published anything in it: the one that made it failed, so its columns bind nobody.
+        has_no_rows: No run has published anything yet, so its columns do not bind later runs.
     """
 
     table_id: str
@@ -53,7 +53,7 @@ class TargetTable:
 
 @frozen
 class TableAtPath:
-    """A table at a path as it is now, which tells its commits without a JVM."""
+    """A table at a path as it is now, with its commits read without a JVM."""
 
     path: str
     opened: DeltaTable
@@ -65,7 +65,7 @@ class TableAtPath:
 
     @property
     def version(self) -> int:
-        """The newest."""
+        """The newest version."""
         return self.opened.version()
 
     def transaction_version(self, app_id: str) -> int | None:
@@ -77,7 +77,7 @@ class TableAtPath:
         return DeltaLog(self.path).iterate_commit_info(self.version)
 
     def describe_target(self) -> TargetTable:
-        """It as a target."""
+        """The table as a target."""
         return describe_table(self.path, self.opened)
 
     def read_rows(
@@ -89,7 +89,7 @@ class TableAtPath:
         partitioning: Partitioning = UNPARTITIONED,
         newer: NewerRows | None = None,
     ) -> tuple[DataFrame, bool]:
-        """The rows of ``parts``, and maybe others, of a version; and whether no others."""
+        """The rows of ``parts``, and maybe others, of a version; and whether there are no others."""
         return read_version(
             session, self.opened, version, path=self.path, parts=parts, partitioning=partitioning, newer=newer
         )
@@ -106,14 +106,14 @@ def find_table_at(path: str) -> TableAtPath | None:
 
 
 def path_of(asset: AssetSpec) -> str:
-    """Where the asset is."""
+    """The asset's path."""
     if asset.storage is None:
         raise RunError(f"{asset.name} has no path")
     return asset.storage.path
 
 
 def describe_table(path: str, table: DeltaTable) -> TargetTable:
-    """What the table is at the version that is loaded."""
+    """The table at the loaded version."""
     metadata = table.metadata()
     return TargetTable(
         str(metadata.id),

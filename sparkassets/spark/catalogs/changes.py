@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 _TELLS_ROWS: Final = ("DELETE", "UPDATE", "MERGE")
-"""Operations of which the feed has the rows that they changed, and no others."""
+"""Operations whose changed rows the feed holds exactly, and no other rows."""
 
 
 def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, name: str, by_keys: bool) -> InletChanges:
-    """What changed in the inlet ``name`` after the position of its pin, up to its version; all of it without one.
+    """Changes in the inlet ``name`` after its pin's position, up to its version; everything without a position.
 
     Args:
         session: In UTC.
@@ -81,7 +81,7 @@ def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, na
 def find_told_changes(
     table: NamedTable, after: TablePosition, version: int
 ) -> tuple[ChangeAvailability, Sequence[Mapping[str, Any]]]:
-    """Whether what changed after a position is told, up to and with a version; and the commits that changed rows."""
+    """Whether the changes after a position, up to ``version``, can be read; and the commits that changed rows."""
     if after.table_id != table.table_id:
         return ChangeAvailability("lost", "another table has its name by now"), ()
     later = commits_since(table, after.version)
@@ -103,7 +103,7 @@ def _read_feed(
     names: Sequence[str],
     by_keys: bool,
 ) -> DataFrame:
-    """By the feed, each version by itself: what replaced rows by the same has changed none."""
+    """Reads the feed version by version: a version that rewrote equal rows has changed none."""
     found = []
     for each in commits:
         rows = table.relation.read_feed(session, each["version"], each["version"])
@@ -120,7 +120,7 @@ def _read_feed(
 def _read_appended(
     session: SparkSession, table: NamedTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
 ) -> DataFrame:
-    """The rows of the files that each of them brought."""
+    """The rows of the files that each commit added."""
     found = []
     for each in commits:
         version = each["version"]
@@ -142,7 +142,7 @@ def _file() -> Any:  # noqa: ANN401  a column
 
 
 def _commit_time(table: NamedTable, version: int) -> int | None:
-    """When a version was committed, milliseconds since 1970; None where the history does not tell."""
+    """When a version was committed, in milliseconds since 1970; None where the history does not say."""
     for commit in table.iterate_commits():
         if commit["version"] == version:
             at = commit["timestamp"]

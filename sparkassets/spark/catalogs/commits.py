@@ -1,4 +1,4 @@
-"""Commits of a table as its history in a catalog tells them: which changed rows, and which did not."""
+"""Commits of a table in a catalog, by its history: which of them changed rows."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _SAME_ROWS: Final = frozenset(
         "VACUUM START",
     }
 )
-"""Operations that change no row. What is not known is taken for one that does."""
+"""Operations that change no row. An unknown operation counts as one that does."""
 _ADDED: Final = ("numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputRows")
 _REMOVED: Final = ("numRemovedFiles", "numTargetFilesRemoved", "numDeletedRows", "numDeletionVectorsAdded")
 _SOME: Final = FileAction(added=True, path="", key="", has_deletion_vector=False, partition=None, stats={})
-"""In place of the files, which a history does not tell."""
+"""Stands for the files of a commit, which a history does not list."""
 
 
 def changes_rows(commit: Mapping[str, Any]) -> bool:
-    """Whether it may have changed rows."""
+    """Whether the commit may have changed rows."""
     if commit["operation"] in _SAME_ROWS:
         return False
     metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
@@ -50,7 +50,7 @@ def changes_rows(commit: Mapping[str, Any]) -> bool:
 
 
 def only_appends(commit: Mapping[str, Any]) -> bool:
-    """Whether all that it did was to bring rows."""
+    """Whether the commit only added rows."""
     metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
     if commit["operation"] == "STREAMING UPDATE":
         return bool(parameter(commit, "outputMode") == "Append")
@@ -60,7 +60,7 @@ def only_appends(commit: Mapping[str, Any]) -> bool:
 
 
 def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None:
-    """The commits after a version, oldest first; None where the history does not tell each of them."""
+    """The commits after a version, oldest first; None where the history lacks one of them."""
     found: list[Mapping[str, Any]] = []
     for commit in table.iterate_commits():
         if commit["version"] <= version:
@@ -71,7 +71,7 @@ def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]
 
 
 def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
-    """One as it is judged: with some file where it may have changed rows, and whose it is."""
+    """The commit as `CommitInspector` judges it, with a placeholder file where it may have changed rows."""
     said = read_marker(row)
     at = row["timestamp"]
     return LogCommit(

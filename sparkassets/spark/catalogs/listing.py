@@ -1,4 +1,4 @@
-"""The tables of a catalog that the name of one source stands for, listed through the session."""
+"""Lists the tables of a catalog that one source stands for, through the session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IN_A_CATALOG: Final = "its tables are in a catalog"
 
 
 class ListedTables:
-    """The tables that a catalog lists; implements `sparkassets.sources.table_sets.TableListing`.
+    """Lists tables of a catalog; implements `sparkassets.sources.table_sets.TableListing`.
 
     Args:
         workplace: Gives where to look, None as long as nobody has asked for Spark.
@@ -38,7 +38,7 @@ class ListedTables:
     def listed(
         self, asset: AssetSpec, tables: TableSet, skipped: SkippedFiles, *, seen: bool
     ) -> list[str] | Observation:
-        """Schemas and tables by their names, in lower case as a catalog compares them; no temporary views.
+        """Schemas and tables by lower-case name, as a catalog compares them; no temporary views.
 
         Raises:
             SourceError: The schema or the catalog is not there, or cannot be listed.
@@ -55,7 +55,7 @@ class ListedTables:
 
 
 def _names(session: SparkSession, tables: TableSet, way: str) -> list[str]:
-    """What is directly in a schema, or a catalog; nothing where one that was listed is gone by now."""
+    """Names directly within a schema or catalog; empty where it was dropped after it was listed."""
     place = (*(tables.within or ()), *(way.split("/") if way else ()))
     inside = f" IN {quote_table_name(place)}" if place else ""
     try:
@@ -77,7 +77,7 @@ def _name(row: Row) -> str:
 
 
 def _refusal(asset: AssetSpec, tables: TableSet, error: Exception) -> SourceError:
-    """Why they cannot be listed."""
+    """The error for a schema or catalog that cannot be listed."""
     if isinstance(error, SourceError):
         return error
     within = ".".join(tables.within or ())

@@ -38,7 +38,7 @@ _NEWEST: Final = 20
 
 
 class NamedObserver:
-    """Compares a table with the position seen before; implements `ports.SourceObserver`.
+    """Compares a table in a catalog with its last seen position; implements `ports.SourceObserver`.
 
     Args:
         workplace: Gives where to look, None as long as nobody has asked for Spark.
@@ -60,10 +60,10 @@ class NamedObserver:
         viewed: Mapping[str, PartitionSet],
         now: datetime,
     ) -> Observation | None:
-        """The partitions whose rows were added, changed or removed since ``version``; None when no version came.
+        """Partitions whose rows were added, changed or removed since ``version``; None without a new version.
 
         Raises:
-            SourceError: The table was there before and is gone, is none of Delta, cannot be read, or lacks a column.
+            SourceError: The table is gone, is not a Delta table, cannot be read, or lacks a column.
         """
         del now, viewed
         if asset.source is None:
@@ -81,7 +81,7 @@ class NamedObserver:
 
 
 def unseen(asset: AssetSpec, why: str) -> Observation:
-    """What is observed of a source while there is no session.
+    """The observation of a source while there is no session.
 
     Args:
         asset: The source.
@@ -93,7 +93,7 @@ def unseen(asset: AssetSpec, why: str) -> Observation:
 
 @frozen
 class _NamedInspection:
-    """One look at one source."""
+    """One look at one source in a catalog."""
 
     asset: AssetSpec
     session: SparkSession
@@ -103,7 +103,7 @@ class _NamedInspection:
     coverage: PartitionSet
 
     def observation(self) -> Observation | None:
-        """What is new since the position."""
+        """The news since the last position."""
         relation, name = relation_of(self.asset), self.asset.name
         table = find_named_table(self.session, relation)
         shown = relation.storage.display_text
@@ -133,7 +133,7 @@ class _NamedInspection:
         return self._observe_since(table, commits)
 
     def _observe_since(self, table: NamedTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
-        """What the commits did."""
+        """The news that the commits since the position hold."""
         if not commits:
             notes = self._notes(self.cursor.get("unnamed") or {})
             return Observation(self.asset.name, NOTHING, notes=notes) if notes else None
@@ -156,7 +156,7 @@ class _NamedInspection:
         )
 
     def _observe_everything(self, table: NamedTable, reason: str | None) -> Observation:
-        """Everything that the table holds; without a ``reason`` at the first look, which misses nothing."""
+        """Everything in the table; without a ``reason`` at the first look, which can miss nothing."""
         parts = self._parts(table)
         held = NOTHING if parts is None else parts.find_partitions(table.version)
         return self._make_observation(
@@ -208,14 +208,14 @@ class _NamedInspection:
         return NamedParts.from_schema(self.session, table.relation, schema, asset.partitioning, source=asset.name)
 
     def _by(self) -> list[Any]:
-        """What the partitions go by; other ones are looked for anew."""
+        """The columns that tell partitions; when they change, partitions are determined anew."""
         partitioning = self.asset.partitioning
         time = partitioning.time
         return [time and time.column, time and str(time.noun), *([s.column, *s.keys] for s in partitioning.segments)]
 
 
 def _group_versions(versions: Sequence[int]) -> list[tuple[int, int]]:
-    """Ascending versions as first and last of those that follow each other.
+    """Groups ascending versions into (first, last) ranges of consecutive ones.
 
     >>> _group_versions([3, 4, 6])
     [(3, 4), (6, 6)]
@@ -233,13 +233,13 @@ def _group_versions(versions: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class NamedTargets:
-    """Looks at tables that assets are written to; implements `ports.TargetObserver`."""
+    """Looks at tables in catalogs that assets write; implements `ports.TargetObserver`."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
 
     def missing_folder(self, asset: AssetSpec) -> str | None:
-        """None: where its files are is the catalog's business."""
+        """None: the catalog decides where its files are."""
         del asset
         return None
 
@@ -250,7 +250,7 @@ class NamedTargets:
         return spark_commit_reason(asset, None)
 
     def session_needed_reason(self, asset: AssetSpec) -> str | None:
-        """Why nobody can look without a session, while there is none."""
+        """Why looking needs a session, while there is none."""
         del asset
         return IN_A_CATALOG if self._workplace() is None else None
 
@@ -310,7 +310,7 @@ class NamedTargets:
         return TableFinding("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
 
     def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
-        """What is not as it was recorded; None where everything is, or nobody can look.
+        """Differences to the record; None where there are none, or without a session.
 
         Raises:
             UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
@@ -334,22 +334,22 @@ class NamedTargets:
 
 @frozen
 class _NamedCommitInspector(CommitInspector):
-    """One look at a table by its name."""
+    """Inspects the commits of a table in a catalog."""
 
     table: NamedTable
 
     @property
     def table_named(self) -> str:
-        """It in a sentence."""
+        """The table, as a phrase of a sentence."""
         return f"its table {self.table.relation.storage.given}"
 
     @property
     def place_named(self) -> str:
-        """Where it is."""
+        """Its place, as a phrase of a sentence."""
         return f"by the name {self.table.relation.storage.given}"
 
     def detect_changes(self) -> TableFinding | None:
-        """What is not as it was recorded."""
+        """Differences to the record."""
         table, known = self.table, self.known
         if table.table_id != known.table_id:
             return self._all_lost("replaced", f"another table stands {self.place_named} now")
@@ -366,18 +366,18 @@ class _NamedCommitInspector(CommitInspector):
         return TableFinding(kind, reason, EVERYTHING, self.table.table_id, version, self.read_mark(version))
 
     def commits_after(self, version: int) -> Sequence[LogCommit]:
-        """The commits after a version, as far as the history tells."""
+        """The commits after a version, as far back as the history goes."""
         return [to_log_commit(each) for each in commits_since(self.table, version) or ()]
 
     def find_commit(self, version: int) -> LogCommit | None:
-        """The commit of a version; None where the history does not tell."""
+        """The commit of a version; None where the history lacks it."""
         for each in self.table.iterate_commits():
             if each["version"] == version:
                 return to_log_commit(each)
         return None
 
     def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
-        """The partitions whose rows it changed; None where that is not told."""
+        """The partitions whose rows the commit changed; None where unknown."""
         partitioning, table = self.asset.partitioning, self.table
         if not partitioning.has_columns:
             return None
@@ -389,7 +389,7 @@ class _NamedCommitInspector(CommitInspector):
             return None
 
     def read_mark(self, version: int) -> str | None:
-        """A table in a catalog is known by its id alone."""
+        """The mark of a table in a catalog: always empty, its id suffices."""
         return _mark(version)
 
 
@@ -401,13 +401,13 @@ def _mark(version: int) -> str:
 
 
 class NamedChangeFeeds:
-    """Tells whether what changed in an inlet's table is told; implements `ports.ChangeFeeds`."""
+    """Checks whether the changes of an inlet's table can be read; implements `ports.ChangeFeeds`."""
 
     def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
         self._workplace = workplace
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
-        """As `sparkassets.ports.ChangeFeeds` has it; a run itself finds out where nobody can look."""
+        """As `sparkassets.ports.ChangeFeeds`; without a session the run itself finds out."""
         workplace = self._workplace()
         if workplace is None:
             return ChangeAvailability()
@@ -420,9 +420,9 @@ class NamedChangeFeeds:
 
 
 class UnknownVolumes:
-    """Implements `ports.VolumeEstimator` for tables whose files nobody counts but Spark."""
+    """Implements `ports.VolumeEstimator` for tables whose files only Spark can count."""
 
     def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: object) -> InletVolume:
-        """Not known."""
+        """An unknown volume."""
         del pin, known
         return InletVolume(None, None, f"{asset.name} is in a catalog, which does not tell it")

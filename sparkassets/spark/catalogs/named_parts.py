@@ -1,7 +1,7 @@
-"""The partitions that the rows of a table lie in, as a session counts them: all that it holds, and what changed.
+"""The partitions of a table's rows, and of its changed rows, as a Spark session counts them.
 
-What is compared are the partitions that each data file of two versions has, and how many rows of each. Of a file that
-was written anew all of its partitions count as changed.
+Two versions are compared by the partitions of each data file and the number of rows in each. All partitions of a
+rewritten file count as changed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @frozen
 class NamedParts:
-    """Asks for the partitions of a table's versions.
+    """Determines the partitions of a table's versions.
 
     Attributes:
-        rows: Asks for the partitions of their rows.
+        rows: Determines the partitions of their rows.
     """
 
     session: SparkSession
@@ -35,7 +35,7 @@ class NamedParts:
     def from_schema(
         cls, session: SparkSession, relation: TableRelation, schema: str, partitioning: Partitioning, *, source: str
     ) -> NamedParts:
-        """Those of a table with that schema.
+        """For a table with that schema.
 
         Raises:
             SourceError: A column is not there, or its type tells no partition.
@@ -45,15 +45,15 @@ class NamedParts:
 
     @property
     def file_parts(self) -> FileParts:
-        """Tells the partition of values, and remembers those that name none."""
+        """Maps values to partitions, and collects the values that name none."""
         return self.rows.file_parts
 
     def find_partitions(self, version: int) -> PartitionSet:
-        """Every partition that a row of the version lies in."""
+        """Every partition that has a row in the version."""
         return self._parts(self._rows(version).select(*self.rows.names).distinct())
 
     def find_changes(self, before: int, after: int) -> PartitionSet:
-        """The partitions of the rows that came, went or changed from one version to a later one."""
+        """The partitions of rows added, removed or changed between two versions."""
         counted = [self._rows(version).groupBy("f", *self.rows.names).count() for version in (before, after)]
         old, new = counted
         other = old.exceptAll(new).unionAll(new.exceptAll(old))

@@ -23,18 +23,18 @@ _MISSING: Final = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MI
 NO_SCHEMA: Final = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "CATALOG_NOT_FOUND")
 _A_VIEW: Final = ("EXPECT_TABLE_NOT_VIEW", "DELTA_CANNOT_DESCRIBE_VIEW_HISTORY")
 _UNTOLD: Final = {"identityColumns": "identity columns", "generatedColumns": "generated columns"}
-"""By the feature of a protocol what a table may have that fills itself."""
+"""Self-filling columns that a table may have, by the feature of its protocol."""
 _PAGES: Final = (16, 256, 2**31 - 1)
 """How many of the newest commits are asked for, until what is sought is among them."""
 _DETAILS: Final[WeakKeyDictionary[SparkSession, dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]]]] = (
     WeakKeyDictionary()
 )
-"""By session and table its newest commit, and what the table was with that."""
+"""For each session and table: its newest commit, and the table's details as of it."""
 
 
 @frozen
 class NamedTable:
-    """A table as it is now; its commits are asked for when they are needed.
+    """A table in a catalog as it is now; older commits are fetched when they are needed.
 
     Attributes:
         layout: Columns that its folders are named by.
@@ -54,7 +54,7 @@ class NamedTable:
     newest: Sequence[Mapping[str, Any]]
 
     def iterate_commits(self) -> Iterator[Mapping[str, Any]]:
-        """Its commits, the newest first, as far as its history goes."""
+        """Its commits, newest first, as far back as its history goes."""
         seen = self.version + 1
         for page in _PAGES:
             found = self.newest if page == _PAGES[0] else _history(self.session, self.relation, page)
@@ -66,7 +66,7 @@ class NamedTable:
                 return
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The newest transaction of an application id, as far as the history tells."""
+        """The newest transaction of an application id, as far back as the history goes."""
         for commit in self.iterate_commits():
             said = read_marker(commit)
             if said is not None and said["app"] == app_id and said["kind"] != "layout":
@@ -74,10 +74,10 @@ class NamedTable:
         return None
 
     def check(self) -> None:
-        """Refuses what no run may write to.
+        """Refuses tables that no run may write to.
 
         Raises:
-            SourceError: It fills columns by itself, and its catalog does not tell which.
+            SourceError: It has self-filling columns, and its catalog does not say which.
         """
         if untold := next((what for feature, what in _UNTOLD.items() if feature in self.features), None):
             raise SourceError(
@@ -87,7 +87,7 @@ class NamedTable:
             )
 
     def describe_target(self) -> TargetTable:
-        """It as a target.
+        """The table as a target.
 
         Raises:
             SourceError: As of `check`.
@@ -113,7 +113,7 @@ class NamedTable:
         partitioning: Partitioning = UNPARTITIONED,
         newer: NewerRows | None = None,
     ) -> tuple[DataFrame, bool]:
-        """The rows of a version, of whatever parts: Spark itself skips the files of others."""
+        """The rows of a version, of all partitions: Spark itself skips files."""
         del parts, partitioning, newer
         return self.relation.read_rows(session, version), False
 
@@ -157,7 +157,7 @@ def find_named_table(session: SparkSession, relation: TableRelation) -> NamedTab
 
 
 def _unless_missing(error: Exception, session: SparkSession, relation: TableRelation) -> None:
-    """Nothing where there is just no such table.
+    """Returns where there is no such table.
 
     Raises:
         SourceError: Otherwise.
@@ -177,7 +177,7 @@ def _unless_missing(error: Exception, session: SparkSession, relation: TableRela
 
 
 def _kind(session: SparkSession, relation: TableRelation) -> str:
-    """What a catalog calls the thing of a name: its provider, or ``view``; empty where it does not tell."""
+    """The provider that a catalog has for a name, or ``view``; empty where it does not say."""
     from pyspark.errors import PySparkException
 
     try:
@@ -194,7 +194,7 @@ def _history(session: SparkSession, relation: TableRelation, most: int) -> Seque
 
 
 def _detail(session: SparkSession, relation: TableRelation, newest: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What ``DESCRIBE DETAIL`` tells, asked once for each newest commit: a run looks at its table many times."""
+    """The result of ``DESCRIBE DETAIL``, cached by the newest commit: a run looks at its table many times."""
     known = _DETAILS.setdefault(session, {})
     commit, detail = known.get(relation.sql, ({}, {}))
     if not newest or commit != newest[0]:

@@ -1,1 +1,1 @@
-"""Where assets are written, a file for each kind of target."""
+"""Targets of runs: Delta tables with two committers, and assets that write themselves."""

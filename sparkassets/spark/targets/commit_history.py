@@ -1,4 +1,4 @@
-"""Which runs are in a target, by what its commits tell; alike for every target that is a Delta table."""
+"""Finds the commits of runs in a Delta table by their markers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HINT = "the next `sparkassets run` keeps out what may still come of it, and the
 
 
 class CommittedTable(Protocol):
-    """A Delta table that tells its commits."""
+    """A Delta table with its commits."""
 
     @property
     def table_id(self) -> str:
@@ -33,19 +33,19 @@ class CommittedTable(Protocol):
 
 @frozen
 class TableMoment:
-    """A version of a table, and the newest version of a transaction in it; None without a commit of that."""
+    """A version of a table, with the newest transaction version of an app id in it."""
 
     table_id: str
     version: int
     transaction: int | None
 
     def excludes(self, above: int) -> bool:
-        """Whether no commit with that version of the transaction, or a higher one, was in by then."""
+        """Whether no transaction with that version, or a higher one, was committed by then."""
         return self.transaction is None or self.transaction < above
 
 
 def read_moment(table: CommittedTable | None, app_id: str) -> TableMoment | None:
-    """What the table tells of ``app_id`` now; None without a table."""
+    """The table's version and the newest transaction version of ``app_id``; None without a table."""
     return None if table is None else TableMoment(table.table_id, table.version, table.transaction_version(app_id))
 
 
@@ -60,13 +60,13 @@ def find_commits(
 ) -> Sequence[DataCommit]:
     """The data commits of these runs, oldest first.
 
-    Looks from the newest commit back, and stops where nothing older can be theirs: below ``above``, as none of theirs
-    has such a version, without it at another run's data under the same app id (chains do not interleave); when each of
-    them is found, or fenced itself before it wrote anything; and at the moment ``before``, if none of theirs was in by
-    then. Whoever was suspended and taken over may find the data of newer claims before its own.
+    Searches from the newest commit back, and stops where nothing older can be theirs: below ``above``, because none of
+    them has such a version; without it at another run's data under the same app id (chains do not interleave); when
+    each is found, or fenced itself before it wrote anything; and at the moment ``before``, if none of theirs was in by
+    then. A driver that was suspended and taken over may find data of newer claims before its own.
 
     Raises:
-        HistoryGoneError: The log is too short to tell, or the table was restored to before what was found.
+        HistoryGoneError: The log is too short, or the table was restored to before a commit that was found.
     """
     newest = None if table is None else table.transaction_version(app_id)
     if table is None or newest is None or newest < above:
@@ -98,7 +98,7 @@ def find_commits(
 def _own(
     asset: AssetSpec, table: CommittedTable, sought: Collection[str], *, app_id: str, above: int, stop: int
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
-    """The commits of ``app_id``, the newest first, what each says of itself, and whether a RESTORE came after it.
+    """The commits of ``app_id``, newest first: each with its marker, and whether a RESTORE came after it.
 
     Down to version ``stop`` of the table, or ``above`` of the transaction.
 
@@ -126,7 +126,7 @@ def _own(
 
 
 def _bound(table: CommittedTable, before: TableMoment | None, *, above: int) -> int:
-    """The version up to which no commit is sought; -1 where all are."""
+    """The version up to which no commit needs to be searched; -1 for none."""
     same = before is not None and before.table_id == table.table_id
     return before.version if before is not None and same and before.excludes(above) else -1
 

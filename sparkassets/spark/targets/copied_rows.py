@@ -1,4 +1,4 @@
-"""Rows that stay although their files go: those that share a file with a run's blocks, copied by the run's own job."""
+"""Copies rows that share a file with a run's partitions, and stay although their file is removed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MARK = "sparkassets_copied"
-"""Names the first folders in the attempt's, which keep copied rows and the run's own in files apart."""
+"""The column that separates copied rows from the run's own, in folders and files of their own."""
 _COPIED = "true"
 _OWN = "false"
 OWN, COPIED = (f"{MARK}={value}" for value in (_OWN, _COPIED))
-"""The folders of the run's own rows and of copied ones, as Spark names them."""
+"""The folders of the run's own rows and of copied rows, as Spark names them."""
 IS_OWN = f"{MARK} = '{_OWN}'"
-"""Whether a row is one of these, as SQL."""
+"""Whether a row is the run's own, as SQL."""
 
 
 def can_copy(work: PlannedWrite, table: DeltaTable) -> bool:
@@ -34,9 +34,9 @@ def can_copy(work: PlannedWrite, table: DeltaTable) -> bool:
 def add_copied(
     rows: DataFrame, work: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile], most: int | None = None
 ) -> DataFrame | None:
-    """The run's rows and those of ``files`` that are not in its blocks, told apart by the column `MARK`.
+    """The run's rows and those of ``files`` outside its partitions, distinguished by the column `MARK`.
 
-    None where the files are Delta's to read, as of `read_files`, or the table has such a column.
+    None where only Delta can read the files, as of `read_files`, or the table has such a column.
     """
     from pyspark.sql import functions as sql
 
