@@ -82,9 +82,25 @@ class EntryPointRegistry:
         Raises:
             InputError: There is none of that name, its parameters are wrong, or it fails.
         """
+        factory, given = self.bind(name, parameters, installed=installed, reserved=reserved)
+        return self.make_instance(name, factory, given)
+
+    def bind(
+        self,
+        name: str,
+        parameters: Mapping[str, object],
+        *,
+        installed: Mapping[str, Factory],
+        reserved: Collection[str],
+    ) -> tuple[Factory, Mapping[str, Any]]:
+        """The factory of that name, and the parameters that it is called with; the arguments are those of `make`.
+
+        Raises:
+            InputError: There is none of that name, or its parameters are wrong.
+        """
         factory = self.factory(name, installed)
         taken = self.accepted_parameters(name, factory, reserved)
-        return self.make_instance(name, factory, self.validate_parameters(name, taken, parameters))
+        return factory, self.validate_parameters(name, taken, parameters)
 
     def factory(self, name: str, installed: Mapping[str, Factory]) -> Factory:
         """The factory of that name.
@@ -200,3 +216,12 @@ class EntryPointRegistry:
         if hint := did_you_mean(name, installed) if installed else None:
             return hint
         return f"install the package that registers it in the entry point group '{self.group}'"
+
+
+@frozen
+class InstalledKinds:
+    """What installed packages register of each kind, by name; only names that a project names are looked up."""
+
+    timetables: Mapping[str, Factory] = field(default_factory=dict)
+    checks: Mapping[str, Factory] = field(default_factory=dict)
+    sinks: Mapping[str, Factory] = field(default_factory=dict)

@@ -14,6 +14,8 @@ from pathlib import Path
 from tokenize import detect_encoding
 from typing import Final
 
+from sparkassets.core.entry_points import InstalledKinds
+from sparkassets.core.sinks import REGISTRY as SINKS
 from sparkassets.core.spec.asset_file import read_asset_files
 from sparkassets.core.spec.bodies import (
     ModuleFunction,
@@ -101,8 +103,7 @@ def compile_folder(
         assets,
         sql=sql,
         modules=modules,
-        timetables=installed(TIMETABLES),
-        checks=installed(CHECKS),
+        installed=InstalledKinds(installed(TIMETABLES), installed(CHECKS), installed(SINKS)),
         tables=tables,
         declared=functions,
     )

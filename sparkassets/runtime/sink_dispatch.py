@@ -123,7 +123,7 @@ class _SinkQueue:
 
     def notes(self) -> list[str]:
         """What people should know by the end of an invocation and were not told yet."""
-        name, notes = type(self._sink).__name__, []
+        name, notes = _sink_name(self._sink), []
         if self._error and not self._told_error:
             self._told_error = True
             notes.append(f"the sink {name} raised {self._error}; runs are not affected, and it is told what follows")
@@ -141,7 +141,7 @@ class _SinkQueue:
 
     def _start(self) -> None:
         self.running = True
-        name = f"sink {type(self._sink).__name__}"
+        name = f"sink {_sink_name(self._sink)}"
         try:
             threading.Thread(target=self._serve, name=name, daemon=True).start()
         except RuntimeError as error:  # no more threads
@@ -172,6 +172,11 @@ class _SinkQueue:
                 if not self.running:
                     return
             del commit
+
+
+def _sink_name(sink: Sink) -> str:
+    """What a project calls it, else the name of its class."""
+    return getattr(sink, "name", "") or type(sink).__name__
 
 
 def _entry_count_text(entries: int) -> str:

@@ -25,6 +25,10 @@ def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) ->
         from sparkassets.emit.notifications import NotificationSink
 
         found.append(NotificationSink(environment))
+    if spec.sinks:
+        from sparkassets.emit.registered import RegisteredSink
+
+        found += map(RegisteredSink, spec.sinks)
     return tuple(found)
 
 

@@ -69,7 +69,7 @@ def test_the_recipes_name_files_that_exist():
     assert missing_paths(recipes) == []
 
 
-@pytest.mark.parametrize("kind", ["a check"])
+@pytest.mark.parametrize("kind", ["a check", "a sink"])
 def test_a_recipe_names_three_files_of_the_product_at_most(kind):
     recipe = re.search(rf"^### Add {kind}\n(.*?)(?=^##|\Z)", page("CONTRIBUTING.md"), flags=re.DOTALL | re.MULTILINE)
     steps = re.findall(r"^\d\. .*?$", recipe[1], flags=re.MULTILINE)

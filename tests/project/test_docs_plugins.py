@@ -23,8 +23,9 @@ def home(tmp_path, monkeypatch):
 
 def loaded(home, piece):
     """The project with a piece of the page, of an asset or of its own."""
-    (home / "project.yml").write_text("project: p\nassets: [.]\n")
-    (home / "all.yml").write_text(f"asset: x\nsql: SELECT 'NL00BANK0123456789' AS account\n{piece}")
+    own, of_asset = ("", piece) if not piece.startswith("sinks") else (piece, "")
+    (home / "project.yml").write_text(f"project: p\nassets: [.]\n{own}")
+    (home / "all.yml").write_text(f"asset: x\nsql: SELECT 'NL00BANK0123456789' AS account\n{of_asset}")
     return load_project(home, {})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from sparkassets.core.entry_points import Factory
+from sparkassets.core.entry_points import Factory, InstalledKinds
 from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
 from sparkassets.core.sizes import parse_size
@@ -31,6 +31,7 @@ from sparkassets.core.spec.model import (
 )
 from sparkassets.core.spec.notification_rules import compile_notify
 from sparkassets.core.spec.paths import resolve_path
+from sparkassets.core.spec.profiles import profile_key_place
 from sparkassets.core.spec.properties import compile_folders, compile_properties
 from sparkassets.core.spec.rule_checks import CodeCatalog
 from sparkassets.core.spec.schedule import compile_schedule
@@ -39,6 +40,7 @@ from sparkassets.core.spec.segment_params import compile_segment_params
 from sparkassets.core.spec.segments import warn_of_left_out
 from sparkassets.core.spec.self_written import check_self_written, compile_external_schedule
 from sparkassets.core.spec.similar_identities import warn_of_similar_identities
+from sparkassets.core.spec.sinks import compile_sinks
 from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.state_locations import describe_state, is_kept_by_spark, state_place
 from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
@@ -63,8 +65,7 @@ def compile_project(
     *,
     sql: Mapping[str, SourceFile | None],
     modules: Mapping[str, ModuleSource],
-    timetables: Mapping[str, Factory],
-    checks: Mapping[str, Factory] | None = None,
+    installed: InstalledKinds,
     tables: TableColumns | None = None,
     declared: Mapping[str, ModuleFunction] | None = None,
 ) -> ProjectSpec:
@@ -76,8 +77,7 @@ def compile_project(
         sql: The SQL files that the assets want and that exist, by their path from the project's folder; None
             where one cannot be read, which ``files.problems`` reports.
         modules: The Python modules that they want and that exist, by name.
-        timetables: Timetables that other packages registered, by name; only those that assets name are looked up.
-        checks: Likewise the checks that they registered.
+        installed: What other packages register.
         tables: Is asked for the columns of Delta tables that others write; None asks of none.
         declared: The functions that declare assets, by asset.
 
@@ -92,17 +92,23 @@ def compile_project(
     }
     bodies |= {name: join_bodies(own) for name, own in _sql_outlet_bodies(files, bodies).items()}
     known = find_known_columns(drafts, bodies, tables)
-    compiled = _compile_all(project, files, bodies, timetables, known, CodeCatalog(project, modules, checks or {}))
+    compiled = _compile_all(
+        project, files, bodies, installed.timetables, known, CodeCatalog(project, modules, installed.checks)
+    )
     assets = _with_followers(_with_views(compiled))
     assets = _with_notify(project, files, assets, modules)
     edges = upstream_edges(assets)
     _judge_together(project, files, assets, edges)
+    sinks = compile_sinks(
+        profile_key_place(project.at, "sinks", project.profile), project.keys.sinks, installed=installed.sinks
+    )
     check_named(project.keys, files.stores)
     own = (each for draft in files.drafts.values() for each in draft.at.document.problems)
     problems = [*project.problems, *files.problems, *own]
     if problems:
         raise SpecError(sort_problems(problems))
-    return _spec(project, files, {name: assets[name] for name in sort_topologically(edges)})
+    ordered = {name: assets[name] for name in sort_topologically(edges)}
+    return replace(_spec(project, files, ordered), sinks=sinks)
 
 
 def _spec(project: ProjectDraft, files: AssetFiles, assets: Mapping[str, AssetSpec]) -> ProjectSpec:

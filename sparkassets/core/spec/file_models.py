@@ -140,6 +140,15 @@ class NotifyMap(_Map):
     template: Maybe[Text] = Field(default=None, description="The message's text, a Jinja template.")
 
 
+class SinkMap(_Map):
+    """A sink that an installed package registered; the keys that are not here are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    sink: Text = Field(description="Its name in the entry point group `sparkassets.sinks`.")
+
+
+_Sinks = Annotated[list[SinkMap], require_list("a list of maps such as {sink: <name>}")]
 _Notify = Annotated[
     Annotated[NotifyMap, Tag("<map>")] | Annotated[list[NotifyMap], Tag("<list>")],
     discriminate_by_kind("{to: ALERTS_URL}, or a list of such maps"),
@@ -251,6 +260,7 @@ class ProfileMap(_Map):
     variables: dict[IdentifierText, Plain] = Field(
         default={}, description="What `${NAME}` stands for in every file, whatever the environment has."
     )
+    sinks: Maybe[_Sinks] = Field(default=None, description="Instead of the project's.")
     secrets: _Secrets = Field(default={}, description="Beside the project's, and instead of those of one name.")
     storage: _Storage = Field(default={}, description="Beside the project's, and instead of those of one bucket.")
 
@@ -311,6 +321,7 @@ class ProjectFile(_Map):
     notify: Maybe[_Notify] = Field(
         default=None, description="Who is told of failures, and of what is withheld or late, of assets that do not say."
     )
+    sinks: _Sinks = Field(default=[], description="Who else is told what is committed to the journal; of packages.")
     defaults: DefaultsMap = Field(default=DefaultsMap(), description="What assets do that do not say otherwise.")
     profiles: Maybe[
         Annotated[dict[IdentifierText, ProfileMap], require_map("a map such as {dev: {state: …}, prod: {state: …}}")]

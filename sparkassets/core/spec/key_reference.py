@@ -24,6 +24,7 @@ _SECTIONS: Final[dict[str, type[BaseModel]]] = {
     "`openlineage` of the project": file_models.OpenLineageMap,
     "`expect` of an asset": file_models.DeadlineMap,
     "`notify` of the project and of an asset": file_models.NotifyMap,
+    "One of the `sinks` of the project and of a profile": file_models.SinkMap,
     "An inlet: `inlets: {name: {…}}`": file_models.InletMap,
     "`require` of an inlet": file_models.RequireMap,
     "`read` of an inlet": file_models.ReadMap,

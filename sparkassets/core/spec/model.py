@@ -18,6 +18,7 @@ from sparkassets.core.partitions import (
     PartitionSet,
     SegmentMatch,
 )
+from sparkassets.core.sinks import SinkSpec
 from sparkassets.core.strategies import Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.table_names import format_table_name, parse_tables
@@ -534,6 +535,7 @@ class ProjectSpec:
         given: The variables that the profile sets.
         logs: Where runs leave their logs, if the project says so; as `state`.
         storage: How buckets are reached, one for each bucket with options in the project.
+        sinks: Of installed packages, in the order in which they are told.
     """
 
     name: str
@@ -558,6 +560,7 @@ class ProjectSpec:
     given: Mapping[str, str] = field(default_factory=dict)
     logs: str | None = None
     storage: tuple[StoreOptions, ...] = ()
+    sinks: tuple[SinkSpec, ...] = ()
 
     @property
     def is_in_catalogs(self) -> bool:

@@ -67,12 +67,13 @@ def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectF
                 f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
             )
         return keys
-    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state", "storage"})
+    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state", "storage", "sinks"})
     merged = {
         "spark": {**keys.spark, **own.spark},
         "secrets": {**keys.secrets, **own.secrets},
         "storage": {**keys.storage, **own.storage},
         "state": own.state or keys.state,
+        "sinks": keys.sinks if own.sinks is None else own.sinks,
     }
     return keys.model_copy(update={**given, **merged})
 

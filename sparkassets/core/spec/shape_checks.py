@@ -68,7 +68,9 @@ _MAPS: Final[Mapping[type[BaseModel], Mapping[str, _Described]]] = {
         "state": file_models.StateMap,
         "budget": file_models.BudgetMap,
         "notify": file_models.NotifyMap,
+        "sinks": file_models.SinkMap,
         "profiles.*": file_models.ProfileMap,
+        "profiles.*.sinks": file_models.SinkMap,
         "profiles.*.secrets.*": file_models.SecretMap,
         "secrets.*": file_models.SecretMap,
         "storage.*": file_models.StoreMap,
@@ -298,7 +300,7 @@ def _generalize_path(path: KeyPath) -> str:
         case (("inlets" | "outlets" | "given" | "profiles") as owners, _, *rest):
             owner, path = (owners, "*"), tuple(rest)
     match path:
-        case (("partition" | "validations" | "notify") as several, int(), *rest):
+        case (("partition" | "validations" | "notify" | "sinks") as several, int(), *rest):
             path = (several, *rest)
         case ("steps", int(), "events", int(), *rest):
             path = ("steps", "events", *rest)

@@ -150,11 +150,7 @@ def _compile_registered_rule(
     try:
         check = build_registered_check(given.check, dict(given.model_extra or {}), installed=code.checks)
     except RegisteredError as error:
-        place = at
-        for key in error.path:
-            place = place / key
-        place = place if error.path else at / "check"
-        (place.add_key_problem if error.at_key else place.add_problem)(str(error.args[0]), hint=error.hint)
+        at.add_refusal(error, name="check")
         return
     if of_inlet and check.scope == "block":
         (at / "check").add_problem(f"{given.check!r} judges blocks, but what is read of an inlet is judged as one")

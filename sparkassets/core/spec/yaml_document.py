@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from sparkassets.core.entry_points import RegisteredError
 from sparkassets.core.redaction import mask_with_stars, redact
 from sparkassets.core.spec.yaml_text import split_lines
 from sparkassets.errors import FileLocation, SpecProblem
@@ -208,6 +209,13 @@ class DocumentPlace:
         self._mark_unreliable()
         key, value = self.document.find(self.path)
         self.document.add_node_problem(key or value, message, hint=hint)
+
+    def add_refusal(self, error: RegisteredError, *, name: str) -> None:
+        """Adds what is wrong with what a package registered: at the parameter at fault, else at the key ``name``."""
+        place = self
+        for key in error.path or (name,):
+            place = place / key
+        (place.add_key_problem if error.at_key else place.add_problem)(str(error.args[0]), hint=error.hint)
 
     def add_text_problem(self, position: int, message: str, *, width: int, hint: str | None = None) -> None:
         """Adds a problem at a position inside the value's text."""

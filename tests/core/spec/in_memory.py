@@ -4,6 +4,7 @@ from textwrap import dedent
 
 import pytest
 
+from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.spec.asset_file import read_asset_files
 from sparkassets.core.spec.bodies import WantedSql, find_required_code
 from sparkassets.core.spec.compilation import compile_project
@@ -19,7 +20,7 @@ partition: {by: day, column: day}
 """
 
 
-def compiled(files, env=None, timetables=None, tables=None, checks=None):
+def compiled(files, env=None, tables=None, **installed):
     """The model of a project: `files` by path, a plain project file where there is none."""
     read = {path: SourceFile(path, path, dedent(text).lstrip("\n")) for path, text in files.items()}
     file = read.get("project.yml") or SourceFile("project.yml", "project.yml", "project: shop\n")
@@ -29,9 +30,7 @@ def compiled(files, env=None, timetables=None, tables=None, checks=None):
     wants = [find_required_code(draft, project) for draft in assets.drafts.values()]
     paths = [path for want in wants if isinstance(want, WantedSql) for path in want.paths]
     sql = {path: read[path] for path in paths if path in read}
-    return compile_project(
-        project, assets, sql=sql, modules={}, timetables=timetables or {}, checks=checks, tables=tables
-    )
+    return compile_project(project, assets, sql=sql, modules={}, installed=InstalledKinds(**installed), tables=tables)
 
 
 def one(text, *, sql="SELECT 1", env=None, name="a", **more):

@@ -1,0 +1,31 @@
+"""Compiles `sinks` of the project: each names a sink of an installed package, and has its parameters beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sparkassets.core.credentials import secrets_in
+from sparkassets.core.entry_points import Factory, RegisteredError
+from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec
+from sparkassets.core.spec.file_models import SinkMap
+from sparkassets.core.spec.yaml_document import DocumentPlace
+
+
+def compile_sinks(
+    at: DocumentPlace, given: Sequence[SinkMap], *, installed: Mapping[str, Factory]
+) -> tuple[SinkSpec, ...]:
+    """The sinks; what is wrong becomes problems. None is made before a run commits something."""
+    found = []
+    for number, each in enumerate(given):
+        place, parameters = at / number, dict(each.model_extra or {})
+        for (number_of_key, *_), secret in secrets_in([*parameters.values()]):
+            key = [*parameters][int(number_of_key)]
+            hint = "give the name of a variable of the environment, whose value the sink asks for"
+            (place / key).add_problem(f"{key!r} holds {secret}; a project is clear text", hint=hint, secret=True)
+        try:
+            REGISTRY.bind(each.sink, parameters, installed=installed, reserved=RESERVED)
+        except RegisteredError as error:
+            place.add_refusal(error, name="sink")
+        else:
+            found.append(SinkSpec(each.sink, parameters))
+    return tuple(found)

@@ -1,0 +1,45 @@
+"""Sinks of installed packages, made when there is something to tell them."""
+
+from __future__ import annotations
+
+from sparkassets.core.entry_points import RegisteredError
+from sparkassets.core.phrases import kind_of
+from sparkassets.core.sinks import REGISTRY, RESERVED, SinkSpec
+from sparkassets.plugins import InstalledFactories
+from sparkassets.ports import JournalCommit, Sink
+
+
+class RegisteredSink:
+    """A sink of a package, which is imported and made on the sink's own thread at the first commit."""
+
+    def __init__(self, spec: SinkSpec) -> None:
+        self._spec = spec
+        self._sink: Sink | None = None
+
+    @property
+    def name(self) -> str:
+        """As the project has it."""
+        return self._spec.name
+
+    def committed(self, commit: JournalCommit) -> None:
+        """Hands the commit on.
+
+        Raises:
+            RegisteredError: The sink cannot be made; it is tried again at the next commit.
+        """
+        if self._sink is None:
+            self._sink = self._make()
+        self._sink.committed(commit)
+
+    def ended(self) -> None:
+        """Hands the end of the invocation on."""
+        if self._sink is not None:
+            self._sink.ended()
+
+    def _make(self) -> Sink:
+        installed = InstalledFactories(REGISTRY)
+        sink: Sink = REGISTRY.make(self.name, self._spec.parameters, installed=installed, reserved=RESERVED)
+        for method in ("committed", "ended"):
+            if not callable(getattr(sink, method, None)):
+                raise RegisteredError(f"sink '{self.name}' has no method '{method}'; it is {kind_of(sink)}")
+        return sink
