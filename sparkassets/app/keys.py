@@ -47,4 +47,4 @@ def with_keys(item: Named, project: ProjectSpec) -> Named:
     """The item, its partitions told by their keys, as far as the project has its asset."""
     asset = project.assets.get(item.asset)
     labels = asset.partitioning.labels(item.blocks) if asset is not None else []
-    return replace(item, partitions=tuple(labels)) if labels else item
+    return replace(item, partition_keys=tuple(labels)) if labels else item

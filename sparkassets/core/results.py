@@ -39,7 +39,7 @@ class RunResult(RequestedRun):
         verdicts: What each validation decided.
         adopted: Run of a dead driver whose commit was found in the target and recorded instead.
         skipped: Reason that the asset's code gave for writing nothing; empty where it was not skipped.
-        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
         held: Keys ``A..B`` of the withheld partitions; filled only by a `Project`.
     """
 
@@ -57,7 +57,7 @@ class RunResult(RequestedRun):
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
     verdicts: tuple[RuleVerdict, ...] = ()
-    partitions: tuple[str, ...] = field(default=(), compare=False)
+    partition_keys: tuple[str, ...] = field(default=(), compare=False)
     held: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -68,7 +68,7 @@ class RunResult(RequestedRun):
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         error = f": {self.error or self.skipped}" if self.error or self.skipped else ""
-        what = join_nonempty(self.asset, few(self.partitions))
+        what = join_nonempty(self.asset, few(self.partition_keys))
         return f"<run {what}: {self.status} after {self.seconds:.1f} s{rows}{error}>"
 
 
@@ -127,7 +127,7 @@ class Summary:
         """One sentence for each problem: failed runs, withheld runs, waits for a person, then faults of sources."""
         failed = (run for run in self.runs if run.status == "failed")
         return (
-            *(f"{join_nonempty(run.asset, few(run.partitions))} failed: {run.error}" for run in failed),
+            *(f"{join_nonempty(run.asset, few(run.partition_keys))} failed: {run.error}" for run in failed),
             *(f"{join_nonempty(run.asset, few(run.held))} is withheld: {run.withheld_by}" for run in self.withheld),
             *(f"{wait.asset} waits for a person: {wait.reason}" for wait in self.stuck),
             *(f"{few(assets)} could not be looked at: {fault}" for assets, fault in self.shared_faults),
@@ -157,7 +157,7 @@ class Summary:
         runs = [
             (
                 run.asset,
-                few(run.partitions),
+                few(run.partition_keys),
                 run.status,
                 "" if run.rows is None else f"{run.rows:,}",
                 f"{run.seconds:.1f}",

@@ -192,7 +192,7 @@ def test_other_partitions_are_promoted_at_once():
     dev.branches.open("dev").run(at="2026-10-05")
     [run] = dev.branches.plan_promotion("dev").runs
     assert run.request.rebuilds
-    assert run.partitions == ("2026-09-03..2026-09-30",)
+    assert run.partition_keys == ("2026-09-03..2026-09-30",)
 
 
 COLUMNS = {"base": ["day", "n"], "branch": ["day", "n", "note"]}

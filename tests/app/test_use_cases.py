@@ -25,14 +25,14 @@ def use(world):
 def test_a_look_records_nothing_and_a_run_does(world, use):
     world.tell("s", "2025-01-01..2025-01-03")
     (run,) = (run for run in use().plan().runs if run.asset == "a")
-    assert run.partitions == ("2025-01-01..2025-01-03",)
+    assert run.partition_keys == ("2025-01-01..2025-01-03",)
     assert not world.store.exists()
 
     world.tell("s", "2025-01-01..2025-01-03")
     summary = use().run()
     assert [(each.asset, each.status) for each in summary.runs if each.asset == "a"] == [("a", "success")]
     assert use().partitions.statuses("a")[0] == ("2025-01-01", "current")
-    assert [(record.asset, record.partitions) for record in use().history.runs(asset="a")] == [
+    assert [(record.asset, record.partition_keys) for record in use().history.runs(asset="a")] == [
         ("a", ("2025-01-01..2025-01-03",))
     ]
 
@@ -53,7 +53,7 @@ def test_what_is_announced_is_told_and_makes_its_readers_due(world, use):
     told = use().events.add("s", partition="2025-01-05", extra={"by": "ann"})
     assert (told["asset"], told["partitions"], told["extra"]) == ("s", ["2025-01-05"], {"by": "ann"})
     assert [event["asset"] for event in use().history.events(last=1)] == ["s"]
-    assert [run.partitions for run in use().plan(select=["a"]).runs] == [("2025-01-05",)]
+    assert [run.partition_keys for run in use().plan(select=["a"]).runs] == [("2025-01-05",)]
 
 
 def test_what_is_paused_runs_no_more(use):
@@ -67,10 +67,10 @@ def test_what_is_paused_runs_no_more(use):
 def test_a_backfill_takes_what_it_is_asked_for_and_an_impact_tells_what_follows(world, use):
     world.tell("s", "2025-01-01..2025-01-03")
     request = BackfillRequest("a", "2025-01-02")
-    assert [run.partitions for run in use().backfills.plan(request).runs] == [("2025-01-02",)]
+    assert [run.partition_keys for run in use().backfills.plan(request).runs] == [("2025-01-02",)]
     use().events.add("s", partition="2025-01-01..2025-01-03")
     (result,) = use().backfills.run(request).runs
-    assert (result.kind, result.partitions) == ("backfill", ("2025-01-02",))
+    assert (result.kind, result.partition_keys) == ("backfill", ("2025-01-02",))
     assert use().backfills.downstream(use().backfills.plan(BackfillRequest("a", "2025-01-01"))) == {}
 
 

@@ -44,7 +44,7 @@ def test_what_is_left_of_it_is_gone_on_with_and_the_price_is_that_of_the_files(s
     request = BackfillRequest("totals", WEEK, force=True, newest_first=True)
     limited = BackfillRequest("totals", WEEK, force=True, newest_first=True, max_runs=1)
     dry = project.backfills.plan(request, estimate=True)
-    assert [run.partitions for run in dry.runs] == [
+    assert [run.partition_keys for run in dry.runs] == [
         ("2025-03-05..2025-03-06",),
         ("2025-03-03..2025-03-04",),
         ("2025-03-01..2025-03-02",),
@@ -54,8 +54,8 @@ def test_what_is_left_of_it_is_gone_on_with_and_the_price_is_that_of_the_files(s
     assert all(run.estimate.rows == 2 and run.estimate.earlier == 3 for run in dry.runs)
     project.backfills.run(limited, spark)
     project.backfills.run(request, spark)
-    ran = [(run.kind, run.status, run.partitions) for run in project.history.runs(asset="totals")]
-    assert ran[3:] == [("backfill", "success", run.partitions) for run in dry.runs]
+    ran = [(run.kind, run.status, run.partition_keys) for run in project.history.runs(asset="totals")]
+    assert ran[3:] == [("backfill", "success", run.partition_keys) for run in dry.runs]
     assert project.plan().runs == ()
     rows = pa.table(DeltaTable(folder / "warehouse/totals").scan()).to_pylist()
     assert sorted((row["day"].day, row["total"]) for row in rows) == [(day, 100.0 * day) for day in range(1, 7)]

@@ -83,12 +83,12 @@ def test_the_plan_names_it_and_all_else_is_published(spark, tmp_path, case):
     sell(folder, [(3, "nl", 0)])
     project = Project.load(folder, env={})
     summary = project.run(spark, check=False)
-    assert [run.partitions for run in summary.runs if run.status == "failed"] == [("2025-03-03,nl",)]
+    assert [run.partition_keys for run in summary.runs if run.status == "failed"] == [("2025-03-03,nl",)]
     table = pa.table(DeltaTable(folder / "warehouse/rates").scan()).to_pylist()
     assert len(table) == 7
     assert len(summary.runs) <= 1 + 2 * 3
     (wait,) = [wait for wait in project.plan().runs if wait.asset == "rates"]
-    assert wait.partitions == ("2025-03-03,nl",)
+    assert wait.partition_keys == ("2025-03-03,nl",)
     assert "failed before" in wait.reason
 
 
@@ -133,6 +133,6 @@ start: 2025-01-01
     files |= {f"landing/2025-01-{day:02}.csv": "shop,amount\nberlin,3\n" for day in range(1, 17)}
     files["landing/2025-01-11.csv"] = "shop,amount\nberlin,many\n"
     summary = Project.load(write(tmp_path, files)).run(spark, check=False)
-    assert [(run.partitions, run.status) for run in summary.runs][1:] == [
+    assert [(run.partition_keys, run.status) for run in summary.runs][1:] == [
         (("2025-01-01..2025-01-10", "2025-01-12..2025-01-16"), "success")
     ]

@@ -87,7 +87,7 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     land(tmp_path, "2025-01-02", "de,20\n")
     Project.load(prod, env={}).run(spark)
     summary = project.branches.promote("x100", spark)
-    assert [(run.asset, run.partitions) for run in summary.runs] == [("daily", ("2025-01-01",))]
+    assert [(run.asset, run.partition_keys) for run in summary.runs] == [("daily", ("2025-01-01",))]
     stale = {wait.asset: wait.reason for wait in summary.waiting if not wait.quiet}
     assert stale == {
         "daily": "stale in the branch; `sparkassets run --branch x100` computes it",
@@ -96,7 +96,7 @@ def test_a_branch_is_run_promoted_and_dropped(spark, prod, dev, tmp_path):
     assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "20")]
 
     again = Project.load(dev, env={})
-    assert [run.partitions for run in again.branches.open("x100").run(spark).runs] == [("2025-01-02",), ()]
+    assert [run.partition_keys for run in again.branches.open("x100").run(spark).runs] == [("2025-01-02",), ()]
     assert [run.asset for run in again.branches.promote("x100", spark).runs] == ["daily", "total"]
     assert held(spark, tmp_path, "daily") == [("2025-01-01", "300"), ("2025-01-02", "2000")]
     assert held(spark, tmp_path, "total") == [("2300",)]
@@ -159,7 +159,7 @@ def test_a_column_that_strict_refuses_waits_before_spark_and_a_rebuild_brings_it
     before = versions(tmp_path)
     project = Project.load(prod, env={})
     (wait,) = [each for each in project.plan().waiting if each.stuck]
-    assert (wait.asset, wait.partitions) == ("clean", ("2025-01-03",))
+    assert (wait.asset, wait.partition_keys) == ("clean", ("2025-01-03",))
     assert wait.reason.startswith("the code adds column 'code', which the table does not have: `schema: add_columns`")
     with pytest.raises(RunFailedError, match="clean waits for a person"):
         project.run()

@@ -55,7 +55,7 @@ def test_a_table_of_two_codes_is_told_and_becomes_one(spark, folder):
     project = Project.load(folder, env={})
     summary = project.run(spark)
     assert held(spark, folder, "daily") == [("2025-01-01", "3"), ("2025-01-02", "10"), ("2025-01-03", "500")]
-    ((note, keys),) = [(note.text, note.partitions) for note in summary.notes]
+    ((note, keys),) = [(note.text, note.partition_keys) for note in summary.notes]
     assert keys == ("2025-01-01..2025-01-02",)
     assert note.startswith(f"the code changed since {first.runs[0].run} at ")
     (change,) = project.plan().changes
@@ -64,7 +64,7 @@ def test_a_table_of_two_codes_is_told_and_becomes_one(spark, folder):
         "+ SUM(amount) * 100 AS revenue",
     ]
     healed = project.backfills.run(BackfillRequest("daily", whole=True, downstream=True), spark)
-    assert [(run.asset, run.partitions) for run in healed.runs] == [
+    assert [(run.asset, run.partition_keys) for run in healed.runs] == [
         ("daily", ("2025-01-01..2025-01-02",)),
         ("weekly", ()),
     ]

@@ -61,9 +61,9 @@ def test_quarters_become_weeks_that_begin_on_sunday(spark, meters):
     late = meters / "conf" / "landing" / "20250330T0315.csv"
     late.write_text("meter,power\na,130\nb,1\n")
     plan = Project.load(meters / "conf").plan(at="2025-04-06T00:00")
-    assert [(run.asset, run.partitions) for run in plan.runs] == [("quarters", ("2025-03-30T03:15",))]
+    assert [(run.asset, run.partition_keys) for run in plan.runs] == [("quarters", ("2025-03-30T03:15",))]
     again = Project.load(meters / "conf").run(spark, at="2025-04-06T00:00").runs
-    assert [(run.asset, run.partitions) for run in again] == [
+    assert [(run.asset, run.partition_keys) for run in again] == [
         ("quarters", ("2025-03-30T03:15",)),
         ("weeks", ("2025-03-30",)),
     ]
@@ -107,6 +107,6 @@ def test_days_from_six_to_six_that_are_wanted_ahead(spark, meters):
     days = [date(2025, 3, 23) + timedelta(days=number) for number in range(8)]
     assert found == [(day, 184 if day == date(2025, 3, 29) else 192) for day in days]
     again = Project.load(meters / "conf").plan(at="2025-03-31T05:59", select=["days"])
-    assert [run.partitions for run in again.runs] == []
+    assert [run.partition_keys for run in again.runs] == []
     again = Project.load(meters / "conf").plan(at="2025-03-31T06:00", select=["days"])
-    assert [run.partitions for run in again.runs] == [("2025-03-31",)]
+    assert [run.partition_keys for run in again.runs] == [("2025-03-31",)]

@@ -46,7 +46,7 @@ def rows(folder, asset):
 
 
 def ran(summary):
-    return [(result.asset, result.partitions, result.status) for result in summary.runs]
+    return [(result.asset, result.partition_keys, result.status) for result in summary.runs]
 
 
 class Week:
@@ -127,7 +127,7 @@ def test_a_run_of_its_own_publishes_the_files_of_each_customer(spark, folder):
         summary = project.run(spark, at=MONDAY + timedelta(hours=hour))
         known |= set(listed.split())
         each = [("*",)] if hour == 1 else [(key,) for key in sorted(known)]
-        assert sorted(result.partitions for result in summary.runs) == each
+        assert sorted(result.partition_keys for result in summary.runs) == each
         at = f"{MONDAY + timedelta(hours=hour - 1):%Y-%m-%dT%H:%M:%S+00:00}"
         expected = {key: f"{key} at {at}" if key in listed.split() else None for key in known}
         assert models_in(folder) == expected

@@ -247,7 +247,7 @@ def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
         if day.isoweekday() != 2:
             lands(day)
         summary = project.run(spark, at=morning)
-        banks |= {result.partitions[0]: result.status for result in summary.runs if result.asset == "bank_days"}
+        banks |= {result.partition_keys[0]: result.status for result in summary.runs if result.asset == "bank_days"}
         assert rows(folder, "daily_orders") == reckoned(morning), morning
         said = " ".join(each.reason for each in summary.runs if each.asset == "daily_orders")
         without = "goes on without all of partner_orders: 0 of 1 partition, missing 2025-03-04"
@@ -255,7 +255,7 @@ def test_the_tuesday_of_an_upstream_that_never_came(spark, tmp_path):
         assert project.run(spark, at=morning).runs == ()
     assert banks == {f"2025-03-0{day}": "success" if day < 8 else "skipped" for day in range(3, 10)}
     assert [row[0].isoweekday() for row in rows(folder, "bank_days")] == [1, 2, 3, 4, 5]
-    skips = [(run.partitions, run.skipped) for run in project.history.runs(asset="bank_days", status="skipped")]
+    skips = [(run.partition_keys, run.skipped) for run in project.history.runs(asset="bank_days", status="skipped")]
     assert skips == [((f"2025-03-0{day}",), "banks do not pay at weekends") for day in (8, 9)]
 
     def week() -> tuple:

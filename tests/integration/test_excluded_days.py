@@ -68,7 +68,7 @@ def test_orders_of_a_weekend_are_nobodys(spark, tmp_path, monkeypatch):
     (note,) = next(each for each in project.status(at="2025-03-17") if each.asset == "orders").notes
     assert note.startswith("2 files of an excluded day left out: ")
     ran = project.run(spark, at="2025-03-17").runs
-    assert [(each.asset, each.partitions, each.status) for each in ran] == [
+    assert [(each.asset, each.partition_keys, each.status) for each in ran] == [
         ("daily", ("2025-03-06..2025-03-14",), "success"),
         ("weekly", ("2025-W10..2025-W11",), "success"),
     ]
@@ -78,7 +78,7 @@ def test_orders_of_a_weekend_are_nobodys(spark, tmp_path, monkeypatch):
     assert project.run(spark, at="2025-03-17").runs == ()
     (tmp_path / "landing" / "2025-03-07.csv").write_text("amount\n70\n")
     ran = project.run(spark, at="2025-03-17").runs
-    assert [(each.asset, each.partitions) for each in ran] == [("daily", ("2025-03-07",)), ("weekly", ("2025-W10",))]
+    assert [(each.asset, each.partition_keys) for each in ran] == [("daily", ("2025-03-07",)), ("weekly", ("2025-W10",))]
     assert sorted(rows(tmp_path, "weekly").values()) == [60, 76]
 
 

@@ -98,7 +98,7 @@ def made(folder: Path, name: str) -> list[tuple]:
 
 def ran(summary) -> dict[str, tuple[str, ...]]:
     assert summary.ok
-    return {run.asset: run.partitions for run in summary.runs}
+    return {run.asset: run.partition_keys for run in summary.runs}
 
 
 def test_it_equals_duckdb_before_and_after_a_correction(spark, tmp_path, raw):

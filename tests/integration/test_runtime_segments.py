@@ -48,7 +48,7 @@ def rows(folder, asset):
 
 
 def ran(summary):
-    return [(result.asset, result.partitions, result.status) for result in summary.runs]
+    return [(result.asset, result.partition_keys, result.status) for result in summary.runs]
 
 
 def test_a_model_for_each_customer(spark, folder):
@@ -109,7 +109,7 @@ def test_what_comes_out_first_of_a_later_run_of_everything_is_no_block_that_stay
     assert ran(project.run(spark)) == [("energy_model", ("*",), "success")]
     write(folder, [("a", 1)])
     (result,) = project.run(spark).runs
-    assert (result.partitions, result.unchanged) == (("*",), NOTHING)
+    assert (result.partition_keys, result.unchanged) == (("*",), NOTHING)
     assert rows(folder, "energy_model") == [("a", 1.0)]
 
 
@@ -303,7 +303,7 @@ def test_outlets_know_what_came_out_of_any_of_them(spark, folder):
     assert project.partitions.add("split", "c") == ["c"]
     write(folder, [("a", 4)])
     (split, counted) = project.run(spark).runs
-    assert (split.partitions, counted.partitions) == (("a", "b", "c"), ("a", "b", "c"))
+    assert (split.partition_keys, counted.partition_keys) == (("a", "b", "c"), ("a", "b", "c"))
     assert project.partitions.statuses("large") == [(key, "current") for key in "abc"]
     assert rows(folder, "counted") == [("a", 1), ("b", 1)]
 

@@ -60,7 +60,7 @@ def ran(spark, home) -> dict[str, list[str]]:
     assert summary.faults == ()
     found: dict[str, list[str]] = {}
     for run in summary.runs:
-        found.setdefault(run.asset, []).extend(run.partitions)
+        found.setdefault(run.asset, []).extend(run.partition_keys)
     return found
 
 

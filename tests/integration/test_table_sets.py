@@ -127,7 +127,7 @@ def rows(folder, asset):
 
 
 def ran(summary):
-    return [(result.asset, result.partitions, result.status) for result in summary.runs]
+    return [(result.asset, result.partition_keys, result.status) for result in summary.runs]
 
 
 def test_exactly_the_segments_of_changed_tables_are_computed(spark, folder, lake):

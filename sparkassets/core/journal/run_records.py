@@ -37,7 +37,7 @@ class RunRecord(RequestedRun):
         verdicts: Results of its validations.
         adopted: The older run that it found in the target and recorded instead of computing.
         skipped: The reason that its code gave for writing nothing; empty where it was not skipped.
-        partitions: Keys ``A..B`` of its partitions, where a `Project` returned it.
+        partition_keys: Keys ``A..B`` of its partitions, where a `Project` returned it.
     """
 
     run: str
@@ -57,13 +57,13 @@ class RunRecord(RequestedRun):
     unchanged: PartitionSet = NOTHING
     withheld: PartitionSet = NOTHING
     verdicts: tuple[RuleVerdict, ...] = ()
-    partitions: tuple[str, ...] = field(default=(), compare=False)
+    partition_keys: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         rows = "" if self.rows is None else f", {self.rows:,} rows"
         started = format_zoned(from_unix(self.started), "UTC", seconds=True)
         error = f": {self.error or self.skipped}" if self.error or self.skipped else ""
-        return f"<run {join_nonempty(self.run, few(self.partitions))} of {started}: {self.status}{rows}{error}>"
+        return f"<run {join_nonempty(self.run, few(self.partition_keys))} of {started}: {self.status}{rows}{error}>"
 
 
 def run_records(entries: Iterable[NumberedEntry], gone: Collection[int] = ()) -> list[RunRecord]:

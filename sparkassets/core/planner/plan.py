@@ -71,7 +71,7 @@ class PlannedRun(RequestedRun):
     Attributes:
         events: Events that triggered the run, ascending.
         recovers: Unfinished runs of vanished drivers whose outcome is settled first.
-        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
         estimate: Its estimated cost, if requested.
     """
 
@@ -79,7 +79,7 @@ class PlannedRun(RequestedRun):
     write: str
     events: tuple[EventRef, ...] = ()
     recovers: tuple[str, ...] = ()
-    partitions: tuple[str, ...] = field(default=(), compare=False)
+    partition_keys: tuple[str, ...] = field(default=(), compare=False)
     estimate: CostEstimate | None = field(default=None, compare=False)
 
     @classmethod
@@ -97,7 +97,7 @@ class PlannedRun(RequestedRun):
         )
 
     def __repr__(self) -> str:
-        return f"<run {join_nonempty(self.asset, few(self.partitions))}: {self.reason}>"
+        return f"<run {join_nonempty(self.asset, few(self.partition_keys))}: {self.reason}>"
 
 
 @frozen
@@ -109,7 +109,7 @@ class Waiting:
         blocks: The waiting partitions; everything for the whole asset.
         quiet: Nothing is wanted: up to date, manual, or not yet time.
         stuck: A person has to act before it runs again.
-        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
     """
 
     asset: str
@@ -117,12 +117,12 @@ class Waiting:
     until: int | None = None
     blocks: PartitionSet = EVERYTHING
     quiet: bool = False
-    partitions: tuple[str, ...] = field(default=(), compare=False)
+    partition_keys: tuple[str, ...] = field(default=(), compare=False)
     stuck: bool = False
 
     def __repr__(self) -> str:
         until = f" (until {format_zoned(from_unix(self.until), 'UTC')})" if self.until is not None else ""
-        return f"<wait {join_nonempty(self.asset, few(self.partitions))}: {self.reason}{until}>"
+        return f"<wait {join_nonempty(self.asset, few(self.partition_keys))}: {self.reason}{until}>"
 
 
 @frozen
@@ -131,16 +131,16 @@ class AssetNote:
 
     Attributes:
         blocks: The partitions that the remark is about; everything for the whole asset.
-        partitions: Keys ``A..B`` of its partitions; filled only by a `Project`.
+        partition_keys: Keys ``A..B`` of its partitions; filled only by a `Project`.
     """
 
     asset: str
     text: str
     blocks: PartitionSet = EVERYTHING
-    partitions: tuple[str, ...] = field(default=(), compare=False)
+    partition_keys: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
-        return f"<note {join_nonempty(self.asset, few(self.partitions))}: {self.text}>"
+        return f"<note {join_nonempty(self.asset, few(self.partition_keys))}: {self.text}>"
 
 
 @frozen
@@ -224,7 +224,7 @@ class Plan:
         """Renders the plan as HTML tables for a notebook."""
         from sparkassets.core.notebook import HtmlTable, render_tables
 
-        runs = [(run.asset, few(run.partitions), run.reason, *_costs(run.estimate)) for run in self.runs]
+        runs = [(run.asset, few(run.partition_keys), run.reason, *_costs(run.estimate)) for run in self.runs]
         wanted = [item for item in self.waiting if not item.quiet]
         idle = [item for item in self.waiting if item.quiet]
         return render_tables(
@@ -261,7 +261,7 @@ def waiting_table(heading: str, items: Sequence[Waiting]) -> HtmlTable:
     from sparkassets.core.notebook import HtmlTable
 
     until = ("" if item.until is None else format_zoned(from_unix(item.until), "UTC") for item in items)
-    rows = [(item.asset, few(item.partitions), item.reason, when) for item, when in zip(items, until, strict=True)]
+    rows = [(item.asset, few(item.partition_keys), item.reason, when) for item, when in zip(items, until, strict=True)]
     return HtmlTable(heading, ("asset", "partitions", "reason", "until"), rows)
 
 
@@ -269,7 +269,7 @@ def note_table(notes: Sequence[AssetNote]) -> HtmlTable:
     """Returns the notebook table of the remarks about assets' tables."""
     from sparkassets.core.notebook import HtmlTable
 
-    rows = [(note.asset, few(note.partitions), note.text) for note in notes]
+    rows = [(note.asset, few(note.partition_keys), note.text) for note in notes]
     return HtmlTable("noticed", ("asset", "partitions", "what"), rows)
 
 
