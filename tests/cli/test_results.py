@@ -27,7 +27,7 @@ def test_a_plan(loaded):
         "<run daily_revenue 2025-01-01..2025-01-02: 2 partitions missing>",
     ]
     plan = loaded.backfills.plan(BackfillRequest("daily_revenue", "2025-01-01..2025-01-09"), at=AT)
-    assert plan.runs[0].partitions == ("2025-01-01..2025-01-02",)
+    assert plan.runs[0].partition_keys == ("2025-01-01..2025-01-02",)
     assert repr(plan.waiting[0]).startswith("<wait daily_revenue 2025-01-03..2025-01-09: not over before ")
 
 
