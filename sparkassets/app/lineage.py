@@ -55,9 +55,9 @@ class LineageCommands:
             )
         project, state = self._context.read_with_segments("lineage")
         spec = project.assets[asset]
-        blocks = named_blocks(spec, partitions)
+        chosen = named_blocks(spec, partitions)
         return trace_lineage(
-            project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, blocks=blocks, depth=depth
+            project, state, _DatasetHistory(self._context.adapters.store).of, asset=spec, blocks=chosen, depth=depth
         )
 
     def impact(self, asset: str, *partitions: str, at: datetime | str | None = None) -> UpdateImpact:

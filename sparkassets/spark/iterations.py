@@ -137,8 +137,8 @@ class AttemptFolder:
         types = {**_types(self._order.asset), **dict.fromkeys(_TOLD_OF_EACH, "STRING")}
         extra = json.dumps(own, sort_keys=True, ensure_ascii=False)
         said = [
-            (*partition, context.run_id, block.key if block else context.run_id, self.path, self._folder, extra)
-            for block, partition in rows
+            (*values, context.run_id, block.key if block else context.run_id, self.path, self._folder, extra)
+            for block, values in rows
         ]
         schema = ", ".join(f"{sqltext.name(name)} {kind}" for name, kind in types.items())
         frame = session.createDataFrame(said, schema).selectExpr("*", "current_timestamp() AS published_at")

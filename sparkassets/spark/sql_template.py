@@ -176,7 +176,7 @@ class _TemplateRelations:
             **values,
             "inlets": inlets,
             "outlets": {asset.name: self._target_relation()},
-            "partitions": self._partitions(),
+            "partitions": self._partition_relation(),
             "partition": self._partition(),
             "triggering_event": self._triggering_event(),
             "triggering_dataset_events": self._context.triggering_events,
@@ -213,7 +213,7 @@ class _TemplateRelations:
         except RunError as error:
             return _make_unfit(str(error.args[0]))
 
-    def _partitions(self) -> object:
+    def _partition_relation(self) -> object:
         asset = self._order.asset
         if not asset.partitioning.is_partitioned:
             return _make_unfit(f"{asset.name} has no partitions")

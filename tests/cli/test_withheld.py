@@ -83,7 +83,7 @@ def test_days_are_told_each_with_its_own_figures(said, engine):
         RuleTally("not_null(shop)", first, 9, 2, samples=({"shop": "NULL"},)),
         RuleTally("not_null(shop)", second, 7, 1, samples=({"shop": "none"},)),
     )
-    both = RuleVerdict("not_null(shop)", "fail", "withheld", first | second, 16, 3, "", SAMPLES, by_block=tallies)
+    both = RuleVerdict("not_null(shop)", "fail", "withheld", first | second, 16, 3, "", SAMPLES, details=tallies)
     engine.hooks.clear()
     engine.judged["daily_revenue"] = RunJudgement(first | second, (both,))
     for out in (said("run")[2], said("status")[1]):

@@ -18,7 +18,7 @@ def time(by, zone="UTC", **more):
 
 
 @pytest.mark.parametrize(
-    ("partition", "keys", "kind"),
+    ("dimension", "keys", "kind"),
     [
         (time("day"), "2025-03-28..2025-04-02", "date"),
         (time("day"), "2025-03-30", "date"),
@@ -34,9 +34,9 @@ def time(by, zone="UTC", **more):
     ],
     ids=str,
 )
-def test_a_row_is_put_into_its_own_block(spark, partition, keys, kind):
+def test_a_row_is_put_into_its_own_block(spark, dimension, keys, kind):
     segments = (SegmentPartition("region", ("de,at", "n..l")),) if kind != "string" else ()
-    partitioning = Partitioning(partition, segments)
+    partitioning = Partitioning(dimension, segments)
     blocks = PartitionSet.union(map(partitioning.parse, [keys + (",*" if segments else "")]))
     frame = rows(spark, partitioning, blocks, kind)
     told = PartitionGrouping.from_schema(frame.schema, blocks, partitioning=partitioning, owner="rows")

@@ -78,7 +78,10 @@ def test_orders_of_a_weekend_are_nobodys(spark, tmp_path, monkeypatch):
     assert project.run(spark, at="2025-03-17").runs == ()
     (tmp_path / "landing" / "2025-03-07.csv").write_text("amount\n70\n")
     ran = project.run(spark, at="2025-03-17").runs
-    assert [(each.asset, each.partition_keys) for each in ran] == [("daily", ("2025-03-07",)), ("weekly", ("2025-W10",))]
+    assert [(each.asset, each.partition_keys) for each in ran] == [
+        ("daily", ("2025-03-07",)),
+        ("weekly", ("2025-W10",)),
+    ]
     assert sorted(rows(tmp_path, "weekly").values()) == [60, 76]
 
 

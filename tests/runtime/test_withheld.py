@@ -531,7 +531,7 @@ def test_each_block_is_told_with_its_own_figures_and_rows():
         RuleTally("not_null(n)", SECOND, 900, 12, samples=({"n": "2"},)),
         RuleTally("not_null(n)", third, 100, 1, samples=({"n": "3"},)),
     )
-    both = RuleVerdict("not_null(n)", "fail", "withheld", SECOND | third, 1000, 13, "", ({"n": "2"},), by_block=tallies)
+    both = RuleVerdict("not_null(n)", "fail", "withheld", SECOND | third, 1000, 13, "", ({"n": "2"},), details=tallies)
     w.engine.judged["a"] = RunJudgement(SECOND | third, (both,))
     run(w)
     assert state(w, "a") == decoded(w)

@@ -46,11 +46,11 @@ def command(
     if as_json:
         print_json(mark_document(found, project.spec))
         return 0
-    for blocks, said in (
+    for accepted, said in (
         (found.blocks, "accepted: the next run publishes it"),
         (found.unchanged, "was accepted already"),
     ):
-        if blocks:
-            told = [asset, blocks_text(asset, blocks, project.spec), said]
-            Terminal.from_stream(sys.stdout).print("  ".join(filter(None, told)))
+        if accepted:
+            parts = [asset, blocks_text(asset, accepted, project.spec), said]
+            Terminal.from_stream(sys.stdout).print("  ".join(filter(None, parts)))
     return 0

@@ -73,9 +73,9 @@ def command(
     already = f"was {word} already"
     if found.instance is None and found.kind == "skip" and not project.spec.assets[asset].partitioning.is_partitioned:
         already = "nothing is due that it could skip"
-    for blocks, said in ((found.blocks, f"marked as {word}"), (found.unchanged, already)):
-        if blocks:
-            terminal.print("  ".join(filter(None, [asset, _which(found, blocks, project.spec), said])))
+    for marked, said in ((found.blocks, f"marked as {word}"), (found.unchanged, already)):
+        if marked:
+            terminal.print("  ".join(filter(None, [asset, _which(found, marked, project.spec), said])))
     if found.settled:
         terminal.print(f"{asset}  this settles {listing(found.settled, last='and')}")
     return 0

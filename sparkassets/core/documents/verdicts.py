@@ -32,7 +32,7 @@ def verdicts_document(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) 
             "failing": each.failing,
             "observed": each.observed,
             "samples": [dict(sample) for sample in each.samples],
-            **({"by_partition": [_of_block(one, asset) for one in each.by_partition]} if each.by_block else {}),
+            **({"by_partition": [_of_block(one, asset) for one in each.by_partition]} if each.details else {}),
             **({"outlet": each.outlet} if each.outlet else {}),
             **({"inlet": each.inlet} if each.inlet else {}),
         }

@@ -43,13 +43,13 @@ def _redact_text(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _redact_verdict(verdict: RuleVerdict, variables: Mapping[str, str]) -> RuleVerdict:
-    if not (verdict.observed or verdict.samples or verdict.by_block):
+    if not (verdict.observed or verdict.samples or verdict.details):
         return verdict
     return replace(
         verdict,
         observed=_redact_text(verdict.observed, variables),
         samples=_redact_samples(verdict.samples, variables),
-        by_block=tuple(_redact_tally(each, variables) for each in verdict.by_block),
+        details=tuple(_redact_tally(each, variables) for each in verdict.details),
     )
 
 

@@ -244,7 +244,7 @@ def _merge_verdicts(verdicts: Iterable[RuleVerdict]) -> tuple[RuleVerdict, ...]:
             blocks = each.blocks | before.blocks
             checked, failing = each.checked + before.checked, each.failing + before.failing
             tallies = limit_tallies([*before.tallies, *each.tallies])
-            merged[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing, by_block=tallies)
+            merged[each.name] = replace(each, blocks=blocks, checked=checked, failing=failing, details=tallies)
         else:
             merged[each.name] = each
     return tuple(merged.values())

@@ -184,7 +184,7 @@ def _verdicts(found: Sequence[_RuleFinding], accepted: PartitionSet) -> Iterator
             failing=sum(each.failing for each in tallies),
             observed=shorten_text(told),
             samples=limit_samples(sample for each in tallies for sample in each.samples)[: some[0].rule.samples],
-            by_block=limit_tallies(tallies) if outcome == "withheld" else (),
+            details=limit_tallies(tallies) if outcome == "withheld" else (),
         )
 
 

@@ -34,7 +34,8 @@ def judgement_from(plain: Mapping[str, Any]) -> RunJudgement | None:
 def with_rules(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The JSON of verdicts, with the rule in each measurement; older verdicts were stored without it."""
     return [
-        {**each, "by_block": [_with_rule(each["rule"], told) for told in each.get("by_block", ())]} for each in verdicts
+        {**each, "details": [_with_rule(each["rule"], told) for told in each.get("details", each.get("by_block", ()))]}
+        for each in verdicts
     ]
 
 

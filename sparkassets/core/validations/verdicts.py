@@ -73,7 +73,7 @@ class RuleVerdict:
         samples: At most `MOST_SAMPLES`.
         outlet: Of a multi-asset, the outlet whose rule it is.
         inlet: The inlet whose rule it is, where it judged what was read.
-        by_block: What was measured of each block, where several are withheld; of very many the first `MOST_APART`.
+        details: What was measured of each block, where several are withheld; of very many the first `MOST_APART`.
     """
 
     rule: str
@@ -86,31 +86,31 @@ class RuleVerdict:
     samples: tuple[FailingRow, ...] = ()
     outlet: str = ""
     inlet: str = ""
-    by_block: tuple[RuleTally, ...] = ()
+    details: tuple[RuleTally, ...] = ()
 
     @property
     def by_partition(self) -> tuple[RuleVerdict, ...]:
         """One verdict for each partition with figures of its own, then one for the others together."""
-        if not self.by_block:
+        if not self.details:
             return (self,)
         left = self.restrict_to(self.blocks - self._detailed_partitions)
-        return (*map(self._from_tally, self.by_block), *([left] if left.blocks else []))
+        return (*map(self._from_tally, self.details), *([left] if left.blocks else []))
 
     def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
         """The verdict for some of its partitions alone, with their own figures where they are kept."""
         if parts.covers(self.blocks):
             return self
-        own = tuple(each for each in self.by_block if parts.covers(each.block))
+        own = tuple(each for each in self.details if parts.covers(each.block))
         left = self.blocks & parts
         if len(own) == 1 and own[0].block == left:
             return self._from_tally(own[0])
-        others = [each for each in self.by_block if each not in own]
+        others = [each for each in self.details if each not in own]
         counted = replace(
             self,
             blocks=left,
             checked=self.checked - sum(each.checked for each in others),
             failing=self.failing - sum(each.failing for each in others),
-            by_block=own,
+            details=own,
         )
         if not own:
             return counted
@@ -120,16 +120,16 @@ class RuleVerdict:
     @property
     def tallies(self) -> tuple[RuleTally, ...]:
         """The measurements by partition where they are kept, else one for all partitions."""
-        return self.by_block or (
+        return self.details or (
             RuleTally(self.rule, self.blocks, self.checked, self.failing, self.observed, self.samples),
         )
 
     @property
     def _detailed_partitions(self) -> PartitionSet:
-        return PartitionSet.union(each.block for each in self.by_block)
+        return PartitionSet.union(each.block for each in self.details)
 
     def _from_tally(self, tally: RuleTally) -> RuleVerdict:
-        one = replace(self, blocks=tally.block, checked=tally.checked, failing=tally.failing, by_block=())
+        one = replace(self, blocks=tally.block, checked=tally.checked, failing=tally.failing, details=())
         return replace(one, observed=tally.observed, samples=tally.samples)
 
     @property

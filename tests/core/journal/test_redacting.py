@@ -22,11 +22,11 @@ def test_failures_and_marks():
 
 def test_what_validations_found():
     tally = RuleTally("r", EVERYTHING, 2, 1, SAID, ({"note": SAID, "password": "hunter2"},))
-    verdict = RuleVerdict("r", "fail", "withheld", EVERYTHING, 2, 1, SAID, ({"note": SAID},), by_block=(tally, tally))
+    verdict = RuleVerdict("r", "fail", "withheld", EVERYTHING, 2, 1, SAID, ({"note": SAID},), details=(tally, tally))
     entry = SuccessEntry("a", "x-a", "r", 1, 1, NOTHING, verdicts=(verdict,))
     (found,) = redact_entry(entry, VARIABLES).verdicts
     assert "hunter2" not in repr(found)
-    assert (found.observed, found.samples, found.by_block[1].observed) == (SHOWN, ({"note": SHOWN},), SHOWN)
+    assert (found.observed, found.samples, found.details[1].observed) == (SHOWN, ({"note": SHOWN},), SHOWN)
 
 
 def test_names_of_data_are_compared_and_stay():

@@ -233,7 +233,7 @@ def test_of_some_blocks_a_verdict_tells_their_own_figures(figures, some):
     assert {sample["a"].partition(".")[0] for sample in found.samples} <= {str(number) for number in wanted}
     for number in wanted:
         alone = found.restrict_to(day(number))
-        assert (alone.checked, alone.failing, alone.by_block) == (figures[number][0] + 1, figures[number][0], ())
+        assert (alone.checked, alone.failing, alone.details) == (figures[number][0] + 1, figures[number][0], ())
         assert len(alone.samples) == min(figures[number][1], 5)
 
 
