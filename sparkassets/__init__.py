@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparkassets.app.backfill_requests import BackfillRequest
+    from sparkassets.app.backfills import BackfillRequest
     from sparkassets.authoring import (
         Asset,
         AssetFunction,
@@ -78,17 +78,17 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Asset": "sparkassets.authoring.names",
+    "Asset": "sparkassets.authoring.arguments",
     "AssetFunction": "sparkassets.authoring.declarations",
     "AssetValidation": "sparkassets.authoring.validation",
-    "BackfillRequest": "sparkassets.app.backfill_requests",
+    "BackfillRequest": "sparkassets.app.backfills",
     "Context": "sparkassets.spark.context",
     "InputError": "sparkassets.errors",
     "JournalCommit": "sparkassets.ports",
-    "PartitionAtRuntime": "sparkassets.authoring.partitions",
-    "PartitionByInterval": "sparkassets.authoring.partitions",
-    "PartitionByProduct": "sparkassets.authoring.partitions",
-    "PartitionBySequence": "sparkassets.authoring.partitions",
+    "PartitionAtRuntime": "sparkassets.authoring.arguments",
+    "PartitionByInterval": "sparkassets.authoring.arguments",
+    "PartitionByProduct": "sparkassets.authoring.arguments",
+    "PartitionBySequence": "sparkassets.authoring.arguments",
     "Plan": "sparkassets.core.planner.plan",
     "PlannedRun": "sparkassets.core.planner.plan",
     "Progress": "sparkassets.runtime.progress",
@@ -100,7 +100,7 @@ _LAZY = {
     "RunResult": "sparkassets.core.results",
     "RunSkipped": "sparkassets.errors",
     "Sink": "sparkassets.ports",
-    "Slot": "sparkassets.core.timetables.base",
+    "Slot": "sparkassets.core.timetables.timetable",
     "SourceError": "sparkassets.errors",
     "SparkAssetsError": "sparkassets.errors",
     "SparkUnavailableError": "sparkassets.errors",

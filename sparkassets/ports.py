@@ -14,7 +14,6 @@ from sparkassets.core.journal.table_findings import TableFinding
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.partitions.json_form import decode_partitions, encode_partitions
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.core.row_counts import row_counts
 from sparkassets.core.runs import BranchPromotion, ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.core.strategies import EveryInstance, LatestOnly
@@ -26,7 +25,7 @@ from sparkassets.core.validations import (
     judgement_to,
     verdicts_from,
 )
-from sparkassets.core.writes import AppendWrite
+from sparkassets.core.writes import AppendWrite, row_counts
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.processes import Process

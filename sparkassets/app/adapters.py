@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         VolumeEstimator,
     )
     from sparkassets.runtime.leases import LeaseMonitor
-    from sparkassets.runtime.progress import FailureExplanation
-    from sparkassets.runtime.watchers import Watchers
+    from sparkassets.runtime.progress import FailureExplanation, Watchers
 
 
 @frozen

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfill_requests import named_blocks, parse_interval
+from sparkassets.app.backfills import named_blocks, parse_interval
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.instants import to_unix
@@ -17,8 +17,7 @@ from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
-from sparkassets.runtime.source_observation import changed_spec_entries, observe_sources
-from sparkassets.runtime.target_observation import look_at_targets
+from sparkassets.runtime.observation import changed_spec_entries, look_at_targets, observe_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,7 +148,7 @@ class AssetCommands:
             RunFailedError: It could not be committed; it holds the summary.
         """
         from sparkassets.app.history import publishing_asset
-        from sparkassets.core.planner.batch.rollback import plan_rollback
+        from sparkassets.core.planner.batch.requested_runs import plan_rollback
         from sparkassets.runtime.driver_work import RollbackWork
 
         self._context.refuse_scope("iterations --rollback")

@@ -1,4 +1,4 @@
-"""`BackfillCommands`: stretches of time are computed again, and what that would run, make due and cost."""
+"""`BackfillCommands`: computes partitions again, and says what that would run, make due and cost."""
 
 from __future__ import annotations
 
@@ -6,22 +6,211 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.app.backfill_requests import BackfillRequest, backfill_of, refuse_without_run
 from sparkassets.app.context import ProjectContext
 from sparkassets.app.work_runner import WorkRunner
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.instants import parse_instant, to_unix
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionError, Partitioning, PartitionSet
+from sparkassets.core.planner.plan import Plan
+from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
-    from sparkassets.core.planner.plan import CostEstimate, Plan
+    from sparkassets.core.planner.plan import CostEstimate
     from sparkassets.core.planner.planning_context import PlanningContext
     from sparkassets.core.results import Summary
-    from sparkassets.runtime.driver_work import DriverWork
+    from sparkassets.runtime.driver_work import BackfillWork, DriverWork, RebuildWork
     from sparkassets.runtime.progress import Progress
+
+_ALL_ALONE = "--all computes all that is wanted: leave --partition, --interval and --segment out"
+
+
+@frozen
+class BackfillRequest:
+    """What a backfill is asked to do.
+
+    Attributes:
+        partition: Keys ``A..B`` or ``A``, inclusive; for an asset with partitions.
+        interval: Instants ``A..B``; for an asset without.
+        downstream: Afterwards run what reads it or waits for it, too.
+        force: Compute what is up to date again.
+        rebuild: Compute all of a table in one commit, whose columns take the place of the table's.
+        whole: All that is wanted, and what other code than the asset's has made.
+        segments: Only these, ``KEY`` or ``COLUMN=KEY``; without a partition of all time.
+        newest_first: The newest partitions first.
+        max_runs: So many runs at most; who asks for the same again goes on.
+    """
+
+    asset: str
+    partition: str | None = None
+    interval: str | None = None
+    downstream: bool = False
+    force: bool = False
+    rebuild: bool = False
+    whole: bool = False
+    segments: tuple[str, ...] = ()
+    newest_first: bool = False
+    max_runs: int | None = None
+
+
+def backfill_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
+    """The work of a driver that computes the request of ``asset``.
+
+    Raises:
+        InputError: It makes no sense for that asset.
+    """
+    from sparkassets.runtime.driver_work import BackfillWork
+
+    if asset.source is not None:
+        raise InputError(f"asset {asset.name!r} is a source: others write it, so there is nothing to backfill")
+    if request.rebuild:
+        return _rebuild_of(asset, request)
+    if asset.partitioning.is_partitioned:
+        blocks = _blocks_asked(asset, request)
+        return BackfillWork(
+            asset, blocks, force=request.force, newest_first=request.newest_first, max_runs=request.max_runs
+        )
+    _refuse_of_partitions(asset, request)
+    return BackfillWork(asset, EVERYTHING, interval=parse_interval(asset, request.interval), force=request.force)
+
+
+def _blocks_asked(asset: AssetSpec, request: BackfillRequest) -> PartitionSet:
+    """What a request names of an asset with partitions; everything for all that is wanted or there."""
+    if request.whole and (request.partition is not None or request.interval is not None or request.segments):
+        raise InputError(_ALL_ALONE)
+    if request.whole:
+        return EVERYTHING
+    if request.interval is not None and request.partition is not None:
+        raise InputError(f"asset {asset.name!r} has partitions: leave --interval out, which is for those without")
+    if request.interval is not None or (request.partition is None and not request.segments):
+        keys = asset.partitioning.placeholder
+        raise InputError(f"asset {asset.name!r} has partitions: say which with --partition {keys}, or --all")
+    if request.segments and not asset.partitioning.segments:
+        raise InputError(f"asset {asset.name!r} has no segments: leave --segment out")
+    blocks = blocks_of(asset, request.partition) if request.partition is not None else EVERYTHING
+    if not request.segments:
+        return blocks
+    found = blocks & asset.partitioning.of_segments(request.segments)
+    if not found:
+        raise InputError(f"--partition {request.partition} names none of the segments of --segment")
+    return found
+
+
+def _refuse_of_partitions(asset: AssetSpec, request: BackfillRequest) -> None:
+    """Refuses what makes sense for partitions only."""
+    if request.partition is not None:
+        raise InputError(f"asset {asset.name!r} has no partitions: use --interval A..B, or nothing for all of it")
+    if request.whole and request.interval is not None:
+        raise InputError(_ALL_ALONE)
+    options = {
+        "--segment": request.segments,
+        "--newest-first": request.newest_first,
+        "--max-runs": request.max_runs is not None,
+    }
+    given = next((name for name, value in options.items() if value), None)
+    if given is not None:
+        raise InputError(f"asset {asset.name!r} has no partitions: {given} is for those that have")
+
+
+def parse_interval(asset: AssetSpec, interval: str | None) -> tuple[int, int] | None:
+    """The data interval that a person wrote, instants ``A..B`` or one that is both; Unix seconds.
+
+    Raises:
+        InputError: It is none, or it ends before it starts.
+    """
+    if interval is None:
+        return None
+    first, dots, last = interval.partition("..")
+    start = parse_instant(first, zone=asset.local_zone)
+    end = parse_instant(last, zone=asset.local_zone) if dots else start
+    if end < start:
+        raise InputError(f"the interval {interval!r} ends before it starts")
+    return to_unix(start), to_unix(end)
+
+
+def _rebuild_of(asset: AssetSpec, request: BackfillRequest) -> BackfillWork | RebuildWork:
+    from sparkassets.runtime.driver_work import BackfillWork, RebuildWork
+
+    if request.partition is not None or request.interval is not None or request.whole or request.segments:
+        raise InputError("--rebuild computes all of the table: leave --partition, --segment, --interval and --all out")
+    if request.newest_first or request.max_runs is not None:
+        raise InputError("--rebuild is one run: leave --newest-first and --max-runs out")
+    if asset.write is None or not asset.write.recomputable:
+        raise InputError(
+            f"asset {asset.name!r} appends: what it holds cannot be computed again, so there is no rebuild"
+        )
+    if asset.writes_itself:
+        hint = "`backfill --force` has its code run again for the partitions that you name"
+        raise InputError(f"asset {asset.name!r} writes its table itself, so that no run makes it anew", hint=hint)
+    if asset.segment_params is not None:
+        raise InputError(f"asset {asset.name!r} has params for each segment, so no one run can compute all of it")
+    if not asset.partitioning.is_partitioned and asset.write.takes_all:
+        return BackfillWork(asset, EVERYTHING, force=request.force)
+    return RebuildWork(asset, force=request.force)
+
+
+def refuse_without_run(plan: Plan) -> None:
+    """Refuses a rebuild that would not happen.
+
+    Raises:
+        InputError: With the reason.
+    """
+    if not plan.runs:
+        reasons = "; ".join(f"{wait.asset}: {wait.reason}" for wait in plan.waiting) or "there is nothing to compute"
+        raise InputError(f"nothing is rebuilt: {reasons}")
+
+
+def named_blocks(asset: AssetSpec, keys: Sequence[str]) -> PartitionSet:
+    """The blocks of all of these keys ``A..B`` or ``A``; everything of an asset without partitions, which has none.
+
+    Raises:
+        InputError: It has partitions and none is named, or it has no such keys.
+    """
+    if asset.partitioning.is_partitioned and not keys:
+        which = f"--partition {asset.partitioning.placeholder}"
+        raise InputError(f"asset {asset.name!r} has partitions: say which with {which}")
+    return PartitionSet.union(blocks_of(asset, each) for each in keys) if keys else EVERYTHING
+
+
+def _lacks_a_segment(asset: AssetSpec, keys: str) -> bool:
+    """Whether the keys would be right if their segments were known."""
+    try:
+        asset.partitioning.parse(keys, recorded=True)
+    except PartitionError:
+        return False
+    return True
+
+
+def _parse_keys(partitioning: Partitioning, keys: str) -> PartitionSet:
+    """The keys, or several of them with the separator between that they are printed with.
+
+    Raises:
+        PartitionError: One of them is no key.
+    """
+    separator = ";" if len(partitioning.names) > 1 else ","
+    each = [text.strip() for text in keys.split(separator)]
+    return PartitionSet.union(map(partitioning.parse, each)) if len(each) > 1 else partitioning.parse(keys)
+
+
+def blocks_of(asset: AssetSpec, keys: str) -> PartitionSet:
+    """The blocks of the keys ``A..B`` or ``A``, inclusive, or of several as they are printed: ``A, B..C``.
+
+    Raises:
+        InputError: The asset has no partitions, or no such keys.
+    """
+    if not asset.partitioning.is_partitioned:
+        raise InputError(f"asset {asset.name!r} has no partitions")
+    try:
+        return _parse_keys(asset.partitioning, keys)
+    except PartitionError as error:
+        if not asset.partitioning.is_open or not _lacks_a_segment(asset, keys):
+            raise
+        add = f"`sparkassets partitions {asset.name} add KEY` makes a segment known"
+        raise PartitionError(str(error.args[0]), hint=f"{error.hint}; {add}" if error.hint else add) from None
 
 
 class BackfillCommands:
@@ -112,7 +301,7 @@ class BackfillCommands:
         Raises:
             InputError: There is no such asset.
         """
-        from sparkassets.core.journal.backfill_requests import BackfillEntry
+        from sparkassets.core.journal.entries import BackfillEntry
 
         self._context.runnable(asset, "backfill --give-up")
         given_up: list[PartitionSet] = []

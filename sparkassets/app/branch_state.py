@@ -8,14 +8,20 @@ from datetime import datetime
 from typing import Any
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.core.branches.base_mirror import has_missed_entries, mirror_updates, read_up_to
-from sparkassets.core.branches.branch_locations import branch_state_location
-from sparkassets.core.branches.branch_project import BranchProject, base_uri, build_branch_project
+from sparkassets.core.branches.branch_project import (
+    BranchProject,
+    base_uri,
+    branch_state_location,
+    build_branch_project,
+    has_missed_entries,
+    mirror_updates,
+    read_up_to,
+)
 from sparkassets.core.branches.promotion import PromotionOffer
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry, SpecEntry, SuccessEntry
-from sparkassets.core.journal.event_documents import EVENT_KINDS
+from sparkassets.core.journal.history import EVENT_KINDS
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue
@@ -27,7 +33,7 @@ from sparkassets.errors import SourceError
 from sparkassets.ports import Clock, JournalStore, Observation, SourceObserver
 from sparkassets.runtime.driver_work import DriverWork
 from sparkassets.runtime.ledger import JournalLedger
-from sparkassets.runtime.source_observation import changed_spec_entries
+from sparkassets.runtime.observation import changed_spec_entries
 
 MISSED = "; all of it counts as new, as the base does not keep what the branch has not read (`retention`)"
 """What is said of an asset whose history was let go of before the branch came to read it."""

@@ -1,4 +1,4 @@
-"""`BranchCommands`: changed code is run beside the base, compared with it, promoted to it, or dropped."""
+"""`BranchCommands`: runs changed code beside the base, compares it, and promotes or drops it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from sparkassets.app.adapters import Adapters
 from sparkassets.app.branch_state import Branch, BranchWork, JournalReader
-from sparkassets.app.context import ProjectContext, WorkScope
-from sparkassets.app.selection import Selection
+from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import WorkRunner
+from sparkassets.core.branches.branch_project import branch_storage
+from sparkassets.core.branches.difference import AssetDifference, ComparedTable, comparison_keys
+from sparkassets.core.journal.known_segments import with_known_segments
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import InputError, StateError
+from sparkassets.ports import TableComparer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparkassets.core.branches.difference import AssetDifference
     from sparkassets.core.journal.entries import Entry
     from sparkassets.core.journal.state import State
     from sparkassets.core.planner.plan import AssetNote, Plan
@@ -77,7 +81,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or it has not run what it computes as it is now.
         """
-        from sparkassets.runtime.promotion_work import PromotionWork
+        from sparkassets.runtime.driver_work import PromotionWork
 
         branch = self._promotable(name)
         context = self._context.look(select=self._of_branch(branch, select))
@@ -110,7 +114,7 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch, or it has not run what it computes as it is now.
             RunFailedError: Something could not be promoted; it holds the summary.
         """
-        from sparkassets.runtime.promotion_work import PromotionWork
+        from sparkassets.runtime.driver_work import PromotionWork
 
         branch = self._promotable(name)
         work = PromotionWork(self._of_branch(branch, select), branch.offer, rebuild=rebuild)
@@ -132,8 +136,6 @@ class BranchCommands(Generic[P]):
             InputError: There is no such branch.
             RunError: A table cannot be read.
         """
-        from sparkassets.app.branch_differences import find_differences
-
         branch = self._existing(name)
         comparing = self._context.adapters.comparing
         if comparing is None:
@@ -146,7 +148,7 @@ class BranchCommands(Generic[P]):
         Raises:
             InputError: There is no such branch, or something of it runs, or is being promoted.
         """
-        from sparkassets.core.branches.branch_locations import BRANCHES, WAREHOUSES
+        from sparkassets.core.branches.branch_project import BRANCHES, WAREHOUSES
         from sparkassets.core.journal.entries import PauseEntry
 
         if self._is_half_dropped(name):
@@ -173,7 +175,7 @@ class BranchCommands(Generic[P]):
 
     def names(self) -> list[str]:
         """The names of the branches that there are, ascending."""
-        from sparkassets.core.branches.branch_locations import BRANCHES
+        from sparkassets.core.branches.branch_project import BRANCHES
 
         return (
             []
@@ -183,7 +185,7 @@ class BranchCommands(Generic[P]):
 
     def _is_half_dropped(self, name: str) -> bool:
         """Whether a `drop` was killed while it removed the journal, which comes last."""
-        from sparkassets.core.branches.branch_locations import WAREHOUSES, check_branch_name
+        from sparkassets.core.branches.branch_project import WAREHOUSES, check_branch_name
 
         if check_branch_name(name) not in self.names() or name in self._context.adapters.folders(
             self._context.spec.warehouse, WAREHOUSES
@@ -204,7 +206,7 @@ class BranchCommands(Generic[P]):
                     raise InputError(f"branch {name!r} is being promoted: {what}", hint=hint)
 
     def _branch(self, name: str) -> Branch:
-        from sparkassets.core.branches.branch_locations import branch_state_location, check_branch_name
+        from sparkassets.core.branches.branch_project import branch_state_location, check_branch_name
 
         if self._context.scope is not None:
             raise InputError(f"{self._context.scope.title} has no branches of its own")
@@ -285,3 +287,53 @@ class BranchScope:
         """The works, each of which keeps first up to where the base was known."""
         base = self._branch.base.state()
         return [BranchWork(work, self._branch.fork, base) for work in works]
+
+
+def find_differences(
+    branch: Branch, names: Collection[str], comparing: Callable[[], TableComparer], *, samples: int
+) -> list[AssetDifference]:
+    """How the branch's own assets of these names differ from the base's; Spark starts where rows are compared."""
+    found: list[AssetDifference] = []
+    comparer: TableComparer | None = None
+    base, own = branch.base.state(), branch.own.state()
+    project = with_known_segments(branch.base.project, own)
+    try:
+        for name in names:
+            asset = project.assets[name]
+            if asset.outlets or asset.storage is None:
+                continue
+            before = _side(asset, asset.storage.path, base.assets.get(name))
+            place = branch_storage(branch.base.project, branch.fork.name, asset)
+            after = _side(asset, place.path if place is not None else "", own.assets.get(name))
+            only_base, only_branch = _only(before, after), _only(after, before)
+            if before is None or after is None:
+                found.append(AssetDifference(name, only_base=only_base, only_branch=only_branch))
+                continue
+            comparer = comparer or comparing()
+            columns, rows = comparer.compare(
+                asset,
+                ComparedTable(before.path, before.table_id, before.version, before.blocks & after.blocks),
+                after,
+                keys=comparison_keys(project, asset),
+                samples=samples,
+            )
+            found.append(AssetDifference(name, columns, only_base, only_branch, rows))
+    finally:
+        if comparer is not None:
+            comparer.close()
+    return found
+
+
+def _side(asset: AssetSpec, path: str, known: AssetState | None) -> ComparedTable | None:
+    """What is there of an asset; None where nothing is."""
+    if known is None or known.table_id is None or known.version is None:
+        return None
+    blocks = asset.partitioning.inside(known.coverage) if asset.partitioning.is_partitioned else EVERYTHING
+    return ComparedTable(path, known.table_id, known.version, blocks) if blocks else None
+
+
+def _only(one: ComparedTable | None, other: ComparedTable | None) -> PartitionSet:
+    """The blocks that one has and the other has not."""
+    if one is None:
+        return NOTHING
+    return one.blocks if other is None else one.blocks - other.blocks

@@ -1,4 +1,4 @@
-"""`ProjectContext`: a project, its state and its outside; every namespace of commands is given one."""
+"""`ProjectContext`: a project, its state and its adapters, for every namespace; selects assets, adds keys."""
 
 from __future__ import annotations
 
@@ -7,27 +7,110 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.selection import Selection, select_assets
-from sparkassets.core.instants import parse_instant, to_unix
+from sparkassets.core.instants import format_zoned, from_unix, parse_instant, to_unix
 from sparkassets.core.journal.retention import RetentionPolicy
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.observation import changed_spec_entries, look_at_targets, observe_sources
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
-from sparkassets.runtime.source_observation import changed_spec_entries, observe_sources
-from sparkassets.runtime.target_observation import look_at_targets
 
 if TYPE_CHECKING:
     from sparkassets.core.journal.entries import Entry
-    from sparkassets.core.planner.plan import AssetNote, Plan
+    from sparkassets.core.journal.history import RunRecord
+    from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, Waiting
+    from sparkassets.core.results import RunResult, Summary
     from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
     from sparkassets.ports import ChangeFeeds, VolumeEstimator
     from sparkassets.runtime.driver_work import DriverWork
+
+Named = TypeVar("Named", "PlannedRun", "Waiting", "AssetNote", "RunResult", "RunRecord")
+
+
+def plan_with_keys(plan: Plan, project: ProjectSpec) -> Plan:
+    """The plan, its partitions told by their keys."""
+    return replace(
+        plan,
+        runs=tuple(with_keys(run, project) for run in plan.runs),
+        waiting=tuple(with_keys(item, project) for item in plan.waiting),
+        notes=tuple(with_keys(note, project) for note in plan.notes),
+    )
+
+
+def summary_with_keys(summary: Summary, project: ProjectSpec) -> Summary:
+    """The summary, its partitions told by their keys."""
+    runs = tuple(_with_withheld_keys(with_keys(run, project), project) for run in summary.runs)
+    waiting = tuple(with_keys(item, project) for item in summary.waiting)
+    return replace(summary, runs=runs, waiting=waiting, notes=tuple(with_keys(note, project) for note in summary.notes))
+
+
+def _with_withheld_keys(run: RunResult, project: ProjectSpec) -> RunResult:
+    """The result, what it withheld told by its keys; of an instance by its data interval."""
+    asset = project.assets.get(run.asset)
+    if not run.withheld or asset is None:
+        return run
+    if run.request.apart and run.interval is not None:
+        return replace(run, held=("..".join(format_zoned(from_unix(at), project.timezone) for at in run.interval),))
+    return replace(run, held=tuple(asset.partitioning.labels(run.withheld)))
+
+
+def with_keys(item: Named, project: ProjectSpec) -> Named:
+    """The item, its partitions told by their keys, as far as the project has its asset."""
+    asset = project.assets.get(item.asset)
+    labels = asset.partitioning.labels(item.blocks) if asset is not None else []
+    return replace(item, partition_keys=tuple(labels)) if labels else item
+
+
+Selection = Collection[str] | str | None
+"""Names, or patterns of them, of the assets that may run, in a list or separated by commas; None means all."""
+
+
+def select_assets(project: ProjectSpec, texts: Collection[str]) -> tuple[str, ...]:
+    """The assets that ``texts`` name, upstream first.
+
+    Args:
+        project: Whose assets.
+        texts: Each holds names separated by commas: ``a`` is itself, ``a+`` it and its descendants, ``+a`` it and its
+            ancestors, ``+a+`` all three. What only triggers an asset is upstream of it, too. A name may be a pattern as
+            a shell has them for files (``fl*``, ``raw_?``, ``[a-c]*``), of upper and lower case.
+
+    Raises:
+        InputError: A name is not an asset of the project, or no asset fits a pattern.
+    """
+    written = [name.strip() for text in texts for name in text.split(",")]
+    from sparkassets.core.spec.asset_graph import find_ancestors, find_descendants
+
+    chosen: set[str] = set()
+    for text in written:
+        names = _fitting(project, text.removeprefix("+").removesuffix("+"))
+        chosen.update(names)
+        for name in names:
+            if text.startswith("+"):
+                chosen |= find_ancestors(project.assets, name)
+            if text.endswith("+"):
+                chosen |= find_descendants(project.assets, name)
+    return tuple(name for name in project.assets if name in chosen)
+
+
+def _fitting(project: ProjectSpec, name: str) -> list[str]:
+    """The asset of that name, or all that fit it as a pattern."""
+    if name in project.assets:
+        return [name]
+    if any(mark in name for mark in "*?["):
+        fitting = [each for each in project.assets if fnmatchcase(each, name)]
+        if fitting:
+            return fitting
+        raise InputError(
+            f"no asset of project {project.name!r} fits {name!r}",
+            hint="`sparkassets status` lists them; put a pattern in quotes, or the shell may replace it",
+        )
+    raise project.unknown_asset_error(name)
 
 
 class WorkScope(Protocol):
@@ -188,8 +271,6 @@ class ProjectContext:
 
     def show_plan(self, plan: Plan, planning: PlanningContext, *, estimate: bool = False) -> Plan:
         """The plan as it is shown: its partitions by their keys, with ``estimate`` what its runs are to cost."""
-        from sparkassets.app.keys import plan_with_keys
-
         if estimate:
             from sparkassets.core.planner.batch.cost_estimates import add_cost_estimates
 

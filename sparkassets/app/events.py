@@ -1,16 +1,23 @@
-"""`EventCommands`: announces what others updated; needs no Spark."""
+"""`EventCommands`: announces what others updated, each event once, and lists events; needs no Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from sparkassets.app.context import ProjectContext
-from sparkassets.runtime.source_observation import changed_spec_entries
-
-if TYPE_CHECKING:
-    from sparkassets.core.journal.entries import EventEntry
+from sparkassets.core.journal import history
+from sparkassets.core.journal.announcements import event_partitioning
+from sparkassets.core.journal.codec import from_row
+from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.core.journal.entries import Entry, EventEntry, NumberedEntry
+from sparkassets.core.journal.state import EventRef, State
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.frozen import frozen
+from sparkassets.ports import JournalStore
+from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.observation import changed_spec_entries
 
 
 class EventCommands:
@@ -88,8 +95,6 @@ class EventCommands:
     ) -> list[dict[str, Any]]:
         if not entries:
             return []
-        from sparkassets.app.records import describe_events
-        from sparkassets.runtime.event_recording import record_events
 
         spec, store = self._context.spec, self._context.adapters.store
         with self._context.recording("events add") as ledger:
@@ -99,3 +104,132 @@ class EventCommands:
             if each.known and on_known is not None:
                 on_known(event)
         return events
+
+
+T = TypeVar("T")
+
+
+def newest(
+    rows: Callable[[int | None], Sequence[JournalRow]],
+    parse: Callable[[Sequence[JournalRow]], list[T]],
+    *,
+    last: int | None,
+) -> list[T]:
+    """The newest ``last`` (None: all) of what ``parse`` makes of rows: some rows come to nothing.
+
+    ``rows`` gives the newest so many of the journal, oldest first.
+    """
+    if last is None:
+        return parse(rows(None))
+    limit = max(64, 4 * last)
+    while True:
+        read = rows(limit)
+        found = parse(read)
+        if len(read) < limit or len(found) >= last:
+            return found[-last:]
+        limit *= 4
+
+
+def describe_events(spec: ProjectSpec, store: JournalStore, entries: Sequence[NumberedEntry]) -> list[dict[str, Any]]:
+    """The events of these entries, with the runs that used them."""
+    found = [(each, ref) for each in entries if (ref := EventRef.from_entry(each)) is not None]
+    if not found:
+        return []
+    refs = {ref.seq: ref for _, ref in found}
+    later = store.read_history(kinds=history.USING_KINDS, after_seq=min(refs))
+    uses = history.EventUsage([refs[seq] for seq in sorted(refs)], map(from_row, later))
+    return [
+        {
+            **history.recorded_event_values(each, ref, event_partitioning(spec, asset=ref.asset, uri=ref.uri)),
+            "triggered": uses.triggered[ref.seq],
+            "included_in": uses.included_in[ref.seq],
+        }
+        for each, ref in found
+    ]
+
+
+EventIdentity = tuple[str, str]
+"""Dataset and id: what tells an event from others."""
+
+_AT_ONCE = 1000
+"""How many ids one look at the journal asks for."""
+
+
+@frozen
+class EventReceipt:
+    """What became of an event.
+
+    Attributes:
+        recorded: Its own entry, or the first one of its id.
+        known: Its id was known already, so it was not recorded again.
+    """
+
+    recorded: NumberedEntry
+    known: bool
+
+
+def record_events(
+    ledger: JournalLedger,
+    store: JournalStore,
+    entries: Sequence[EventEntry],
+    *,
+    before: Callable[[State], Sequence[Entry]],
+) -> list[EventReceipt]:
+    """Records the events, in one commit; returns what became of each, in their order.
+
+    An event with an id that the dataset's events know already is not recorded again: its entry is the first one's. This
+    is decided against exactly the journal before the commit, so it holds for any number of processes.
+
+    Args:
+        ledger: Open.
+        store: The ledger's own, whose history knows the ids.
+        entries: What to record.
+        before: Entries that belong before them, such as changed specs.
+    """
+    known = _KnownEvents(store, {entry.id for entry in entries if entry.id is not None})
+    fresh: list[EventEntry] = []
+
+    def decide(state: State) -> Sequence[Entry]:
+        fresh.clear()
+        seen = known.read_through(state.seq)
+        taken = set(seen)
+        for entry in entries:
+            if entry.id is None or (entry.uri, entry.id) not in taken:
+                fresh.append(entry)
+            if entry.id is not None:
+                taken.add((entry.uri, entry.id))
+        return [*before(state), *fresh]
+
+    recorded = [each for each in ledger.commit(decide) if isinstance(each.entry, EventEntry)]
+    own = dict(zip(map(id, fresh), recorded, strict=True))
+    first = known.first | {identity: each for each in recorded if (identity := _identity(each)) is not None}
+    return [
+        EventReceipt(own[id(entry)], known=False)
+        if id(entry) in own
+        else EventReceipt(first[entry.uri, entry.id or ""], known=True)
+        for entry in entries
+    ]
+
+
+class _KnownEvents:
+    """The events with one of some ids; every look reads on where the last one ended."""
+
+    def __init__(self, store: JournalStore, ids: Collection[str]) -> None:
+        self.first: dict[EventIdentity, NumberedEntry] = {}
+        self._store = store
+        self._ids = sorted(ids)
+        self._read = 0
+
+    def read_through(self, seq: int) -> dict[EventIdentity, NumberedEntry]:
+        """Those up to the entry ``seq`` at least."""
+        for at in range(0, len(self._ids), _AT_ONCE):
+            ids = self._ids[at : at + _AT_ONCE]
+            for row in self._store.read_history(kinds=("event",), ids=ids, after_seq=self._read):
+                self.first.setdefault((row.uri or "", row.id or ""), from_row(row))
+        self._read = seq
+        return self.first
+
+
+def _identity(numbered: NumberedEntry) -> EventIdentity | None:
+    entry = numbered.entry
+    return (entry.uri, entry.id) if isinstance(entry, EventEntry) and entry.id is not None else None

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.app.context import ProjectContext
-from sparkassets.app.keys import with_keys
+from sparkassets.app.context import ProjectContext, with_keys
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.codec import from_row
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.iterations import ListedIteration
+    from sparkassets.core.documents.records import ListedIteration
     from sparkassets.core.journal.codec.rows import JournalRow
     from sparkassets.core.journal.entries import NumberedEntry
-    from sparkassets.core.journal.run_records import RunRecord, RunStatus
+    from sparkassets.core.journal.history import RunRecord, RunStatus
     from sparkassets.core.spec.model import AssetSpec, ProjectSpec
 
 
@@ -37,8 +36,8 @@ class HistoryCommands:
         Raises:
             InputError: There is no such asset, nor was there one.
         """
-        from sparkassets.app.records import newest
-        from sparkassets.core.journal.run_records import RUN_KINDS, run_records
+        from sparkassets.app.events import newest
+        from sparkassets.core.journal.history import RUN_KINDS, run_records
 
         maker = self._known_by(asset) if asset is not None else None
         gone = self._context.lost_claims(self._context.read_state("runs"))
@@ -55,7 +54,7 @@ class HistoryCommands:
         Raises:
             InputError: The journal knows no such run.
         """
-        from sparkassets.core.journal.run_records import RUN_KINDS, run_records
+        from sparkassets.core.journal.history import RUN_KINDS, run_records
 
         spec = self._context.spec
         claims = self.rows(kinds=("claim",), run=run, last=1)
@@ -78,9 +77,9 @@ class HistoryCommands:
 
         >>> project.history.events(asset="orders", last=1)  # doctest: +SKIP
         """
-        from sparkassets.app.records import describe_events, newest
+        from sparkassets.app.events import describe_events, newest
         from sparkassets.core.journal.announcements import dataset_uri_of
-        from sparkassets.core.journal.event_documents import EVENT_KINDS
+        from sparkassets.core.journal.history import EVENT_KINDS
         from sparkassets.core.journal.state import EventRef
 
         def parse(rows: Sequence[JournalRow]) -> list[NumberedEntry]:
@@ -98,7 +97,7 @@ class HistoryCommands:
         Raises:
             InputError: There is no such asset, or it does not publish.
         """
-        from sparkassets.core.documents.iterations import list_iterations
+        from sparkassets.core.documents.records import list_iterations
         from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
         from sparkassets.core.spec.outlets import list_outlet_names as told_names
 

@@ -44,7 +44,7 @@ class LineageCommands:
         Raises:
             InputError: Its keys are wrong, or its outlets have it all.
         """
-        from sparkassets.app.backfill_requests import named_blocks
+        from sparkassets.app.backfills import named_blocks
         from sparkassets.core.journal.lineage import trace_lineage
 
         outlets = self._context.spec.asset(asset).outlets
@@ -68,7 +68,7 @@ class LineageCommands:
         Raises:
             InputError: Its keys are wrong.
         """
-        from sparkassets.app.backfill_requests import named_blocks
+        from sparkassets.app.backfills import named_blocks
         from sparkassets.core.planner.explain.impact import trace_impact
 
         self._context.spec.asset(asset)

@@ -12,7 +12,7 @@ from sparkassets.core.journal.state import State
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.errors import InputError
-from sparkassets.runtime.source_observation import changed_spec_entries
+from sparkassets.runtime.observation import changed_spec_entries
 
 if TYPE_CHECKING:
     from sparkassets.core.partitions.partition_grid import PartitionGrid

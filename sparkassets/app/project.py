@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from sparkassets.app.adapters import Adapters
-from sparkassets.app.context import ProjectContext, WorkScope
-from sparkassets.app.selection import Selection
+from sparkassets.app.context import ProjectContext, Selection, WorkScope
 from sparkassets.app.work_runner import WorkRunner
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from sparkassets.core.planner.explain.explanation import ExplanationNode
     from sparkassets.core.planner.plan import Plan
     from sparkassets.core.results import Summary
-    from sparkassets.runtime.progress import Progress
-    from sparkassets.runtime.watchers import InvocationWatcher
+    from sparkassets.runtime.progress import InvocationWatcher, Progress
 
 
 class OpenProject:
@@ -147,7 +145,7 @@ class OpenProject:
 
         >>> project.explain("best_shops")  # doctest: +SKIP
         """
-        from sparkassets.app.backfill_requests import blocks_of
+        from sparkassets.app.backfills import blocks_of
         from sparkassets.core.planner.explain.explanation import ExplanationNode, explain_asset
 
         self.spec.asset(asset)

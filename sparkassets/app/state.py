@@ -1,11 +1,16 @@
-"""`StateCommands`: care of the state, and all that is known at one moment in one document."""
+"""`StateCommands`: compacts, verifies, exports and migrates the state."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.app.context import ProjectContext
+from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.codec.rows import SnapshotRow
+from sparkassets.core.journal.recent_events import RecentEvents
+from sparkassets.core.journal.state import State
 from sparkassets.errors import StateError
 from sparkassets.frozen import frozen
 
@@ -95,7 +100,6 @@ class StateCommands:
         """What is wrong with the snapshot, by the entries before it; every entry is decoded."""
         from sparkassets.core.journal.codec import decode
         from sparkassets.core.journal.fold.dispatch import fold
-        from sparkassets.core.journal.verification import find_differences
         from sparkassets.ports import StateDamage
         from sparkassets.runtime.ledger import read_entries
 
@@ -122,7 +126,7 @@ class StateCommands:
         Raises:
             StateError: There is no state, or it cannot be used.
         """
-        from sparkassets.core.documents.state_export import base_line, entry_line, head_line, snapshot_line
+        from sparkassets.core.journal.codec.formats import base_line, entry_line, head_line, snapshot_line
         from sparkassets.core.redaction import redact_json
         from sparkassets.runtime.ledger import ENTRIES_PER_READ
 
@@ -148,7 +152,7 @@ class StateCommands:
         Raises:
             StateError: There is no state, it is damaged, or it cannot be written.
         """
-        from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
+        from sparkassets.core.journal.codec.snapshot import entry_of_today, known_of_today
         from sparkassets.ports import FormatUpgrade
 
         store = self._context.adapters.store
@@ -184,8 +188,7 @@ class StateCommands:
     def _changed_tables(self, ledger: JournalLedger) -> Iterator[tuple[str, str]]:
         """Assets whose tables are not as the journal has them."""
         from sparkassets.core.journal.table_findings import TargetEntry
-        from sparkassets.runtime.source_observation import changed_spec_entries
-        from sparkassets.runtime.target_observation import look_at_targets
+        from sparkassets.runtime.observation import changed_spec_entries, look_at_targets
 
         state = ledger.assume(changed_spec_entries(self._context.spec, ledger.state))
         gone = self._context.lost_claims(state)
@@ -196,3 +199,28 @@ class StateCommands:
             if isinstance(entry, TargetEntry):
                 yield entry.asset, entry.found.reason or entry.found.kind
         yield from news.faults.items()
+
+
+def find_differences(replayed: State, snapshot: State) -> list[str]:
+    """The names of assets and URIs of datasets whose rows differ, ascending."""
+    ours, theirs = _encoded_rows(replayed), _encoded_rows(snapshot)
+    return sorted(
+        {asset or uri for asset, uri in ours.keys() | theirs.keys() if _rows_differ(ours, theirs, (asset, uri))}
+    )
+
+
+def _encoded_rows(state: State) -> dict[tuple[str, str], SnapshotRow]:
+    """The rows by (asset, URI), without the commit's number, which a replay does not know."""
+    alike = {
+        uri: replace(known, recent=RecentEvents.from_events(known.recent)) for uri, known in state.datasets.items()
+    }
+    packed = encode(replace(state, datasets=alike))  # packs as if all events had come at once
+    encoded = encode(decode(packed, journal_id=""))  # leaves out empty values, however they came to be
+    rows = ((row.asset or "", "" if row.asset else row.uri or "", row) for row in encoded)
+    return {(asset, uri): replace(row, commit=0) for asset, uri, row in rows}
+
+
+def _rows_differ(
+    ours: Mapping[tuple[str, str], SnapshotRow], theirs: Mapping[tuple[str, str], SnapshotRow], key: tuple[str, str]
+) -> bool:
+    return ours.get(key) != theirs.get(key)

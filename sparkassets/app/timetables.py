@@ -12,7 +12,7 @@ from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.explain.preview import SchedulePreview
-    from sparkassets.core.timetables.align import RunAlignment
+    from sparkassets.core.timetables.timetable import RunAlignment
 
 
 class TimetableCommands:
@@ -51,14 +51,14 @@ class TimetableCommands:
         Raises:
             InputError: One is no timetable, or has no run by then.
         """
-        from sparkassets.core.timetables.align import align_runs
+        from sparkassets.core.timetables.timetable import align_runs
 
         up, down = self._timetable(upstream), self._timetable(downstream)
         return align_runs(up, down, self._context.resolve_time(at), names=(upstream, downstream))
 
     def _timetable(self, text: str) -> Timetable:
         """That of an asset, or the one that ``text`` is."""
-        from sparkassets.core.timetables.align import names_no_asset
+        from sparkassets.core.timetables.timetable import names_no_asset
 
         if names_no_asset(text):
             from sparkassets.core.timetables.parse import parse_timetable
@@ -74,8 +74,8 @@ class TimetableCommands:
 
 def align_crons(upstream: str, downstream: str, *, at: datetime | str | None, now: datetime) -> RunAlignment:
     """`TimetableCommands.align` for two presets or crons in UTC, without a project; by default at ``now``."""
-    from sparkassets.core.timetables.align import align_runs
     from sparkassets.core.timetables.parse import parse_timetable
+    from sparkassets.core.timetables.timetable import align_runs
 
     up, down = (parse_timetable(text, timezone="UTC") for text in (upstream, downstream))
     moment = parse_instant(at, zone="UTC") if isinstance(at, str) else at

@@ -7,16 +7,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sparkassets.app.context import ProjectContext
+from sparkassets.ports import Engine, RunComputation, RunOrder
+from sparkassets.processes import Process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.core.results import Summary
-    from sparkassets.ports import Engine, TargetFactory
+    from sparkassets.ports import TargetFactory
     from sparkassets.runtime.driver import Driver
     from sparkassets.runtime.driver_work import DriverWork
-    from sparkassets.runtime.progress import Progress
-    from sparkassets.runtime.watchers import InvocationWatcher
+    from sparkassets.runtime.progress import InvocationWatcher, Progress
 
 
 class WorkRunner:
@@ -48,10 +49,9 @@ class WorkRunner:
         Raises:
             RunFailedError: Something failed, and ``check`` is on; it holds the summary.
         """
-        from sparkassets.app.keys import summary_with_keys
+        from sparkassets.app.context import summary_with_keys
         from sparkassets.runtime.driver import Driver, DriverIdentity
-        from sparkassets.runtime.progress import RunFailedError, SilentProgress
-        from sparkassets.runtime.watchers import WatchedProgress
+        from sparkassets.runtime.progress import RunFailedError, SilentProgress, WatchedProgress
 
         context, given = self._context, self._context.adapters
         if context.scope is not None:
@@ -118,8 +118,6 @@ class WorkRunner:
 
     def open_lazy_engine(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """The same with an engine that is not started before it is used."""
-        from sparkassets.runtime.lazy_engine import LazyEngine
-
         engine, outlets = self.open_engine(spark)
         return LazyEngine(engine), outlets
 
@@ -129,3 +127,29 @@ class WorkRunner:
             self._computing[0].close()
             self._computing = None
         self._context.adapters.close()
+
+
+class LazyEngine:
+    """Another engine, which is not started before it computes; implements `ports.Engine`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def start(self) -> None:
+        """Nothing yet."""
+
+    def processes(self) -> Sequence[Process]:
+        """Those of the engine."""
+        return self._engine.processes()
+
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
+        """As the engine does, which starts itself where it needs to."""
+        return self._engine.compute(order, attempt=attempt)
+
+    def cancel(self, run: str) -> None:
+        """As the engine does."""
+        self._engine.cancel(run)
+
+    def close(self) -> None:
+        """As the engine does."""
+        self._engine.close()

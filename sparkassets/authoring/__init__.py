@@ -3,6 +3,15 @@
 Imports nothing heavy, neither of Spark nor of what compiles projects: whatever imports an author's module imports this.
 """
 
+from sparkassets.authoring.arguments import (
+    Asset,
+    ConditionExpression,
+    PartitionAtRuntime,
+    PartitionByInterval,
+    PartitionByProduct,
+    PartitionBySequence,
+    to_plain,
+)
 from sparkassets.authoring.current_context import get_current_context, is_in_function, set_current_context
 from sparkassets.authoring.declarations import (
     AssetDeclaration,
@@ -13,14 +22,6 @@ from sparkassets.authoring.declarations import (
     find_function,
     multi_asset,
 )
-from sparkassets.authoring.names import Asset, ConditionExpression
-from sparkassets.authoring.partitions import (
-    PartitionAtRuntime,
-    PartitionByInterval,
-    PartitionByProduct,
-    PartitionBySequence,
-)
-from sparkassets.authoring.plain_values import to_plain
 from sparkassets.authoring.validation import AssetValidation
 
 __all__ = [

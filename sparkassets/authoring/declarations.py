@@ -11,9 +11,15 @@ from itertools import islice
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypedDict, TypeVar, overload
 
-from sparkassets.authoring.names import REFERENCE_HOOKS, Asset, ConditionExpression
-from sparkassets.authoring.partitions import Partition
-from sparkassets.authoring.plain_values import AssetColumn, plain_schedule, to_plain
+from sparkassets.authoring.arguments import (
+    REFERENCE_HOOKS,
+    Asset,
+    AssetColumn,
+    ConditionExpression,
+    Partition,
+    plain_schedule,
+    to_plain,
+)
 from sparkassets.authoring.validation import AssetValidation, place_rules, plain_rules
 
 if TYPE_CHECKING:

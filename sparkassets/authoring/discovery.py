@@ -1,4 +1,4 @@
-"""The child process that imports an author's modules and reports their declarations as JSON."""
+"""The child process that imports an author's modules, without Spark, and reports their declarations as JSON."""
 
 from __future__ import annotations
 
@@ -7,14 +7,77 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Final
 
 from sparkassets.authoring.declarations import AssetDeclaration, collect_declarations
 from sparkassets.authoring.packages import import_from
-from sparkassets.authoring.spark_placeholder import replace_spark
+
+_PACKAGES: Final = ("pyspark", "delta")
+
+
+class _SparkPlaceholder:
+    """Any name of a package that is not there; calls, attributes and items of it are placeholders, too."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401, ARG002  whatever it is given
+        return self
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: object) -> Any:  # noqa: ANN401
+        return self
+
+    def __or__(self, other: object) -> Any:  # noqa: ANN401
+        return self
+
+    __ror__ = __or__
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        return ()
+
+
+class _PlaceholderFinder(MetaPathFinder, Loader):
+    def find_spec(
+        self,
+        name: str,
+        path: Sequence[str] | None,  # noqa: ARG002  as importlib calls it
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """The spec of a module that is not installed."""
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in _PACKAGES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Gives the module every name, each a placeholder."""
+        module.__dict__["__getattr__"] = _name
+        module.__dict__["__all__"] = []
+
+
+def _name(name: str) -> Any:  # noqa: ANN401
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _SparkPlaceholder()
+
+
+def replace_spark(*, always: bool) -> None:
+    """Makes ``import pyspark`` and ``import delta`` succeed in this process.
+
+    Args:
+        always: Whether installed packages are replaced, too.
+    """
+    if always or find_spec(_PACKAGES[0]) is None:
+        sys.meta_path.insert(0, _PlaceholderFinder())
+
 
 _STARTERS: Final = ("java", "spark-submit", "spark-class")
 """Programs that start a JVM."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sparkassets.authoring.plain_values import AssetColumn, to_plain
+from sparkassets.authoring.arguments import AssetColumn, to_plain
 
 if TYPE_CHECKING:
     from typing import Unpack

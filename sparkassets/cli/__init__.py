@@ -41,7 +41,7 @@ def main(args: Sequence[str] | None = None) -> int:
     code = run_command(sys.argv[1:] if args is None else args)
     if args is None:
         if threading.active_count() > 1:
-            from sparkassets.cli.process_exit import end_in_time
+            from sparkassets.cli.app import end_in_time
 
             end_in_time(code, before=before)
         if code:

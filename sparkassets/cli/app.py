@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import ENOSPC
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -165,8 +168,6 @@ def _drop_output() -> None:
 
 def _invoke(arguments: list[str]) -> int:
     if asked := os.environ.get("_SPARKASSETS_COMPLETE"):
-        from sparkassets.cli.shell_completion import answer
-
         return answer(cli, asked)
     refuse_placeholders(arguments)
     if not arguments:
@@ -190,3 +191,60 @@ def without_separator(args: Sequence[str]) -> list[str]:
     if rest[1:2] == ["--"]:
         del rest[1]
     return rest
+
+
+PROGRAM = "sparkassets"
+VARIABLE = "_SPARKASSETS_COMPLETE"
+"""Of the environment; a shell sets it when it asks."""
+SHELLS = ("bash", "zsh", "fish")
+
+
+def script(shell: str, program: click.Command) -> str:
+    """What the shell has to read for the program's completion."""
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise ValueError(f"click completes nothing in {shell!r}")
+    # the method of the base class: that of bash asks the bash of this machine for its version first
+    return ShellComplete.source(kind(program, {}, PROGRAM, VARIABLE))
+
+
+def answer(program: click.Command, instruction: str) -> int:
+    """Prints what completes the words that the shell has put into the environment; the exit code."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(program, {}, PROGRAM, VARIABLE, instruction)
+
+
+PATIENCE_SECONDS: Final = 5.0
+"""How long remaining threads may take to end, after the main thread."""
+
+
+def end_in_time(code: int, *, before: Collection[threading.Thread]) -> None:
+    """Ends the process with this code soon after its main thread has ended, and names the threads that still run.
+
+    In a process that goes on, such as a notebook, nothing happens.
+
+    Args:
+        code: Exit code of the command.
+        before: The threads that existed before it.
+    """
+    left = [each for each in threading.enumerate() if not each.daemon and each not in before]
+    if left:
+        threading.Thread(target=_watch, args=(code, left), name="sparkassets-leaving", daemon=True).start()
+
+
+def _watch(code: int, left: list[threading.Thread]) -> None:
+    threading.main_thread().join()
+    end = time.monotonic() + PATIENCE_SECONDS
+    while left and time.monotonic() < end:
+        left[0].join(max(0.0, end - time.monotonic()))
+        left = [each for each in left if each.is_alive()]
+    if not left:
+        return
+    names = ", ".join(repr(each.name) for each in left)
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"warning: the process ends without its threads {names}, which a function has left running\n")
+        sys.stderr.flush()
+    os._exit(code)

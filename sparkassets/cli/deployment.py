@@ -1,23 +1,22 @@
-"""The work of `deploy`: checks the project as it will run there, builds its files and writes them."""
+"""The work of `deploy`: checks the project, collects its files, builds those of the place and writes them."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from sparkassets.cli.options import open_project, variables
-from sparkassets.cli.selection import select_assets
+from sparkassets.cli.options import open_project, select_assets, variables
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.cron import expand
 from sparkassets.core.instants import Duration, find_zone
 from sparkassets.core.phrases import escape_unwritable, few, listing
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.timetables.presets import AS_CRONS
+from sparkassets.core.timetables.ticks import AS_CRONS
 from sparkassets.core.variables import PROFILE, merge_requested
 from sparkassets.deploy import (
     DeploymentSpec,
@@ -32,6 +31,8 @@ from sparkassets.deploy import (
 from sparkassets.deploy.owned_files import OwnedContent
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
+from sparkassets.project.compile_trace import CompileTrace, TracedVariables
+from sparkassets.project.project_folder import compile_folder
 
 _IN_A_WHEEL = ("databricks", "kubernetes")
 """Kinds of deployment that pack the project's folder into a wheel."""
@@ -188,7 +189,6 @@ def _seconds(timeout: str) -> int:
 
 
 def _wheel(kind: Kind, project: ProjectSpec, environment: Mapping[str, str], library: Path | None) -> ProjectWheel:
-    from sparkassets.project.shipped_files import collect_files
 
     files = collect_files(project, environment)
     brings = "sparkassets" if library is not None else f"sparkassets=={version('sparkassets')}"
@@ -255,3 +255,49 @@ def _refuse_inside(project: ProjectSpec) -> None:
             shown = os.path.relpath(place, project.root)
             hint = "give it an absolute path or a URI, such as /Volumes/main/ops/shop or s3://lake/shop"
             raise InputError(f"{what}{under} is in the project's folder ({shown}), which runs elsewhere", hint=hint)
+
+
+_COMPILED = "__pycache__"
+MOST_BYTES = 100 * 1024 * 1024
+"""Of all files together: code and YAML, no data."""
+
+
+def collect_files(project: ProjectSpec, env: Mapping[str, str]) -> dict[str, bytes]:
+    """The content of each file, by its path from the folder around the project's.
+
+    These are the files that the project is compiled from, and all files of the packages that functions come from.
+
+    Raises:
+        InputError: One lies elsewhere, or they are too much.
+        SpecError: Something is wrong with the project's files.
+    """
+    root = Path(project.root)
+    trace = CompileTrace()
+    compile_folder(root, trace, env=TracedVariables(env, trace))
+    paths = {Path(path) for path, digest in trace.files.items() if digest}
+    paths |= set(_of_packages(project, root))
+    found: dict[str, bytes] = {}
+    for path in sorted(paths):
+        if not path.is_relative_to(root.parent):
+            raise InputError(
+                f"{str(path)!r} is part of the project and lies outside {str(root.parent)!r}",
+                hint="what is taken elsewhere lies in the project's folder or beside it",
+            )
+        found[path.relative_to(root.parent).as_posix()] = path.read_bytes()
+    size = sum(map(len, found.values()))
+    if size > MOST_BYTES:
+        raise InputError(f"the files of the project have {size:,} bytes; expected at most {MOST_BYTES:,}")
+    return found
+
+
+def _of_packages(project: ProjectSpec, root: Path) -> Iterator[Path]:
+    """The files of the packages, also those that no module is in; hidden ones and what Python compiles are left."""
+    for package in project.python:
+        for base in (root, root.parent):
+            place = base / package.replace(".", "/")
+            if place.with_suffix(".py").is_file():
+                yield place.with_suffix(".py")
+            for path in sorted(place.rglob("*")) if place.is_dir() else ():
+                inside = path.relative_to(place).parts
+                if path.is_file() and _COMPILED not in inside and not any(each.startswith(".") for each in inside):
+                    yield path

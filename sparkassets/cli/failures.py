@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import Terminal
 from sparkassets.errors import InputError, SparkAssetsError, SpecError, SpecProblem
 
 INTERRUPTED = 130
@@ -72,7 +72,7 @@ def report_error(error: Exception, *, as_json: bool) -> int:
         if known.hint:
             terminal.print(f"  hint: {_safe(known.hint)}")
     if as_json:
-        from sparkassets.cli.json_output import print_json
+        from sparkassets.cli.output import print_json
 
         print_json(error_document(known))
     return known.exit_code
@@ -119,7 +119,7 @@ def error_document(error: SparkAssetsError) -> dict[str, Any]:
     """``{"error": {"message", "hint"}}``, and ``problems`` of a project that is not valid."""
     document: dict[str, Any] = {"message": message_of(error), "hint": error.hint and _safe(error.hint)}
     if isinstance(error, SpecError):
-        from sparkassets.core.documents.problems import problems_document
+        from sparkassets.core.documents.document_values import problems_document
 
         document["problems"] = problems_document(error.problems)
     return {"error": document}

@@ -1,16 +1,18 @@
-"""Options that several commands take, and the project they name."""
+"""Options that several commands take, and the project and assets that they name."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import click
 
+from sparkassets.app import context
+from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -213,7 +215,7 @@ def progress_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def print_forgotten(project: Project) -> None:
     """Writes to stderr where the history begins, if older entries have expired."""
-    from sparkassets.cli.terminal import Terminal
+    from sparkassets.cli.output import Terminal
 
     if text := project.history.cut_note():
         Terminal.from_stream(sys.stderr).print(text)
@@ -271,3 +273,30 @@ def _asset_names(ctx: click.Context) -> Iterator[str]:
     except Exception:  # noqa: BLE001  the command itself reports the error
         return
     yield from project.spec.assets
+
+
+_WHOLE: Final = 1000
+"""Characters that no first sentence has."""
+
+
+class WrappedGroup(click.Group):
+    """A group whose help wraps the summaries of its commands, which click's own truncates."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.commands[name].get_short_help_str(_WHOLE)) for name in self.list_commands(ctx)]
+            )
+
+
+def select_assets(project: ProjectSpec, texts: Sequence[str]) -> tuple[str, ...] | None:
+    """The assets that the option's values name, upstream first; None without any, which means all.
+
+    Raises:
+        InputError: A name is not an asset of the project, or no asset fits a pattern.
+    """
+    try:
+        return context.select_assets(project, texts) if texts else None
+    except InputError as error:
+        raise InputError(f"--select: {error.args[0]}", hint=error.hint) from None

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table, wrap
-from sparkassets.cli.terminal import Terminal, strip_controls
+from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_table, strip_controls, wrap
 from sparkassets.core.instants import format_zoned, from_unix, to_unix
 from sparkassets.core.journal.withheld_records import describe_other_outcomes
 from sparkassets.core.journal.withheld_records import describe_verdicts as withheld_by
@@ -21,7 +20,7 @@ from sparkassets.core.planner.wording import describe_unchanged, describe_withhe
 from sparkassets.core.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.run_records import RunRecord
+    from sparkassets.core.journal.history import RunRecord
     from sparkassets.core.planner.explain.preview import SchedulePreview
     from sparkassets.core.results import RunResult, Status, Summary
     from sparkassets.core.timetables import Slot
@@ -79,12 +78,12 @@ def print_plan(
     if plan.unseen:
         _print_unseen(plan.unseen, terminal)
     if plan.late:
-        from sparkassets.cli.lateness import print_late
+        from sparkassets.cli.plan_details import print_late
 
         terminal.print("")
         print_late(plan.late, project, terminal)
     if plan.changes:
-        from sparkassets.cli.changes import print_changes
+        from sparkassets.cli.plan_details import print_changes
 
         print_changes(plan.changes, project, terminal)
 
@@ -117,7 +116,7 @@ def _print_runs(plan: Plan, project: ProjectSpec, terminal: Terminal) -> None:
     if plan.totals is None:
         print_table(terminal, [asset, partitions, reason], rows)
         return
-    from sparkassets.cli.costs import COST_COLUMNS, cost_cells, in_all
+    from sparkassets.cli.plan_details import COST_COLUMNS, cost_cells, in_all
 
     costs = [["", ""] if run.estimate is None else cost_cells(run.estimate) for run in plan.runs]
     told = [[name, which, *cost, why] for (name, which, why), cost in zip(rows, costs, strict=True)]
@@ -139,7 +138,7 @@ def print_downstream(
         terminal.print("", "nothing downstream follows it")
         return
     terminal.print("", "would then be due downstream:")
-    from sparkassets.cli.costs import COST_COLUMNS, sum_cells
+    from sparkassets.cli.plan_details import COST_COLUMNS, sum_cells
 
     rows: list[Row] = [
         [
@@ -217,7 +216,7 @@ def print_summary(
     print_waiting(waiting, project, terminal, quiet=False)
     _print_notes(summary.notes, project, terminal)
     if summary.late:
-        from sparkassets.cli.lateness import print_late
+        from sparkassets.cli.plan_details import print_late
 
         print_late(summary.late, project, terminal)
 

@@ -1,23 +1,25 @@
-"""What `run` and `backfill` share: progress, signals, the loop, the summary and the exit code."""
+"""What `run`, `backfill` and `promote` share: progress, signals, the loop, the summary and the exit code."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
+from errno import EIO
 from signal import SIGINT
-from typing import TYPE_CHECKING, TextIO, cast
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO, cast
 
-from sparkassets.cli.guarded_stream import GuardedStream
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import PLAINLY, ProgressOptions, Style
+from sparkassets.cli.output import Terminal, print_json
 from sparkassets.cli.plan_tables import NOTHING_WAS_DUE, print_summary
-from sparkassets.cli.progress_display import ProgressReporter, make_reporter
-from sparkassets.cli.signals import InterruptedBySignalError, SignalStopper
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.progress import ProgressReporter, make_reporter
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult, Summary
@@ -28,8 +30,112 @@ from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:
     from sparkassets.app.project import OpenProject
-    from sparkassets.cli.progress_events import ProgressEvents
+    from sparkassets.cli.progress import ProgressEvents
     from sparkassets.core.spec.model import ProjectSpec
+
+
+class GuardedStream:
+    """A text stream whose writes are dropped once its reader has gone.
+
+    A closed terminal raises EIO. After a signal every OSError is ignored: it may have ended the reader, too.
+
+    Args:
+        stream: The stream to write to.
+        ends: Returns whether a signal has come.
+    """
+
+    def __init__(self, stream: TextIO, ends: Callable[[], bool]) -> None:
+        self._stream = stream
+        self._ends = ends
+
+    def write(self, text: str) -> int:
+        """Writes the text, unless the reader has gone."""
+        with self._ignore_closed():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flushes the stream, unless the reader has gone."""
+        with self._ignore_closed():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever else the stream has
+        return getattr(self._stream, name)
+
+    @contextmanager
+    def _ignore_closed(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno != EIO and not self._ends():
+                raise
+
+
+STOPPING = "stopping: cancelling runs; again to quit at once"
+
+
+_HANGUP = getattr(signal, "SIGHUP", None)
+"""The terminal is gone; some systems have none."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([] if _HANGUP is None else [_HANGUP]))
+
+
+class InterruptedBySignalError(BaseException):
+    """A signal came while nothing ran that could be stopped in order."""
+
+
+class SignalStopper:
+    """Handles signals while entered: the first calls ``stop``, or raises where nothing could be stopped.
+
+    Attributes:
+        signum: The signal received; None before any.
+        tell: Called with a message when stopping begins; must be safe in a signal handler.
+    """
+
+    def __init__(self, stop: Callable[[], bool]) -> None:
+        """``stop`` returns whether there was something to stop."""
+        self.signum: int | None = None
+        self.tell: Callable[[str], None] = _nobody
+        self._stop = stop
+        self._former: dict[int, Any] = {}
+
+    def install(self) -> None:
+        """Installs the handlers, also again: pyspark takes SIGINT whenever a session starts."""
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handlers
+            for signum in SIGNALS:
+                if signum == _HANGUP and signal.getsignal(signum) == signal.SIG_IGN:
+                    continue  # started by nohup: it is to outlive its terminal
+                handler = signal.signal(signum, self._handle)
+                self._former.setdefault(signum, handler)
+
+    def sleep_until(self, seconds: float) -> None:
+        """Sleeps; a signal raises out of it."""
+        time.sleep(seconds)
+
+    def __enter__(self) -> Self:
+        """Installs the handlers."""
+        self.install()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Restores the former handlers."""
+        for signum, handler in self._former.items():
+            signal.signal(signum, handler)
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002  the signal module's signature
+        if self.signum is not None:
+            os._exit(128 + signum)
+        self.signum = signum
+        if not self._stop():
+            raise InterruptedBySignalError
+        with suppress(OSError, ValueError):  # the terminal may be closed
+            self.tell(STOPPING)
+
+
+def _nobody(text: str) -> None:
+    """Ignores the message."""
+
 
 RUNS_TOLD = 1000
 """At most so many of the newest runs stand in the document of a loop."""
@@ -69,7 +175,7 @@ def drive(
         idle: The text for a summary without runs.
     """
     if telling.metrics is not None:
-        from sparkassets.wiring.watching import metrics_to
+        from sparkassets.wiring.watchers import metrics_to
 
         project.watch(metrics_to(project.spec, telling.metrics))
     stopper = SignalStopper(project.stop)
@@ -89,7 +195,7 @@ def drive(
             terminal.print(f"interrupted: {error}")
     if as_json:
         summary = tally.summary(interrupted=stopper.signum is not None)
-        from sparkassets.core.documents.summary import summary_document
+        from sparkassets.core.documents.runs import summary_document
 
         print_json(summary_document(summary, project.spec))
     if stopper.signum is not None:
@@ -131,7 +237,7 @@ def _events(project: ProjectSpec, style: Style) -> AbstractContextManager[Progre
     """Progress for programs; None for people, for whom its modules are not loaded."""
     if not style:
         return nullcontext()
-    from sparkassets.cli.progress_events import open_events
+    from sparkassets.cli.progress import open_events
 
     return open_events(project, style)
 

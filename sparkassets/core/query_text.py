@@ -1,7 +1,4 @@
-r"""Finds in the text of a query the tables that it names bare and the columns that it yields.
-
-Looks at words and parentheses and is no parser: where the text is ambiguous, nothing is reported.
-"""
+"""What SQL text says without a parser: its tables, columns and statements, and its normal form."""
 
 from __future__ import annotations
 
@@ -189,3 +186,237 @@ def _is_path(tokens: Sequence[_SqlToken]) -> bool:
     return len(tokens) % 2 == 0 and all(
         name.kind == "name" and dot.text == "." for name, dot in zip(tokens[::2], tokens[1::2], strict=True)
     )
+
+
+_EXPRESSION: Final = "\0"
+"""Stands for every character of a Jinja expression, whose text is not known before it is rendered."""
+
+_OPAQUE = re.compile(
+    r"(?P<expression>\{\{.*?(?:\}\}|\Z))|\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z)"
+    r"|--[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|(?<!\w)[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z))"
+    r"|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|`[^`]*(?:`|\Z)",
+    re.DOTALL,
+)
+"""Text that is no SQL word: Jinja, comments, quotes. Unclosed, it reaches to the end: no character is scanned twice."""
+_FIRST_WORD = re.compile(r"[\s(;]*+([A-Za-z_]+)")
+_QUERIES: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
+_WRITE = re.compile(r"\b(?:INSERT\s++(?:INTO|OVERWRITE)|MERGE\s++INTO)\b", re.IGNORECASE)
+_SECOND = re.compile(r";[\s;]*+(?:([^\s;]+)|\Z)")
+_HINT: Final = "write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
+_WRITES: Final = "such as INSERT INTO {{ outlets.<asset> }} … or MERGE INTO {{ outlets.<asset> }} …"
+
+
+@frozen
+class StatementFault:
+    """Why a text is not what its asset runs.
+
+    Attributes:
+        position, width: The words at fault, in characters of the text.
+    """
+
+    position: int
+    width: int
+    message: str
+    hint: str | None = None
+
+
+def find_select_fault(sql: str) -> StatementFault | None:
+    r"""Why the text is not one SELECT; None where it is, or where only rendering the Jinja in it can tell.
+
+    >>> find_select_fault("-- all\nWITH x AS (SELECT 1) SELECT * FROM {{ inlets.x }}")
+    >>> find_select_fault("INSERT INTO t SELECT 1").message
+    "the SQL begins with 'INSERT'; expected one SELECT"
+    """
+    words = _OPAQUE.sub(_blank, sql)
+    if not words.strip():
+        return StatementFault(0, 1, "the SQL is empty; expected one SELECT")
+    first = _FIRST_WORD.match(words)
+    if first and first[1].upper() not in _QUERIES:
+        found = first[1]
+        return StatementFault(first.start(1), len(found), f"the SQL begins with {found!r}; expected one SELECT", _HINT)
+    if write := _WRITE.search(words):
+        found = " ".join(write[0].split())
+        return StatementFault(write.start(), len(write[0]), f"the SQL holds {found!r}; expected one SELECT", _HINT)
+    if (second := _SECOND.search(words)) and second[1]:
+        found = second[1].rstrip(_EXPRESSION)
+        return StatementFault(second.start(1), max(1, len(found)), "a second statement follows; expected one SELECT")
+    return None
+
+
+def find_write_fault(sql: str) -> StatementFault | None:
+    """Why no statement of the text writes anything; None where one may.
+
+    >>> find_write_fault("INSERT INTO {{ outlets.x }} SELECT 1; OPTIMIZE t")
+    >>> find_write_fault("SELECT 1").message
+    "the SQL begins with 'SELECT', which writes nothing"
+    """
+    words = _OPAQUE.sub(_blank, sql)
+    if not words.strip():
+        return StatementFault(0, 1, "the SQL is empty; expected statements that write", _WRITES)
+    first = _FIRST_WORD.match(words)
+    if first and first[1].upper() in _QUERIES and not _WRITE.search(words) and len(list(split_statements(sql))) == 1:
+        found, hint = first[1], f"leave 'write: self' out, or write a statement {_WRITES}"
+        return StatementFault(first.start(1), len(found), f"the SQL begins with {found!r}, which writes nothing", hint)
+    return None
+
+
+def split_statements(sql: str) -> Iterator[tuple[int, str]]:
+    r"""Each statement of a text with where it begins; what is nothing but space and comments is none.
+
+    >>> list(split_statements("DELETE FROM t WHERE a = ';'; -- again;\nINSERT INTO t VALUES (1);"))
+    [(0, "DELETE FROM t WHERE a = ';'"), (28, ' -- again;\nINSERT INTO t VALUES (1)')]
+    """
+    words, begin = _OPAQUE.sub(_blank, sql), 0
+    for end in (*(each.start() for each in re.finditer(";", words)), len(words)):
+        if words[begin:end].strip():
+            yield begin, sql[begin:end]
+        begin = end + 1
+
+
+def _blank(opaque: re.Match[str]) -> str:
+    """The same number of characters and lines, without words."""
+    filler = _EXPRESSION if opaque["expression"] else " "
+    return re.sub(r"[^\n]", filler, opaque[0])
+
+
+_EXACT_TOKEN: Final = re.compile(
+    r"(?P<blank>\s+)"
+    r"|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<unseen>\{#.*?(?:#\}|\Z))"
+    r"|(?P<jinja>\{\{.*?(?:\}\}|\Z)|\{%.*?(?:%\}|\Z))"
+    r"|(?P<raw>[rR](?:'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)))"
+    r"|(?P<text>[xX]?(?:'[^'\\]*+(?:\\.[^'\\]*+)*+(?:'|\\?\Z)|\"[^\"\\]*+(?:\\.[^\"\\]*+)*+(?:\"|\\?\Z)))"
+    r"|(?P<quoted>`[^`]*(?:`|\Z))"
+    r"|(?P<name>[^\W\d]\w*)"
+    r"|(?P<mark>\d[\w.]*|.)",
+    re.DOTALL,
+)
+"""Tokens of SQL with Jinja. An unclosed token reaches to the end, so that no character is scanned twice."""
+
+_SPELLED: Final = """
+    ALL AND ANTI ANY AS ASC BETWEEN BY CASE CAST CLUSTER CROSS CUBE CURRENT DESC DISTINCT DISTRIBUTE ELSE END ESCAPE
+    EXCEPT EXISTS FALSE FILTER FIRST FOLLOWING FROM FULL GROUP GROUPING HAVING IGNORE ILIKE IN INNER INTERSECT INTERVAL
+    IS JOIN LAST LATERAL LEFT LIKE LIMIT MINUS NATURAL NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PIVOT
+    PRECEDING QUALIFY RANGE RESPECT RIGHT RLIKE ROLLUP ROW ROWS SELECT SEMI SETS SORT TABLE TABLESAMPLE THEN TRUE
+    TRY_CAST UNBOUNDED UNION UNPIVOT USING VALUES VIEW WHEN WHERE WINDOW WITH WITHIN
+    BIGINT BOOLEAN DECIMAL DOUBLE FLOAT INT INTEGER SMALLINT STRING TIMESTAMP_LTZ TIMESTAMP_NTZ TINYINT
+"""
+_KEYWORDS: Final = frozenset(_SPELLED.split())
+"""Words whose case does not count; ``day`` or ``date``, which often are columns, count as they are written."""
+_UNITS: Final = frozenset(
+    f"{unit}{s}" for unit in ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND") for s in ("", "S")
+)
+_TYPES: Final = frozenset({"DATE", "TIMESTAMP", "BINARY"})
+_VALUES: Final = """
+    CURRENT_CATALOG CURRENT_DATABASE CURRENT_DATE CURRENT_SCHEMA CURRENT_TIMESTAMP CURRENT_TIMEZONE CURRENT_USER DIV INF
+    INFINITY LOCALTIMESTAMP NAN NOW SESSION_USER USER
+"""
+_NOT_BARE: Final = _KEYWORDS | _UNITS | _TYPES | frozenset(_VALUES.split())
+"""Words that may mean something else than a name when they are bare."""
+_LAST_SEMICOLONS: Final = re.compile(r"( ?;)+$")
+"""Semicolons after the statement."""
+_APART: Final = frozenset("(),=<>+*/.;[]%")
+"""Characters that are never a part of a word."""
+_OPENING_BRACES: Final = re.compile(r"\{\{(-?)\s*+")
+_CLOSING_BRACES: Final = re.compile(r"(?<!\s)\s*+(-?)\}\}")
+_IN_JINJA: Final = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|\s+", re.DOTALL)
+_PLAIN: Final = re.compile(r"[^\W\d]\w*")
+
+
+def normal_form(sql: str) -> str:
+    r"""The words of a template, a blank between any two.
+
+    >>> normal_form('select  Count(*) as n -- all\nFROM {{inlets.f}} where `a`="x"')
+    "SELECT COUNT ( * ) AS n FROM {{ inlets.f }} WHERE a = 'x'"
+    """
+    return _LAST_SEMICOLONS.sub("", "".join(_words(sql)))
+
+
+def words(normal: str) -> list[str]:
+    """The words of a normal form, one by one.
+
+    >>> words("SELECT 'a b' AS n FROM {{ inlets.f }}")
+    ['SELECT', "'a b'", 'AS', 'n', 'FROM', '{{ inlets.f }}']
+    """
+    return [match[0] for match in _EXACT_TOKEN.finditer(normal) if match.lastgroup != "blank"]
+
+
+def _words(sql: str) -> Iterator[str]:
+    """The words, each with the blank before it."""
+    everything = list(_EXACT_TOKEN.finditer(sql))
+    places = [place for place, match in enumerate(everything) if _is_significant(match)]
+    found = [everything[place] for place in places]
+    for index, match in enumerate(found):
+        before = found[index - 1] if index else None
+        after = found[index + 1] if index + 1 < len(found) else None
+        between = everything[places[index - 1] + 1 : places[index]] if index else []
+        yield "" if before is None or _forms_one_word(before, match, between) else " "
+        yield _word(match, before, after)
+
+
+def _forms_one_word(before: re.Match[str], match: re.Match[str], between: Sequence[re.Match[str]]) -> bool:
+    """Whether the two are one word once the template is rendered, such as ``s{{ n }}``."""
+    if any(each.lastgroup != "unseen" for each in between):
+        return False
+    rendered = bool(between) or "jinja" in (before.lastgroup, match.lastgroup)
+    return rendered and before[0] not in _APART and match[0] not in _APART
+
+
+def _word(match: re.Match[str], before: re.Match[str] | None, after: re.Match[str] | None) -> str:
+    match match.lastgroup:
+        case "name":
+            return _normalize_name(match[0], before, after)
+        case "quoted":
+            return _strip_backquotes(match[0], after)
+        case "text":
+            return _normalize_braces(_normalize_quotes(match[0]))
+        case "jinja":
+            return _normalize_braces(_collapse_blanks(match[0]))
+        case "comment":
+            return f"/*{match[0][2:]} */" if match[0].startswith("--") else match[0]
+        case _:
+            return _normalize_braces(match[0])
+
+
+def _is_significant(match: re.Match[str]) -> bool:
+    """Whether it is more than layout: a comment is, where a template may make more of it."""
+    return match.lastgroup not in ("blank", "unseen") and (match.lastgroup != "comment" or "{" in match[0])
+
+
+def _normalize_name(word: str, before: re.Match[str] | None, after: re.Match[str] | None) -> str:
+    capitals = word.upper()
+    if before is not None and before[0] == ".":
+        return word  # a column or a field, whatever it is called
+    if capitals in _KEYWORDS or (after is not None and after[0] == "("):
+        return capitals
+    kind, last = (before.lastgroup, before[0]) if before is not None else ("", "")
+    if capitals in _UNITS and (kind == "text" or last[:1].isdigit()):
+        return capitals
+    if capitals in _TYPES and last.upper() == "AS" and after is not None and after[0] == ")":
+        return capitals
+    return word
+
+
+def _strip_backquotes(quoted: str, after: re.Match[str] | None) -> str:
+    """A name without its backquotes, unless it would be something else without."""
+    name = quoted.strip("`")
+    called = after is not None and after[0] == "("
+    return name if _PLAIN.fullmatch(name) and not called and name.upper() not in _NOT_BARE else quoted
+
+
+def _normalize_quotes(text: str) -> str:
+    """A text in single quotes where these say the same."""
+    body = text[1:-1]
+    closed = len(text) > 1 and text[0] == text[-1] == '"'
+    return f"'{body}'" if closed and not re.search(r"['\"\\]", body) else text
+
+
+def _normalize_braces(text: str) -> str:
+    """The text with one blank inside the braces of each expression."""
+    return _CLOSING_BRACES.sub(r" \1}}", _OPENING_BRACES.sub(r"{{\1 ", text)) if "{{" in text else text
+
+
+def _collapse_blanks(expression: str) -> str:
+    """The expression with every run of blanks as one blank, except in string literals."""
+    return _IN_JINJA.sub(lambda found: found[1] or " ", expression)

@@ -10,9 +10,8 @@ from typing import Final, cast
 
 from jinja2 import TemplateAssertionError, TemplateSyntaxError, nodes
 
-from sparkassets.core.event_objects import wrong_member
-from sparkassets.core.foreign_names import IN_RUNS, called_here
-from sparkassets.core.known_columns import KnownColumns
+from sparkassets.core.events import wrong_member
+from sparkassets.core.query_text import find_select_fault, find_write_fault
 from sparkassets.core.sandbox import (
     FUNCTIONS,
     NO_FILTERED_BLOCK,
@@ -21,8 +20,7 @@ from sparkassets.core.sandbox import (
     refused_raw,
     undeclared_names,
 )
-from sparkassets.core.statement_checks import find_select_fault, find_write_fault
-from sparkassets.core.suggestions import did_you_mean, suggest_close
+from sparkassets.core.suggestions import IN_RUNS, KnownColumns, called_here, did_you_mean, suggest_close
 from sparkassets.errors import InputError
 
 NAMES: Final = frozenset(

@@ -1,4 +1,4 @@
-"""The bounds of a column's values: from what a Parquet footer has to the JSON that Delta writes."""
+"""Lower and upper bounds of columns: written into statistics of files, read from Parquet footers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import struct
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.frozen import frozen
@@ -187,3 +187,25 @@ def _time(milliseconds: int) -> str:
     days, rest = divmod(milliseconds, _MILLISECONDS_A_DAY)
     seconds, fraction = divmod(rest, 1000)
     return f"{_day(days)}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{fraction:03d}"
+
+
+_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000}
+
+
+def read_bounds(statistics: Any) -> tuple[Any, Any]:  # noqa: ANN401 - pyarrow has no types
+    """Both, as pyarrow has them; instants of nanoseconds by pandas all the same."""
+    kind = json.loads(statistics.logical_type.to_json())
+    unit = _PER_SECOND.get(kind.get("timeUnit", "")) if kind.get("Type") == "Timestamp" else None
+    if unit is None:
+        return statistics.min, statistics.max
+    zone = UTC if kind.get("isAdjustedToUTC") else None
+    try:
+        low, high = (_instant(raw, unit, zone) for raw in (statistics.min_raw, statistics.max_raw))
+    except OverflowError:
+        return statistics.min, statistics.max
+    return low, high
+
+
+def _instant(raw: int, unit: int, zone: tzinfo | None) -> datetime:
+    """The instant so many units after 1970."""
+    return datetime(1970, 1, 1, tzinfo=zone) + timedelta(microseconds=raw * (1_000_000 // unit))

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from sparkassets.core.runs import ChangeAvailability, TablePosition
+from sparkassets.delta.features import keeps_feed
 from sparkassets.delta.log import DeltaLog, FileAction, LogCommit
-from sparkassets.delta.table_properties import keeps_feed
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 

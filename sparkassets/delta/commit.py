@@ -20,13 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.delta import durability
-from sparkassets.delta.errors import reason
 from sparkassets.delta.live_files import LiveFile, live_paths, log_text
 from sparkassets.delta.log import DeltaLog, FileAction, LogCommit
-from sparkassets.delta.tables import is_table, load_table
+from sparkassets.delta.tables import is_table, load_table, reason
 from sparkassets.errors import RunError
-from sparkassets.files.bucket_access import deltalake_options
-from sparkassets.files.object_stores import local_path
+from sparkassets.files.object_stores import deltalake_options, local_path
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:

@@ -1,9 +1,4 @@
-"""Whether a driver may commit to a Delta table itself, or what about the table asks for Spark's own writer.
-
-A commit through deltalake keeps to the protocol's oldest part: files with statistics come and go. Whatever else a
-table may ask of its writers, in its protocol, its properties or the metadata of its columns, is Spark's; also what is
-not known here. (https://github.com/delta-io/delta/blob/master/PROTOCOL.md, "Table Features".)
-"""
+"""Table features, columns and properties: which of them leave a commit to Spark."""
 
 from __future__ import annotations
 
@@ -12,6 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import PublishWrite
+from sparkassets.files.object_stores import local_path
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -206,3 +205,61 @@ def _within(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         case "map":
             yield from _within(kind["keyType"], (*path, "key"))
             yield from _within(kind["valueType"], (*path, "value"))
+
+
+_HIDDEN = "_"
+"""Delta takes what is in a folder whose name begins so for no data, but for those of partitions."""
+
+
+def spark_commit_reason(asset: AssetSpec, table: DeltaTable | None) -> str | None:
+    """Why Spark commits to the asset's ``table``, as the end of a sentence; None where the driver does.
+
+    A run may have reasons of its own besides: columns that change, or nulls where the table has none.
+    """
+    if asset.commit == "spark":
+        return "the asset says 'commit: spark'"
+    if asset.name.startswith(_HIDDEN):
+        return "files in folders with its name would be hidden from VACUUM"
+    if asset.storage is not None and asset.storage.table:
+        return "its table is in a catalog"
+    if asset.storage is None or not _is_known(asset.storage.path):
+        return "its table is neither on a disk nor on S3"
+    return None if table is None else reason_for_spark(table)
+
+
+def spark_creation_reason(asset: AssetSpec) -> str | None:
+    """Why Spark makes the asset's table where there is none, as the end of a sentence; None where the driver does."""
+    return spark_commit_reason(asset, None) or (
+        "the asset gives properties to its new table" if asset.properties else None
+    )
+
+
+def _is_known(path: str) -> bool:
+    """Whether files can be staged there that nobody renames or sees, and commits be made only where none is yet."""
+    return local_path(path) is not None or path.partition("://")[0].lower() in ("s3", "s3a")
+
+
+FEED: Final = "delta.enableChangeDataFeed"
+"""The table's property that has its writers keep a change feed."""
+_FED: Final = {FEED: "true"}
+_ITERATED: Final = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
+"""Of a table of iterations: Spark's ``VACUUM LITE`` goes by the log, to which older ones' files are dead."""
+
+
+def keeps_feed(properties: Mapping[str, Any]) -> bool:
+    """Whether a table with these has its changes told.
+
+    >>> keeps_feed({FEED: "TRUE"}), keeps_feed({})
+    (True, False)
+    """
+    return str(properties.get(FEED) or "").lower() == "true"
+
+
+def spark_properties(asset: AssetSpec) -> dict[str, str]:
+    """Those of a new table of the asset's that Spark makes."""
+    return {**(_FED if asset.followed else {}), **asset.properties}
+
+
+def driver_properties(asset: AssetSpec) -> dict[str, str]:
+    """Those of one that the driver makes: Spark makes none whose removed files stay for longer than its log."""
+    return {**(_ITERATED if isinstance(asset.write, PublishWrite) else {}), **spark_properties(asset)}

@@ -1,4 +1,4 @@
-"""The live files of a table at the version that is loaded, as its log tells them."""
+"""The live files of a table as its log tells them, and how each is opened."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import repeat
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from urllib.parse import unquote
 
 from sparkassets.errors import SourceError
+from sparkassets.files.object_stores import deltalake_options
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -91,3 +92,23 @@ def log_text(value: PartitionValue) -> str | None:
             return value.decode()
         case _:
             return str(value)
+
+
+def open_file(root: str, path: str) -> BinaryIO:
+    """The file that the log of the table at ``root`` calls ``path``: to be closed by who reads it.
+
+    Args:
+        root: An absolute local path or an object-store URI.
+        path: Percent-encoded; relative to the table, or anywhere as a URI.
+    """
+    where = unquote(path)
+    if path.startswith("file:"):
+        return open("/" + where.removeprefix("file:").lstrip("/"), "rb")  # noqa: PTH123  faster
+    if "://" not in path and "://" not in root:
+        return open(where if where.startswith("/") else f"{root}/{where}", "rb")  # noqa: PTH123  likewise
+    from deltalake.fs import DeltaStorageHandler
+    from pyarrow.fs import PyFileSystem
+
+    if "://" in path:
+        root, _, where = where.rpartition("/")
+    return PyFileSystem(DeltaStorageHandler(root, deltalake_options(root))).open_input_file(where)  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sparkassets.errors import SourceError
-from sparkassets.files.bucket_access import deltalake_options
+from sparkassets.files.object_stores import deltalake_options
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:

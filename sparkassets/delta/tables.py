@@ -1,10 +1,14 @@
-"""Opening Delta tables without a JVM, on a disk or in an object store as the project reaches it."""
+"""Opens Delta tables, and says why one cannot be read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from sparkassets.files.bucket_access import deltalake_options
+from sparkassets.errors import SessionNeededError, SourceError
+from sparkassets.files.object_stores import deltalake_options
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -27,3 +31,110 @@ def is_table(path: str) -> bool:
     from deltalake import DeltaTable
 
     return DeltaTable.is_deltatable(path, storage_options=deltalake_options(path) or None)
+
+
+_CLASSIC = "checkpoint.parquet"
+_FILE = re.compile(r"(\d{20})\.(json|checkpoint\..*)")
+
+
+def fault_of(table: Path) -> str | None:
+    """What is wrong with the newest checkpoint, or with the entries after it; None where nothing is found.
+
+    >>> fault_of(Path("/nowhere")) is None
+    True
+    """
+    try:
+        files = _files(table / "_delta_log")
+        checkpoints = [version for version, kind in files if kind != "json"]
+        begins = max(checkpoints, default=0)
+        if checkpoints and (why := _checkpoint_fault(files.get((begins, _CLASSIC)))) is not None:
+            return why
+        entries = {version: path for (version, kind), path in files.items() if kind == "json" and version >= begins}
+        return _entries_fault(entries, begins + 1 if checkpoints else 0)
+    except OSError:  # the caller's error says that the log cannot be read
+        return None
+
+
+def _files(log: Path) -> dict[tuple[int, str], Path]:
+    if not log.is_dir():
+        return {}
+    named = ((_FILE.fullmatch(path.name), path) for path in log.iterdir())
+    return {(int(found[1]), found[2]): path for found, path in named if found is not None}
+
+
+def _checkpoint_fault(path: Path | None) -> str | None:
+    if path is None:  # one of several files, whose form depends on the writer
+        return None
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with path.open("rb") as file:
+            for _ in parquet.ParquetFile(file).iter_batches():
+                pass
+    except (pa.ArrowException, OSError) as error:
+        return f"its checkpoint {path.name} cannot be read: {str(error).strip().splitlines()[0]}"
+    return None
+
+
+def _entries_fault(entries: dict[int, Path], expected: int) -> str | None:
+    for version in range(expected, max(entries, default=-1) + 1):
+        if version not in entries:
+            return f"the entry {version:020d}.json of its log is missing"
+        try:
+            for line in entries[version].read_bytes().splitlines():
+                json.loads(line)
+        except ValueError as error:
+            return f"the entry {entries[version].name} of its log is not JSON: {error}"
+    return None
+
+
+_LAYERS = r"^(?:(?:C Data interface|External|Kernel|Generic delta kernel|Arrow|Parquet) error: )+"
+_COLOUR = r"\x1b\[\d*m"
+_BODY = r":?\s*<(?:\?xml|[Ee]rror).*"
+_CODE = r"<Code>([^<]+)</Code>"
+_LOG_PATH: Final = r"""ParsedLogPath \{.*?filename: "([^"]*)".*?file_type: \w+(?: \{[^{}]*\})? \}"""
+"""How the library prints a file of a log: its inner structure instead of its name."""
+_LONGEST = 500
+_UNKNOWN: Final = r"Feature '([^']+)' is not supported"
+_MANAGED: Final = "catalog-managed"
+
+
+def reason(error: BaseException) -> str:
+    r"""What an error of deltalake says: its causes without its layers, colours and back trace.
+
+    >>> reason(OSError("Kernel error: cannot write\n  ↳ No space left on device\n  0: at commit.rs"))
+    'cannot write: No space left on device'
+    >>> reason(OSError("404 Not Found: <?xml version='1.0'?>\n<Error><Code>NoSuchBucket</Code></Error>"))
+    '404 Not Found: NoSuchBucket'
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    causes = [re.sub(_COLOUR, "", line).strip() for line in lines[1:]]
+    lines[0] = re.sub(_LOG_PATH, r"\1", lines[0])
+    text = ": ".join(
+        [re.sub(_LAYERS, "", lines[0].strip()), *(line[1:].strip() for line in causes if line.startswith("↳"))]
+    )
+    if (body := re.search(_BODY, text)) is not None:
+        code = re.search(_CODE, str(error))
+        text = text[: body.start()] + (f": {code[1]}" if code is not None else "")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _fault(path: str) -> str | None:
+    """The missing or broken file of a local table's log."""
+    return None if "://" in path else fault_of(Path(path))
+
+
+def unreadable(path: str, error: BaseException) -> SourceError:
+    """What is raised for a table that deltalake cannot open."""
+    message = f"cannot read the Delta table at '{path}': {reason(error)}"
+    if _MANAGED in str(error):
+        return SourceError(
+            message,
+            hint="its catalog has its newest commits: read and write it by its name, 'table: catalog.schema.name'",
+        )
+    if (found := re.search(_UNKNOWN, str(error))) is not None:
+        return SessionNeededError(message, why=f"it has {found[1]}")
+    if (fault := _fault(path)) is not None:
+        return SourceError(f"cannot read the Delta table at '{path}': {fault}")
+    return SourceError(message)

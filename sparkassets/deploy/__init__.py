@@ -2,8 +2,7 @@
 
 from sparkassets.deploy.deployment_kinds import DeploymentSpec, Kind, build_files
 from sparkassets.deploy.owned_files import WrittenFiles, write_owned
-from sparkassets.deploy.requirements import requirements_of
-from sparkassets.deploy.wheel import ProjectWheel, build_wheel
+from sparkassets.deploy.wheel import ProjectWheel, build_wheel, requirements_of
 
 __all__ = [
     "DeploymentSpec",

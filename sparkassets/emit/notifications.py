@@ -19,7 +19,7 @@ from sparkassets.core.documents.notices import NoticeCollector
 from sparkassets.errors import InputError, SparkAssetsError, describe_error
 
 if TYPE_CHECKING:
-    from sparkassets.core.documents.messages import NotificationMessage
+    from sparkassets.core.documents.notices import NotificationMessage
     from sparkassets.core.spec.model import NotifyRule, ProjectSpec, PythonBody
     from sparkassets.ports import JournalCommit
 
@@ -66,7 +66,7 @@ class NotificationSink:
         notices = following.notices(project)
         if not notices:
             return
-        from sparkassets.core.documents.messages import build_messages
+        from sparkassets.core.documents.notices import build_messages
 
         sending = _PendingDeliveries()
         for rule, message in build_messages(notices, project):

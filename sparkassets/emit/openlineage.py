@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry
 from sparkassets.core.openlineage.events import Event, invocation_event, run_events
 from sparkassets.core.openlineage.facet_builder import FacetBuilder
-from sparkassets.core.openlineage.identity import RunName
+from sparkassets.core.openlineage.names import RunName
 from sparkassets.errors import InputError
 from sparkassets.ports import JournalCommit
 

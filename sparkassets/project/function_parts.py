@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sparkassets.core.definitions.definition import digest
-from sparkassets.project.module_names import FUNCTIONS, WHOLE, ModuleNames, Part, imported_in, parse_names
+from sparkassets.project.python_modules import FUNCTIONS, WHOLE, ModuleNames, Part, imported_in, parse_names
 
 DECLARING: Final = frozenset({("sparkassets", "asset"), ("sparkassets", "multi_asset")})
 """The decorators that declare assets."""

@@ -1,4 +1,4 @@
-"""A project's folder: where its files are, read and compiled."""
+"""Finds, reads and compiles the files of a project's folder, and the tests of its assets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from tokenize import detect_encoding
 from typing import Final
 
+from sparkassets.core.cases import Case, read_cases
 from sparkassets.core.entry_points import InstalledKinds
 from sparkassets.core.sinks import REGISTRY as SINKS
 from sparkassets.core.spec.asset_file import read_asset_files
@@ -28,14 +29,14 @@ from sparkassets.core.spec.bodies import (
 from sparkassets.core.spec.column_inference import TableColumns
 from sparkassets.core.spec.compilation import compile_project
 from sparkassets.core.spec.drafts import AssetFiles, ProjectDraft
+from sparkassets.core.spec.expect_and_notify import written_rules
 from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.core.spec.notification_rules import written_rules
 from sparkassets.core.spec.project_file import read_project_file
 from sparkassets.core.spec.validations import rule_functions as functions_of_rules
 from sparkassets.core.spec.yaml_document import SourceFile
 from sparkassets.core.timetables.registered import REGISTRY as TIMETABLES
-from sparkassets.core.validations.registered import REGISTRY as CHECKS
-from sparkassets.core.variables import without_requested
+from sparkassets.core.validations.checks import REGISTRY as CHECKS
+from sparkassets.core.variables import VariableLookup, without_requested
 from sparkassets.errors import FileLocation, SpecError, SpecProblem
 from sparkassets.plugins import InstalledFactories
 from sparkassets.project.cache import CompiledCache
@@ -49,7 +50,7 @@ from sparkassets.project.declared import (
     import_modules,
 )
 from sparkassets.project.function_parts import FunctionParts
-from sparkassets.project.functions import read_module
+from sparkassets.project.python_modules import read_module
 
 _YAML = (".yml", ".yaml")
 
@@ -394,3 +395,23 @@ def _places(name: str, reader: SourceReader) -> Iterator[tuple[Path, Path]]:
     for base in (reader.root, reader.root.parent):
         yield base, base / f"{relative}.py"
         yield base, base / relative / "__init__.py"
+
+
+FOLDER: Final = "tests"
+"""In the project's folder."""
+
+
+def load_cases(project: ProjectSpec, env: Mapping[str, str]) -> tuple[Case, ...]:
+    """The tests in the project's ``tests`` folder, by file; none where there is no such folder.
+
+    Raises:
+        SpecError: With every problem of every file.
+    """
+    root = Path(project.root)
+    reader = SourceReader(root, CompileTrace())
+    names = reader.list_names(root / FOLDER)
+    paths = yaml_files(root / FOLDER, names, reader, deep=True) if names is not None else ()
+    files = [file for path in paths if (file := reader.read_file(path))]
+    if reader.problems:
+        raise SpecError(reader.problems)
+    return read_cases(files, project=project, environment=VariableLookup(env, project.given))

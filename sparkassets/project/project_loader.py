@@ -1,22 +1,117 @@
-"""From a folder to the compiled project, without compiling it again while nothing changed."""
+"""Loads a project's folder, compiled only where something changed, and checks where its storage is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkassets.core.phrases import show_value
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.model import NOWHERE, ProjectSpec
+from sparkassets.core.spec.storage_overlaps import StorageSite, StorageUse, find_overlaps, parse_site, storage_uses
 from sparkassets.core.variables import refuse_unknown
-from sparkassets.errors import InputError
+from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem
 from sparkassets.project.cache import CompiledCache
 from sparkassets.project.compile_trace import PROJECT_FILE, CompileTrace, TracedVariables
-from sparkassets.project.storage_check import check_storage
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.column_inference import TableColumns
+
+
+def check_storage(project: ProjectSpec) -> None:
+    """Refuses a project that would write where something else of it is, as the disk has it now.
+
+    Raises:
+        SpecError: With every overlap, at the asset or the project file that it is in.
+    """
+    places = storage_uses(
+        root=project.root, state=(project.state, project.state), folders=project.folders, assets=project.assets
+    )
+    problems = []
+    for found in find_overlaps(places, locator()):
+        where = _location(project, found.other)
+        told = "" if where is NOWHERE else str(where)
+        problems.append(SpecProblem(_location(project, found.place), found.sentence(told), found.hint))
+    if problems:
+        raise SpecError(sorted(dict.fromkeys(problems), key=lambda each: (each.location, each.message)))
+
+
+def _location(project: ProjectSpec, place: StorageUse) -> FileLocation:
+    if place.asset is not None:
+        return project.assets[place.asset].location
+    if place.role == "state":
+        return FileLocation(os.path.relpath(Path(project.root, PROJECT_FILE)))
+    return NOWHERE
+
+
+def locator() -> Callable[[str], StorageSite]:
+    """A function that finds the site of an absolute path on disk, visiting each folder once; URIs stay as written."""
+
+    @cache
+    def identity(folder: str) -> str | None:
+        try:
+            status = os.stat(folder)  # noqa: PTH116  this and all else here at a fifth of pathlib's time
+        except (OSError, ValueError):
+            return None
+        return f"{status.st_dev}:{status.st_ino}"
+
+    @cache
+    def folds(folder: str) -> bool:
+        """Whether names in a folder that exists are the same in any case, as the names that lead to it are."""
+        told = _with_letters(folder)
+        return told is not None and identity(told[1]) == identity(told[0])
+
+    @cache
+    def way(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(The names that lead to a real path, the identities of those folders on the way that exist)."""
+        above, name = os.path.split(folder)
+        if not name:
+            return (), ()
+        names, folders = way(above)
+        missing = len(names) - len(folders)
+        there = None if missing else identity(folder)
+        if there is not None:
+            return (*names, name), (*folders, there)
+        if folds("/" + "/".join(names[: len(folders)])):
+            name = unicodedata.normalize("NFC", name).casefold()
+        return (*names, name), folders
+
+    real = _following()
+
+    def locate(path: str) -> StorageSite:
+        site = parse_site(path)
+        if site.store:
+            return site
+        return StorageSite("", *way(real(f"/{'/'.join(site.names)}")))
+
+    return locate
+
+
+def _following() -> Callable[[str], str]:
+    """A function that follows the links of an absolute path, visiting each folder once."""
+
+    @cache
+    def real(path: str) -> str:
+        above, name = os.path.split(path)
+        if not name:
+            return path
+        there = os.path.join(real(above), name)  # noqa: PTH118
+        return os.path.realpath(there) if os.path.islink(there) else there  # noqa: PTH114
+
+    return real
+
+
+def _with_letters(folder: str) -> tuple[str, str] | None:
+    """The folder, or the nearest ancestor whose name has letters, and the same path with their case swapped."""
+    while folder != "/":
+        above, name = os.path.split(folder)
+        if name.swapcase() != name:
+            return folder, os.path.join(above, name.swapcase())  # noqa: PTH118
+        folder = above
+    return None
 
 
 def holds_project(folder: Path) -> bool:

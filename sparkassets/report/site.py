@@ -1,19 +1,18 @@
-"""Writes the report as a static site that opens from disk and is never seen half written.
-
-All but ``index.html`` has a name that tells what is in it, so nothing that a reader has open changes below them:
-the data of one writing is in a folder of its own, and ``index.html``, which names that folder, is written last. The
-data that was there before is kept for who still has it open, and what is older is removed.
-"""
+"""Writes the report as a static site, never seen half written, and serves it on loopback."""
 
 from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from html import escape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from sparkassets.core.documents.report import ReportDocuments
 from sparkassets.errors import InputError
@@ -186,3 +185,55 @@ def _digest(contents: Iterable[bytes]) -> str:
 
 def _line(error: OSError) -> str:
     return (error.strerror or str(error)).partition("\n")[0]
+
+
+HOST = "127.0.0.1"
+_NAMES = frozenset({HOST, "localhost", "[::1]"})
+
+
+class SiteServer:
+    """A folder under ``http://127.0.0.1:PORT/``; nothing but this machine reaches it."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        try:
+            self._server = ThreadingHTTPServer((HOST, port), partial(_SiteRequestHandler, directory=str(folder)))
+        except OSError as error:
+            raise InputError(f"cannot serve on port {port}: {error.strerror or error}") from error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="report", daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where the site is."""
+        return f"http://{HOST}:{self._server.server_address[1]}/"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _SiteRequestHandler(SimpleHTTPRequestHandler):
+    """Hands out the site's files, to this machine's browsers alone."""
+
+    def send_head(self) -> Any:  # noqa: ANN401  the standard library's signature
+        if (
+            self.headers.get("Host", "").rpartition(":")[0] not in _NAMES
+        ):  # a page elsewhere may call itself by any name
+            self.send_error(403)
+            return None
+        return super().send_head()
+
+    def list_directory(self, _: Any) -> None:  # noqa: ANN401
+        """Shows no folders."""
+        self.send_error(404)
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:  # noqa: ANN401
+        """Logs no requests."""

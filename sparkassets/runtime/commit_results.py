@@ -1,17 +1,25 @@
-"""What validations decided of a run, as its commit tells it; and what a run is compared with."""
+"""What is recorded of a run that ended: its verdicts, segments, outlets and own tables, and failures made good."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sparkassets.core.journal.entries import SuccessEntry
-from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+from sparkassets.core.journal.state import AssetState, State
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.results import RunResult
+from sparkassets.core.runs import InletPin
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, StorageLocation
 from sparkassets.core.validations import PartitionRowCount, PastRowCounts, qualified_rule_name
-from sparkassets.ports import DataCommit
-from sparkassets.runtime.execution import CommittedRun
+from sparkassets.errors import RunError, SourceChangedError
+from sparkassets.ports import DataCommit, TargetObserver
+from sparkassets.runtime.execution import CommittedRun, FailedRun, Outcome
+from sparkassets.runtime.iterations import outlet_with_iteration
 from sparkassets.runtime.ledger import JournalLedger
+from sparkassets.runtime.observation import recorded_table
 
 MOST_RUNS = 1000
 """The newest successes of an asset whose numbers of rows are compared with."""
@@ -66,3 +74,204 @@ def published_counts(ledger: JournalLedger, asset: AssetSpec) -> PastRowCounts:
             for name, counted in found.items():
                 counted.extend(numbered.entry.counts.get(qualified_rule_name(outlet, name), ()))
     return found
+
+
+def settle_results(results: Sequence[RunResult]) -> tuple[RunResult, ...]:
+    """The results, in the order in which the runs ended, with what later ones tried again told as planned anew.
+
+    Later runs have computed all of it, but for what failed by itself again, or among fewer. A run that only records an
+    older one (``adopted``) has computed nothing of its own blocks.
+    """
+    computed: defaultdict[str, PartitionSet] = defaultdict(lambda: NOTHING)
+    failed: defaultdict[str, list[PartitionSet]] = defaultdict(list)
+    told = []
+    for result in reversed(results):
+        if result.status == "failed":
+            among = [
+                computed[result.asset],
+                *(each for each in failed[result.asset] if _is_narrower(each, result.blocks)),
+            ]
+            if PartitionSet.union(among).covers(result.blocks) and any(among):
+                told.append(replace(result, status="replanned"))
+                continue
+            failed[result.asset].append(result.blocks)
+        elif result.status in ("success", "withheld", "skipped") and result.adopted is None:
+            computed[result.asset] |= result.blocks
+        told.append(result)
+    return tuple(reversed(told))
+
+
+def _is_narrower(blocks: PartitionSet, than: PartitionSet) -> bool:
+    return blocks != than and than.covers(blocks)
+
+
+def observe_own_tables(
+    done: CommittedRun,
+    asset: AssetSpec,
+    assets: Mapping[str, AssetSpec],
+    *,
+    blocks: PartitionSet,
+    state: State,
+    targets: TargetObserver,
+) -> CommittedRun:
+    """The run with where the log of each of its tables stands, and what changed there.
+
+    Args:
+        done: It.
+        asset: Whose run it is.
+        assets: Those of the project.
+        blocks: That it computed.
+        state: As it was before the run is recorded.
+        targets: Looks at the tables.
+
+    Raises:
+        RunError: There is no table where the asset says that it is.
+        SourceError: A table cannot be looked at.
+    """
+    written = zip((assets[name] for name in asset.written_assets), done.commits, strict=True)
+    return replace(done, commits=tuple(_observe_table(each, own, blocks, state, targets) for own, each in written))
+
+
+def _observe_table(
+    committed: DataCommit, asset: AssetSpec, blocks: PartitionSet, state: State, targets: TargetObserver
+) -> DataCommit:
+    if asset.storage is None:
+        return committed
+    known, changed = recorded_table(asset, state), blocks
+    found = None if known is None else targets.detect_changes(asset, replace(known, coverage=known.coverage | blocks))
+    if known is not None and found is None:
+        committed, changed = (
+            replace(committed, table_id=known.table_id, version=known.accounted_version, mark=known.mark),
+            NOTHING,
+        )
+    else:
+        found = found if found is not None and found.version is not None else targets.read_position(asset)
+        if found is None:
+            raise _no_table(asset, asset.storage)
+        committed = replace(committed, table_id=found.table_id, version=found.version, mark=found.mark or "")
+        if known is not None:
+            changed = found.lost | PartitionSet.union(each.blocks for each in found.commits)
+    if asset.partitioning.is_partitioned and changed.is_everything:
+        changed = blocks if known is None else blocks | known.coverage
+    if asset.unchanged == "skip":
+        committed = committed.with_unchanged(blocks - changed)
+    return replace(committed, besides=changed - blocks)
+
+
+def _no_table(asset: AssetSpec, storage: StorageLocation) -> RunError:
+    where = (
+        f"{{{{ outlets.{asset.name} }}}} in SQL and context.outlets.{asset.name} in a function say where it is to be"
+    )
+    place = storage.display_text if storage.table else f"at {storage.display_text}"
+    return RunError(
+        f"{asset.name}: its code has ended, but there is no Delta table {place}",
+        hint=f"{where}; without 'path' and 'table' it is known by its events alone",
+    )
+
+
+MAX_CHANGES = 3
+"""Runs of one asset that may fail in one invocation because a source changed; after that it is not looked at."""
+
+
+class UnsettledSources:
+    """Counts, for one invocation, the runs that failed because a source was no longer what they were planned with."""
+
+    def __init__(self) -> None:
+        self._failed: Counter[tuple[str, str]] = Counter()
+
+    def count_change(self, asset: str, outcome: Outcome) -> bool:
+        """Counts the outcome of one of the asset's runs; returns whether it failed of that."""
+        source = _changed_source(outcome)
+        if source is not None:
+            self._failed[asset, source] += 1
+        return source is not None
+
+    def abandoned_sources(self) -> Mapping[str, str]:
+        """The sources that this invocation looks at no more, with what to do.
+
+        A look would find a new cause for the runs that failed, and they would be planned again.
+        """
+        said = f"it changed {MAX_CHANGES} times while it was read; 'settle' leaves alone what is still being written"
+        return {source: said for (_, source), times in self._failed.items() if times >= MAX_CHANGES}
+
+    def is_change_recorded(self, outcome: Outcome, pins: Mapping[str, InletPin], state: State) -> bool:
+        """Whether a run failed of a change that is recorded by now, so that a new plan is another one.
+
+        It is not where the source still changes (``settle``): with what is recorded the run would fail again.
+        """
+        source = _changed_source(outcome)
+        pin = pins.get(source) if source is not None else None
+        return pin is not None and source not in self.abandoned_sources() and state.dataset(pin.uri).seq > pin.seq
+
+
+def _changed_source(outcome: Outcome) -> str | None:
+    """The source that a run failed of because it had changed."""
+    if isinstance(outcome, FailedRun) and issubclass(type(outcome.error), SourceChangedError):
+        return getattr(outcome.error, "source", None)
+    return None
+
+
+def known_unchanged(asset: AssetState, same: PartitionSet, *, table_id: str | None) -> PartitionSet:
+    """The partitions of ``same`` that consumers already know with these rows.
+
+    Partitions that were not present before, were lost, or are in another table now, are an event whatever their rows.
+
+    Args:
+        asset: Its state before the run is recorded.
+        same: Partitions whose rows the run left unchanged; everything for an asset without partitions.
+        table_id: The table that the run is in.
+    """
+    if asset.table_id != table_id or asset.stuck_loss is not None:
+        return NOTHING
+    if asset.spec.partitioning.is_partitioned:
+        return same & asset.coverage
+    return EVERYTHING if same.is_everything and asset.last is not None and asset.loss is None else NOTHING
+
+
+def outlet_entries(
+    project: ProjectSpec, state: State, entry: SuccessEntry, done: CommittedRun
+) -> Iterator[OutletEntry]:
+    """What a run of a multi-asset left in each of its outlets, by the commit that is in it; nothing of any other."""
+    shared = done.first_commit.measures.get("extra", {})
+    claim = state.assets[entry.asset].claim_entry(entry.token)
+    request = claim.request if claim is not None else None
+    for name, committed in zip(entry.outlets, done.commits, strict=True) if entry.outlets else ():
+        own = committed.measures.get("outlets", {}).get(name, {})
+        told = OutletEntry(
+            asset=name,
+            uri=project.assets[name].uri,
+            maker=entry.asset,
+            run=entry.run,
+            token=entry.token,
+            recorder=entry.recorder,
+            epoch=committed.token if committed.token != entry.token else 0,
+            blocks=entry.blocks,
+            table_id=committed.table_id,
+            version=committed.version,
+            interval=entry.interval,
+            pins=entry.pins,
+            extra={**committed.rows, **shared, **own},
+            definition=entry.definition,
+            withheld=entry.withheld,
+            mark=committed.mark,
+            besides=committed.besides,
+            unchanged=entry.published_partitions
+            & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id),
+        )
+        yield told if request is None else outlet_with_iteration(told, project.assets[name], state, request, committed)
+
+
+def find_unchanged(state: State, asset: AssetSpec, done: CommittedRun, blocks: PartitionSet) -> PartitionSet:
+    """Those of a run's blocks that are no news in any of the tables that it wrote."""
+    same = blocks
+    for name, committed in zip(asset.written_assets, done.commits, strict=True):
+        same = same & known_unchanged(state.assets[name], committed.unchanged_partitions, table_id=committed.table_id)
+    return same
+
+
+def total_row_counts(commits: Sequence[DataCommit]) -> Mapping[str, int]:
+    """What a run did to rows, in all tables together."""
+    total: Counter[str] = Counter()
+    for committed in commits:
+        total.update(committed.rows)
+    return dict(total)

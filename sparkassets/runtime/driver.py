@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import from_unix, to_unix
-from sparkassets.core.journal import event_documents
+from sparkassets.core.journal import history
 from sparkassets.core.journal.codec import to_row
 from sparkassets.core.journal.entries import (
     ClaimEntry,
@@ -31,8 +31,8 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.state import AssetState, ClaimState, EventRef, LastRun, State
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.planner.batch.unaffected_readers import find_unaffected_readers
-from sparkassets.core.planner.due.idle_ticks import assets_with_idle_ticks, find_idle_ticks
+from sparkassets.core.planner.due.due_partitions import assets_with_idle_ticks, find_idle_ticks
+from sparkassets.core.planner.explain.code_changes import find_unaffected_readers
 from sparkassets.core.planner.plan import AssetLateness, Plan, PlannedRun
 from sparkassets.core.planner.planning_context import CheckAvailability, EstimateVolume, PlanningContext
 from sparkassets.core.results import RunResult, Status, Summary
@@ -52,11 +52,17 @@ from sparkassets.ports import (
     TargetObserver,
 )
 from sparkassets.runtime.commit_results import (
+    UnsettledSources,
     claimed_and_discovered,
+    find_unchanged,
     judgement_fields,
     learned_segments,
+    observe_own_tables,
+    outlet_entries,
     published_counts,
     resolve_discovered,
+    settle_results,
+    total_row_counts,
 )
 from sparkassets.runtime.driver_work import DriverWork
 from sparkassets.runtime.execution import (
@@ -72,13 +78,14 @@ from sparkassets.runtime.file_pins import changed_file_inlets, find_pinned_files
 from sparkassets.runtime.iterations import IterationRemovals, iteration_order_fields, with_iteration
 from sparkassets.runtime.leases import LeaseMonitor
 from sparkassets.runtime.ledger import JournalLedger
-from sparkassets.runtime.outlet_records import find_unchanged, outlet_entries, total_row_counts
+from sparkassets.runtime.observation import (
+    ObservationReport,
+    assets_with_losses,
+    changed_spec_entries,
+    look_at_targets,
+    observe_sources,
+)
 from sparkassets.runtime.progress import FailureExplanation, GuardedProgress, Progress
-from sparkassets.runtime.self_written import observe_own_tables
-from sparkassets.runtime.settled_results import settle_results
-from sparkassets.runtime.source_observation import ObservationReport, changed_spec_entries, observe_sources
-from sparkassets.runtime.target_observation import assets_with_losses, look_at_targets
-from sparkassets.runtime.unsettled_sources import UnsettledSources
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import StoredColumns
@@ -478,9 +485,7 @@ class Driver:
 
         found: dict[str, list[Mapping[str, Any]]] = {}
         for ref in refs:
-            event = event_documents.event_with_source_run(
-                ref, event_partitioning(self.project, asset=ref.asset, uri=ref.uri)
-            )
+            event = history.event_with_source_run(ref, event_partitioning(self.project, asset=ref.asset, uri=ref.uri))
             for key in dict.fromkeys([*filter(None, [ref.asset]), *self._writers.get(ref.uri, ()), ref.uri]):
                 found.setdefault(key, []).append(event)
         return found

@@ -1,15 +1,14 @@
-"""What an invocation sets out to do: tick until nothing is due, or backfill a stretch of one asset."""
+"""The work of an invocation: ticks until nothing is due, a backfill, a rebuild, a rollback or a promotion."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from sparkassets.core.journal.backfill_requests import BackfillEntry
-from sparkassets.core.journal.entries import Entry
+from sparkassets.core.branches.promotion import PromotionOffer, plan_promotion
+from sparkassets.core.journal.entries import BackfillEntry, Entry
 from sparkassets.core.partitions import NOTHING, PartitionSet
-from sparkassets.core.planner.batch.attended_runs import plan_attended
 from sparkassets.core.planner.batch.backfill import (
     backfillable_partitions,
     find_divided_partitions,
@@ -17,10 +16,8 @@ from sparkassets.core.planner.batch.backfill import (
     plan_backfill_unpartitioned,
     redoable_partitions,
 )
-from sparkassets.core.planner.batch.budget import plan_within_budget
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
-from sparkassets.core.planner.batch.rollback import plan_rollback
-from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict, plan_within_schema
+from sparkassets.core.planner.batch.held_runs import explain_schema_conflict, plan_within_budget, plan_within_schema
+from sparkassets.core.planner.batch.requested_runs import plan_attended, plan_rebuild, plan_rollback
 from sparkassets.core.planner.due.redo_requests import open_request
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.plan import AssetNote, Plan, PlannedRun, RunQueue, Waiting
@@ -302,3 +299,48 @@ class BackfillWork(DriverWork):
 def _within_limits(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
     """The plan of one asset without the runs that its columns or its budget hold back."""
     return plan_within_budget(context, asset, plan_within_schema(context, asset, found))
+
+
+class PromotionWork(DriverWork):
+    """What a branch offers, until all of it has been tried.
+
+    Args:
+        own: The assets that are promoted, upstream first.
+        offer: Tells what the branch offers, with what the base has recorded up to its state.
+        rebuild: Whether tables may get other columns than a run of the base may give them.
+    """
+
+    def __init__(
+        self, own: Sequence[str], offer: Callable[[PlanningContext], PromotionOffer], *, rebuild: bool = False
+    ) -> None:
+        self.select = tuple(own)
+        self._offer = offer
+        self._rebuild = rebuild
+        self._tried: dict[str, PartitionSet] = {}
+
+    def begin(self, context: PlanningContext) -> Sequence[Entry]:
+        """Nothing."""
+        del context
+        return ()
+
+    def plan(self, context: PlanningContext) -> Plan:
+        """The runs that can be claimed now: what is made of what they promote comes after them."""
+        offer = self._offer(context)
+        runs: list[PlannedRun] = []
+        waiting: list[Waiting] = []
+        for name in self.select:
+            asset = context.asset(name)
+            if asset.maker:
+                continue
+            found = plan_promotion(context, asset, offer, rebuild=self._rebuild)
+            runs += [run for run in found.runs if not self._is_tried(run)]
+            waiting += found.waiting
+        return Plan(context.now, tuple(runs), tuple(waiting))
+
+    def _is_tried(self, run: PlannedRun) -> bool:
+        return run.request.promotes is not None and not run.blocks - self._tried.get(run.asset, NOTHING)
+
+    def record_result(self, run: PlannedRun, result: RunResult) -> None:
+        """What was tried is not tried again; a run that only settled an older one has tried nothing."""
+        if result.adopted is None and run.request.promotes is not None:
+            self._tried[run.asset] = self._tried.get(run.asset, NOTHING) | run.blocks

@@ -23,12 +23,7 @@ from dataclasses import field, replace
 from functools import partial, reduce
 
 from sparkassets.core.journal.entries import FailureCause
-from sparkassets.core.journal.recovery_questions import (
-    RecoveryQuestion,
-    asked_partitions,
-    completion_hint,
-    question_hint,
-)
+from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions, completion_hint, question_hint
 from sparkassets.core.journal.state import ClaimState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import listing
@@ -51,7 +46,7 @@ from sparkassets.ports import (
     Target,
     TargetMissingError,
 )
-from sparkassets.runtime.named_files import bad_blocks
+from sparkassets.runtime.file_pins import bad_blocks
 
 INTERRUPTED = "interrupted before it ended"
 """What a cancelled run says of itself."""

@@ -12,13 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from sparkassets.core.journal.entries import Entry, OutletEntry, SuccessEntry
-from sparkassets.core.journal.retirement import retire_iterations
+from sparkassets.core.journal.retention import retire_iterations
 from sparkassets.core.journal.state import AssetState, State
-from sparkassets.core.planner.batch.published_iterations import (
-    find_iteration,
-    iteration_event_extra,
-    keeps_newest_iteration,
-)
+from sparkassets.core.planner.batch.requested_runs import find_iteration, iteration_event_extra, keeps_newest_iteration
 from sparkassets.core.runs import RunRequest, iteration_name
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.writes import PublishWrite

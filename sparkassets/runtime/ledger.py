@@ -8,8 +8,8 @@ from datetime import datetime
 from types import MappingProxyType
 
 from sparkassets.core.journal.codec import decode, encode, from_row, to_row
+from sparkassets.core.journal.codec.entries import redact_entry
 from sparkassets.core.journal.entries import Entry, NumberedEntry
-from sparkassets.core.journal.redaction import redact_entry
 from sparkassets.core.journal.retention import RetentionPolicy, find_outdated, last_expendable_seq
 from sparkassets.core.journal.state import State
 from sparkassets.errors import JournalConflictError, StateError

@@ -16,19 +16,17 @@ from sparkassets.core.journal.entries import ViewChanges
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, SegmentPartition
 from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.columns import PartitionColumns, columns_of
-from sparkassets.delta.errors import unreadable
+from sparkassets.delta.features import FEED
 from sparkassets.delta.file_parts import FileParts
 from sparkassets.delta.live_files import flat_adds
 from sparkassets.delta.log import DeltaLog, LogCommit
-from sparkassets.delta.table_properties import FEED
-from sparkassets.delta.tables import is_table, load_table
+from sparkassets.delta.partition_columns import PartitionColumns, columns_of
+from sparkassets.delta.tables import is_table, load_table, unreadable
 from sparkassets.errors import NoTableError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation
 from sparkassets.sources.delta_changes import PartitionChanges, TableParts
-from sparkassets.sources.ignored_values import NAMED, LeftOut, describe_ignored_values
-from sparkassets.sources.missing_places import missing_table
+from sparkassets.sources.problems import NAMED, LeftOut, describe_ignored_values, missing_table
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

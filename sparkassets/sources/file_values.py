@@ -14,9 +14,9 @@ from urllib.parse import quote
 from sparkassets.core.partitions import Partitioning, PartitionSet, Segment
 from sparkassets.core.phrases import escape_unwritable
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.columns import columns_of
-from sparkassets.delta.data_files import open_file
 from sparkassets.delta.file_parts import Cell, FileParts
+from sparkassets.delta.live_files import open_file
+from sparkassets.delta.partition_columns import columns_of
 from sparkassets.errors import SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import FileContent

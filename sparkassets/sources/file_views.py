@@ -16,12 +16,12 @@ from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet, Seg
 from sparkassets.core.partitions.json_form import encode_partitions
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, fingerprint, is_of_file
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.view_ids import view_digest, view_id
+from sparkassets.core.spec.source_views import view_digest, view_id
 from sparkassets.files import File
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
 from sparkassets.ports import FileContent, TextFileReader
-from sparkassets.sources.ignored_values import NAMED, describe_ignored_values
+from sparkassets.sources.problems import NAMED, describe_ignored_values
 
 _THREADS = 16
 TEXTS = ("csv", "json")

@@ -140,7 +140,7 @@ class FileObserver:
 
 def _without_folder(asset: AssetSpec, pattern: PathPattern, *, seen: bool) -> Observation:
     """What is noted of a source whose folder is not there; ``seen`` where it was."""
-    from sparkassets.sources.missing_places import missing_root
+    from sparkassets.sources.problems import missing_root
 
     return Observation(asset=asset.name, changed=NOTHING, notes=(missing_root(asset.name, pattern, seen=seen),))
 

@@ -11,14 +11,14 @@ from sparkassets.core.partitions import NOTHING, UNPARTITIONED, Partitioning, Pa
 from sparkassets.core.patterns import FileSlot, PathPattern
 from sparkassets.core.phrases import escape_unwritable, few
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
-from sparkassets.core.spec.table_sets import TableSet
+from sparkassets.core.spec.source_views import TableSet
 from sparkassets.errors import NoTableError
 from sparkassets.files import SkippedFiles
-from sparkassets.files.table_folders import list_folders
+from sparkassets.files.listing import list_folders
 from sparkassets.frozen import frozen
 from sparkassets.ports import Observation, SourceObserver
 from sparkassets.sources.files import find_unlisted
-from sparkassets.sources.missing_places import missing_root
+from sparkassets.sources.problems import missing_root
 
 _NAMED = 5
 """How many tables are listed by name."""

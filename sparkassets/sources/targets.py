@@ -18,9 +18,8 @@ from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
-from sparkassets.delta.errors import unreadable
 from sparkassets.delta.log import DeltaLog, LogCommit, parse_transactions
-from sparkassets.delta.tables import load_table
+from sparkassets.delta.tables import load_table, unreadable
 from sparkassets.errors import SessionNeededError, SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.frozen import frozen
@@ -59,7 +58,7 @@ class DeltaTargets:
         """
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        from sparkassets.delta.writer_choice import spark_commit_reason, spark_creation_reason
+        from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 
         known = spark_commit_reason(asset, None)
         if known is None and asset.write is not None and asset.write.by_keys:
@@ -244,8 +243,8 @@ class _PathCommitInspector(CommitInspector):
 
     def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
         """What the files of a commit may hold of what was computed; None where that is not told."""
-        from sparkassets.delta.columns import find_columns
         from sparkassets.delta.file_parts import FileParts
+        from sparkassets.delta.partition_columns import find_columns
 
         table = self._table(commit.version)
         columns = None if table is None else find_columns(table.schema().to_json(), self.asset.partitioning)

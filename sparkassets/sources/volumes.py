@@ -1,8 +1,4 @@
-"""How much a run reads: the data files of its pins, by the log of a Delta table or the list of a source's files.
-
-Nothing is read but logs and lists, so no JVM is needed. It is the size of whole files after those are left out that
-hold none of the pinned partitions: what Spark skips besides, such as columns, is not taken off.
-"""
+"""How much a run reads, and whether an inlet's changes can be read, by logs and lists without a JVM."""
 
 from __future__ import annotations
 
@@ -11,14 +7,12 @@ from collections.abc import Iterable
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.core.patterns import KnownFile, PathPattern, file_key, known_tables
-from sparkassets.core.runs import InletPin, InletVolume, TablePosition
+from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec
-from sparkassets.core.spec.table_sets import TableSet
-from sparkassets.core.spec.view_ids import view_id
+from sparkassets.core.spec.source_views import TableSet, view_id
 from sparkassets.delta.change_feed import table_changes
-from sparkassets.delta.errors import reason
 from sparkassets.delta.file_split import TableFiles
-from sparkassets.delta.tables import is_table, load_table
+from sparkassets.delta.tables import is_table, load_table, reason
 from sparkassets.errors import SourceError
 from sparkassets.files import is_rowless, list_files
 from sparkassets.sources.files import slots_of
@@ -154,3 +148,26 @@ def _sum(slots: Iterable[_Slot]) -> InletVolume:
     for _, _, more, files in slots:
         size, count = size + more, count + files
     return InletVolume(size, count)
+
+
+class DeltaChangeFeeds:
+    """Looks at every stretch of a table's log once; implements `ports.ChangeFeeds`."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, TablePosition, int], ChangeAvailability] = {}
+
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
+        """As `sparkassets.ports.ChangeFeeds` has it."""
+        if asset.storage is None:
+            return ChangeAvailability()
+        key = asset.storage.path, position, version
+        if key not in self._known:
+            self._known[key] = _check_availability(*key)
+        return self._known[key]
+
+
+def _check_availability(path: str, position: TablePosition, version: int) -> ChangeAvailability:
+    try:
+        return table_changes(path, position, version).availability
+    except (SourceError, OSError) as error:
+        return ChangeAvailability("unread", str(error.args[0]) if isinstance(error, SourceError) else str(error))

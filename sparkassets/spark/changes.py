@@ -1,24 +1,24 @@
-"""The changes of a Delta inlet as rows, each with its kind: by Delta's change feed, or by added files.
-
-For a version that replaces files, as the commit of a replaced partition does, Delta reports all rows of these files as
-deleted and inserted. Rows that are the same before and after are left out here.
-"""
+"""The changes of an inlet's table as rows: by its change feed, its appended files, or its catalog."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, Final
 
-from sparkassets.core.definitions.normal_form import normal_form
-from sparkassets.core.runs import InletPin, TablePosition
+from sparkassets.core.query_text import normal_form
+from sparkassets.core.runs import ChangeAvailability, InletPin, TablePosition
 from sparkassets.core.spec.model import CHANGE_COLUMNS, CHANGE_TYPE, AssetSpec, PythonBody, SqlBody
 from sparkassets.delta.change_feed import FeedRange, TableChanges, table_changes
+from sparkassets.delta.features import keeps_feed
 from sparkassets.delta.log import DeltaLog, LogCommit
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
+from sparkassets.spark.commit_history import changes_rows, commits_since, only_appends
+from sparkassets.spark.current_table import NamedTable
 from sparkassets.spark.delta_files import read_appended, read_version
+from sparkassets.spark.failures import first_line
 from sparkassets.spark.functions import source_of
 from sparkassets.spark.schemas import spark_schema
 
@@ -241,3 +241,128 @@ def _sql(text: str) -> Column:
     from pyspark.sql import functions as sql
 
     return sql.expr(text)
+
+
+_TELLS_ROWS: Final = ("DELETE", "UPDATE", "MERGE")
+"""Operations whose changed rows the feed holds exactly, and no other rows."""
+
+
+def named_changes(session: SparkSession, table: NamedTable, pin: InletPin, *, name: str, by_keys: bool) -> InletChanges:
+    """Changes in the inlet ``name`` after its pin's position, up to its version; everything without a position.
+
+    Args:
+        session: In UTC.
+        table: Of any version.
+        pin: Of a version.
+        name: Of the inlet, for messages.
+        by_keys: Whether they go into an upsert.
+
+    Raises:
+        SourceChangedError: It cannot be told any more.
+    """
+    version, owner = pin.version or 0, f"the inlet {name!r}"
+    position = TablePosition(pin.table_id or table.table_id, version)
+    frame = table.relation.read_rows(session, version)
+    refuse_taken(frame.columns, owner)
+    if pin.low is None:
+        return InletChanges(
+            mark_inserted(frame, version, _commit_time(table, version)), position, after=None, only_inserts=True
+        )
+    after = TablePosition.parse(pin.low)
+    if after is None or after.table_id != position.table_id or after.version > version:
+        raise SourceChangedError(
+            f"{owner} was read up to {pin.low}, from where its changes cannot be told", source=name
+        )
+    told, commits = find_readable_changes(table, after, version)
+    if told.kind != "told":
+        raise SourceChangedError(f"the changes of {owner} cannot be told: {told.reason}", source=name)
+    only = all(only_appends(each) for each in commits)
+    if not commits:
+        return InletChanges(without_changes(frame), position, after.version, only_inserts=True)
+    rows = partial(_read_named_feed, by_keys=by_keys) if keeps_feed(table.properties) else _read_named_appended
+    try:
+        found = rows(session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS])
+        found.schema  # noqa: B018  Spark looks whether the feed was on only now
+    except Exception as error:
+        if not only or not keeps_feed(table.properties):
+            raise SourceChangedError(
+                f"the changes of {owner} cannot be told: {first_line(error)}", source=name
+            ) from error
+        found = _read_named_appended(
+            session, table, commits, names=[*frame.columns, *CHANGE_COLUMNS]
+        )  # it came before the feed was on
+    return InletChanges(found, position, after.version, only)
+
+
+def find_readable_changes(
+    table: NamedTable, after: TablePosition, version: int
+) -> tuple[ChangeAvailability, Sequence[Mapping[str, Any]]]:
+    """Whether the changes after a position, up to ``version``, can be read; and the commits that changed rows."""
+    if after.table_id != table.table_id:
+        return ChangeAvailability("lost", "another table has its name by now"), ()
+    later = commits_since(table, after.version)
+    if later is None:
+        return ChangeAvailability("lost", f"its history no longer tells what came after version {after.version}"), ()
+    commits = [each for each in later if each["version"] <= version and changes_rows(each)]
+    other = next((each for each in commits if not only_appends(each)), None)
+    if other is not None and not keeps_feed(table.properties):
+        which = f"version {other['version']} ({other['operation']})"
+        return ChangeAvailability("untold", f"{which} changed or removed rows"), ()
+    return ChangeAvailability(), commits
+
+
+def _read_named_feed(
+    session: SparkSession,
+    table: NamedTable,
+    commits: Sequence[Mapping[str, Any]],
+    *,
+    names: Sequence[str],
+    by_keys: bool,
+) -> DataFrame:
+    """Reads the feed version by version: a version that rewrote equal rows has changed none."""
+    found = []
+    for each in commits:
+        rows = table.relation.read_feed(session, each["version"], each["version"])
+        rows = rows.select(*(sqltext.name(name) for name in names))
+        told = (
+            only_appends(each)
+            or each["operation"] in _TELLS_ROWS
+            or not is_comparable(rows.drop(*CHANGE_COLUMNS).schema)
+        )
+        found.append(rows if told else drop_equal_pairs(rows, by_keys=by_keys))
+    return reduce(lambda one, other: one.unionByName(other), found)
+
+
+def _read_named_appended(
+    session: SparkSession, table: NamedTable, commits: Sequence[Mapping[str, Any]], *, names: Sequence[str]
+) -> DataFrame:
+    """The rows of the files that each commit added."""
+    found = []
+    for each in commits:
+        version = each["version"]
+        rows = table.relation.read_rows(session, version)
+        if version:
+            rows = rows.withColumn("__file", _file())
+            before = table.relation.read_rows(session, version - 1).select(_file().alias("__file")).distinct()
+            rows = rows.join(before, "__file", "left_anti").drop("__file")
+        at = each["timestamp"]
+        told = mark_inserted(rows, version, None if at is None else int(at.timestamp() * 1000))
+        found.append(told.select(*(sqltext.name(name) for name in names)))
+    return reduce(lambda one, other: one.unionByName(other), found)
+
+
+def _file() -> Any:  # noqa: ANN401  a column
+    from pyspark.sql import functions as sql
+
+    return sql.col("_metadata.file_path")
+
+
+def _commit_time(table: NamedTable, version: int) -> int | None:
+    """When a version was committed, in milliseconds since 1970; None where the history does not say."""
+    for commit in table.iterate_commits():
+        if commit["version"] == version:
+            at = commit["timestamp"]
+            return None if at is None else int(at.timestamp() * 1000)
+        if commit["version"] < version:
+            break
+    return None

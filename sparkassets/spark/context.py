@@ -1,4 +1,4 @@
-"""The run as its author sees it: names for templates, and the ``context`` of a Python function."""
+"""The context of a run that functions and SQL get, and the events and segments that they send through it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,65 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sparkassets.core.event_objects import Event, wrong_in_context
+from sparkassets.core.events import Event, wrong_in_context
 from sparkassets.core.instants import find_zone, from_unix
+from sparkassets.core.journal.announcements import encode_announcement, parse_announcement
+from sparkassets.core.journal.fold_specs import build_fold_spec
+from sparkassets.core.journal.known_segments import parse_added_segment
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.segments import WHOLE
-from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.errors import RunSkipped
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.errors import InputError, RunError, RunSkipped
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
-from sparkassets.spark.author_times import for_author
-from sparkassets.spark.run_outbox import RunOutbox
-from sparkassets.spark.triggering_events import TriggeringEvents, local_events
+from sparkassets.spark.author_values import TriggeringEvents, for_author, local_events
 
 if TYPE_CHECKING:
     from pendulum import DateTime
+
+
+@dataclass(frozen=True)
+class RunOutbox:
+    """Announcements of one attempt, held back until the run is recorded.
+
+    Attributes:
+        events: The events, as the run's commit stores them.
+        keys: The added segments, by column.
+    """
+
+    project: ProjectSpec
+    asset: AssetSpec
+    events: list[dict[str, Any]] = field(default_factory=list)
+    keys: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, target: str, partition: str | None, extra: Mapping[str, Any] | None) -> None:
+        """Announces that ``target`` was updated.
+
+        Raises:
+            RunError: It is invalid, or the run's own asset listens to it and would run again and again.
+        """
+        name = self.asset.name
+        try:
+            entry = parse_announcement(self.project, target, partition=partition, extra=extra)
+        except InputError as error:
+            raise RunError(f"{name}: context.emit({target!r}): {error.args[0]}", hint=error.hint) from error
+        if entry.uri in build_fold_spec(self.asset, self.project).listens:
+            raise RunError(f"{name}: context.emit({target!r}): {name} listens to it, so it would run again and again")
+        self.events.append(encode_announcement(entry))
+
+    def add_partition(self, key: object, column: str | None) -> None:
+        """Announces a segment, which exists from the run's success on.
+
+        Raises:
+            RunError: The asset has no such dimension with ``segments: runtime``, or the key is no segment.
+        """
+        try:
+            found, text = parse_added_segment(self.asset, key, column)
+        except InputError as error:
+            raise RunError(f"{self.asset.name}: context.add_partition: {error.args[0]}", hint=error.hint) from error
+        kept = self.keys.setdefault(found, [])
+        if text not in kept:
+            kept.append(text)
 
 
 @frozen

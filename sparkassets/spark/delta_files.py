@@ -13,10 +13,9 @@ from urllib.parse import unquote
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
 from sparkassets.delta.features import is_plain_type, maps_columns
-from sparkassets.delta.file_split import TableFiles
+from sparkassets.delta.file_split import NewerRows, TableFiles
 from sparkassets.delta.live_files import LiveFile, PartitionValue, log_text
 from sparkassets.delta.log import FileAction, LogCommit
-from sparkassets.delta.newer_rows import NewerRows
 from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import local_path
 from sparkassets.spark import sqltext

@@ -1,4 +1,4 @@
-"""Computes runs in Spark: implements the runtime's engine."""
+"""Spark behind the runtime's ports: the engine that computes runs, and the factory of their targets."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sparkassets.core.branches.branch_project import branch_storage
 from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody, SqlBody
 from sparkassets.core.writes import PublishWrite
 from sparkassets.errors import RunError, SparkAssetsError
-from sparkassets.ports import RunComputation, RunOrder
+from sparkassets.ports import Engine, Enlist, RunComputation, RunOrder, Target
 from sparkassets.processes import Process
 from sparkassets.spark.changes import refuse_unnamed
-from sparkassets.spark.collations import with_plain_strings
 from sparkassets.spark.computation import OutletComputations, SparkComputation
 from sparkassets.spark.context import Context, make_context
 from sparkassets.spark.current_table import open_relation, table_of
+from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.functions import run_function
+from sparkassets.spark.frame_conversion import is_frame, to_spark
+from sparkassets.spark.functions import restore_process_state, run_function
+from sparkassets.spark.gateway import find_jvms
 from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
-from sparkassets.spark.interrupts import InterruptibleWork
 from sparkassets.spark.iterations import (
     AttemptFolder,
     IterationArgument,
@@ -30,22 +32,98 @@ from sparkassets.spark.iterations import (
     make_restore,
     read_newest_iteration,
 )
-from sparkassets.spark.jvm_processes import find_jvms
-from sparkassets.spark.libraries import is_frame, to_spark
 from sparkassets.spark.own_session import copy_for_run, make_active, require_utc
 from sparkassets.spark.partition_guard import drop_removed_segments
-from sparkassets.spark.process_state import restore_process_state
-from sparkassets.spark.promoted_rows import read_promoted_rows
-from sparkassets.spark.relation import relation_of
-from sparkassets.spark.schemas import declared_schema, drop_defaults
-from sparkassets.spark.self_writing import SelfWritingComputation
+from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.schemas import declared_schema, drop_defaults, with_plain_strings
+from sparkassets.spark.self_writing import SelfWritingComputation, SelfWrittenTarget
 from sparkassets.spark.sql_template import run_sql, run_statements
+from sparkassets.spark.target_table import open_table, relation_of
+from sparkassets.spark.targets.named_target import NamedTarget
+from sparkassets.spark.targets.path_target import PathTarget
 from sparkassets.spark.validation.inlet_checks import check_inlets
-from sparkassets.spark.workplace import SparkWorkplace
+from sparkassets.spark.workplace import InterruptibleWork, SparkWorkplace
 from sparkassets.spark.writes import check_schema, mode_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+Attend = Callable[[Context], None]
+"""Called when a run has begun; returns, or raises, when its work has ended."""
+
+
+class AttendedEngine:
+    """Waits for work that is done elsewhere; implements `ports.Engine`.
+
+    Args:
+        project: The project of the runs.
+        attend: Waits for the work.
+        give_up: Called when a run is cancelled.
+        engine: Computes everything else; started only if needed.
+    """
+
+    def __init__(self, project: ProjectSpec, attend: Attend, give_up: Callable[[], None], engine: Engine) -> None:
+        self._project = project
+        self._attend = attend
+        self._give_up = give_up
+        self._engine = engine
+
+    def start(self) -> None:
+        """Does nothing: the work brings what it needs."""
+
+    def processes(self) -> Sequence[Process]:
+        """The processes of the engine."""
+        return self._engine.processes()
+
+    def compute(self, order: RunOrder, *, attempt: int) -> RunComputation:
+        """Returns the run with no work done yet."""
+        del attempt
+        context = make_context(order, watermark=None, project=self._project)
+        return SelfWritingComputation(order, context, ReadInlets(), partial(self._attend, context))
+
+    def cancel(self, run: str) -> None:
+        """Stops waiting for the work."""
+        self._give_up()
+        self._engine.cancel(run)
+
+    def close(self) -> None:
+        """Closes the engine."""
+        self._engine.close()
+
+
+class SparkTargetFactory:
+    """Targets that are written where an engine computes; implements `ports.TargetFactory`."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._workplace = engine.workplace
+
+    def open_target(self, asset: AssetSpec, *, app_id: str, enlist: Enlist) -> Target:
+        """The table of the asset, or whatever its own code writes."""
+        if asset.writes_itself:
+            return SelfWrittenTarget(self._workplace, asset)
+        named = asset.storage is not None and asset.storage.table
+        kind = NamedTarget if named else PathTarget
+        return kind(self._workplace, asset, app_id=app_id, enlist=enlist)
+
+
+def read_promoted_rows(
+    session: SparkSession, project: ProjectSpec, order: RunOrder, promotion: BranchPromotion
+) -> DataFrame:
+    """The rows of one table that the run writes.
+
+    Raises:
+        RunError: The branch's table is gone.
+    """
+    asset, partitioning = order.asset, order.asset.partitioning
+    place, owner = branch_storage(project, promotion.branch, asset), f"{asset.name} in branch {promotion.branch}"
+    table_id, version = promotion.tables.get(asset.name, ("", 0))
+    table = open_table(place.path) if place is not None else None
+    if place is None or table is None or str(table.metadata().id) != table_id:
+        raise RunError(f"{owner} is gone: there is no table of id {table_id}", hint="run the branch again")
+    path = place.path
+    frame, exact = read_version(session, table, version, path=path, parts=order.blocks, partitioning=partitioning)
+    predicate = partition_predicate(frame.schema, order.blocks, partitioning=partitioning, owner=owner)
+    return frame if predicate is None or exact else frame.filter(predicate)
 
 
 Opening = Callable[["SparkSession", RunOrder], ReadInlets]

@@ -1,34 +1,229 @@
-"""Runs an author's Python function from an allowed package, with DataFrames as its arguments."""
+"""Runs Python functions of assets: finds and ships them, and restores the process state that they change."""
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import json
+import locale
+import logging
+import os
+import re
+import shutil
 import sys
+import tempfile
 import threading
 import traceback
+import warnings
+import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sparkassets.authoring import find_function, set_current_context
 from sparkassets.authoring.packages import import_from
-from sparkassets.core.event_extras import check_extra
+from sparkassets.core.events import check_extra
 from sparkassets.core.phrases import kind_of, listing, show_value
 from sparkassets.core.spec.model import PythonBody
 from sparkassets.core.suggestions import missing_module_hint, suggest_close
 from sparkassets.errors import InputError, RunError, SparkAssetsError, describe_error
-from sparkassets.spark.author_times import accept_in_rows
+from sparkassets.spark.author_values import accept_in_rows
 from sparkassets.spark.context import Context
-from sparkassets.spark.failures import first_line, is_final, is_of_data
+from sparkassets.spark.failures import first_line, ignore_lacking, is_final, is_of_data
+from sparkassets.spark.frame_conversion import is_rows, to_library
 from sparkassets.spark.iterations import IterationArgument
-from sparkassets.spark.libraries import is_rows, to_library
-from sparkassets.spark.package_shipping import ship_package
-from sparkassets.spark.process_state import preserve_process_state
+from sparkassets.spark.own_session import context_of
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
+
+_SHIPPING = threading.Lock()
+_SHIPPED: set[tuple[str, str]] = set()
+_COMPILED = "__pycache__"
+
+
+def ship_package(session: SparkSession, package: str, *, folder: str) -> None:
+    """Gives the workers the package (or single module) as it is in ``folder`` now; once for each state of its files.
+
+    Functions themselves are pickled by value; this serves the imports that they make when they run.
+    """
+    files = sorted(_files(package, Path(folder)))
+    name, context = f"{package}-{_state(files):08x}.zip", context_of(session)
+    with _SHIPPING:
+        if (_application(session), name) not in _SHIPPED:
+            archive = _package_folder() / name
+            if not archive.exists():
+                _pack(archive, files, root=Path(folder))
+            if context is not None:
+                context.addPyFile(str(archive))
+            else:
+                with ignore_lacking():  # what a function defined here calls of the package goes with it all the same
+                    session.addArtifacts(str(archive), pyfile=True)
+            _SHIPPED.add((_application(session), name))
+        if context is not None:
+            _choose(context, package, name)
+
+
+def _choose(context: SparkContext, package: str, name: str) -> None:
+    """Lets workers find only this state of the package: Spark gives them everything ever added, in no order.
+
+    A worker is used again where its environment is the same, with what it has imported by then. Both are made anew, as
+    pyspark goes through them one by one, in whatever thread makes a frame meanwhile.
+    """
+    state = re.compile(rf"{re.escape(package)}-[0-9a-f]{{8}}\.zip")
+    includes = context._python_includes  # noqa: SLF001  there is no public way to take an archive back
+    context._python_includes = [*(each for each in includes if not state.fullmatch(each)), name]  # noqa: SLF001
+    context.environment = {**context.environment, f"SPARKASSETS_{package.upper()}": name}
+
+
+def _files(package: str, folder: Path) -> Iterator[Path]:
+    """Folders too: without them in the archive, packages without an ``__init__.py`` are not found in it."""
+    module = folder / f"{package}.py"
+    if module.is_file() and not (folder / package).is_dir():
+        yield module
+        return
+    yield folder / package
+    yield from (each for each in (folder / package).rglob("*") if _COMPILED not in each.parts)
+
+
+def _state(files: list[Path]) -> int:
+    told = [(str(each), *((each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else ())) for each in files]
+    return zlib.crc32(repr(told).encode())
+
+
+def _pack(archive: Path, files: list[Path], *, root: Path) -> None:
+    with zipfile.ZipFile(archive, "w", strict_timestamps=False) as packed:
+        for each in files:
+            packed.write(each, each.relative_to(root))
+
+
+def _application(session: SparkSession) -> str:
+    """The application whose workers they are."""
+    context = context_of(session)
+    return str(session.session_id if context is None else context.applicationId)
+
+
+@cache
+def _package_folder() -> Path:
+    """Spark serves the archives from here until the process ends."""
+    folder = tempfile.mkdtemp(prefix="sparkassets-packages-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+_LOCK: Final = threading.Lock()
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109  of a folder that was removed, pathlib tells less
+    except OSError:
+        return None  # it was removed
+
+
+def _go(folder: str | None) -> None:
+    if folder is not None:
+        os.chdir(folder)
+
+
+def _set_environment(given: dict[str, str]) -> None:
+    for name in os.environ.keys() - given.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in given.items() if os.environ.get(name) != value})
+
+
+def _set_filters(given: list[Any]) -> None:
+    warnings.filters[:] = given  # type: ignore[index]
+    warnings._filters_mutated()  # type: ignore[attr-defined]  # noqa: SLF001  what `catch_warnings` does
+
+
+def _logging() -> tuple[int, list[logging.Handler], int]:
+    root = logging.getLogger()
+    return root.level, list(root.handlers), root.manager.disable
+
+
+def _set_logging(given: tuple[int, list[logging.Handler], int]) -> None:
+    root = logging.getLogger()
+    root.setLevel(given[0])
+    root.handlers[:] = given[1]
+    root.manager.disable = given[2]
+
+
+_SHARED: Final[tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...]] = (
+    (_working_folder, _go),
+    (lambda: dict(os.environ), _set_environment),
+    (lambda: list(warnings.filters), _set_filters),
+    (lambda: locale.setlocale(locale.LC_ALL), lambda given: (locale.setlocale(locale.LC_ALL, given), None)[1]),
+    (_logging, _set_logging),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+)
+"""How to read and to set each part of the process's state."""
+
+
+class _RunningFunctions:
+    """The running functions, whether each was given up, and the process's state before the first of them.
+
+    Once that is restored it is forgotten: later changes are taken for those of whoever gave the functions up,
+    such as a notebook, and stay.
+    """
+
+    def __init__(self) -> None:
+        self.given_up: list[Callable[[], bool]] = []
+        self.before: list[Any] = []
+
+    @property
+    def is_none(self) -> bool:
+        """Whether no function runs, apart from those given up."""
+        return all(each() for each in self.given_up)
+
+
+_RUNNING: Final = _RunningFunctions()
+
+
+@contextmanager
+def preserve_process_state(given_up: Callable[[], bool]) -> Iterator[None]:
+    """Restores changed state once the block, and all blocks in parallel, have ended.
+
+    The working folder, the environment, the filters of warnings, the locale, the root of logging and the
+    limit of recursion are those of the whole process: functions that run at the same time see what one of them
+    changes; a run that begins later does not.
+
+    Args:
+        given_up: Says whether nobody waits for the block any more.
+    """
+    with _LOCK:
+        _undo()  # of one that was given up this very moment
+        if not _RUNNING.before:
+            _RUNNING.before = [look() for look, _ in _SHARED]
+        _RUNNING.given_up.append(given_up)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _RUNNING.given_up.remove(given_up)
+            _undo()
+
+
+def restore_process_state() -> None:
+    """Restores changed state once the last running function has been given up."""
+    with _LOCK:
+        _undo()
+
+
+def _undo() -> None:
+    if not _RUNNING.is_none or not _RUNNING.before:
+        return
+    for (look, put), before in zip(_SHARED, _RUNNING.before, strict=True):
+        with suppress(Exception):  # the folder may be gone; what else was changed is set all the same
+            if look() != before:
+                put(before)
+    _RUNNING.before = []
+
 
 _IMPORTING = threading.Lock()
 _OF_THE_MACHINE = (OSError, MemoryError, ImportError, NameError)

@@ -1,35 +1,91 @@
-"""Reads inlets as DataFrames: at the pinned version, with the mapped partitions, above the watermark."""
+"""Reads the inlets of a run as it pinned them, whatever was written since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import Duration
+from sparkassets.core.patterns import FileSlot, KnownTable, known_tables
 from sparkassets.core.runs import ROWS, InletPin, TablePosition, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ReadAfter, ReadChanges
+from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.source_views import TableSet
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.core.writes import UpsertWrite
-from sparkassets.delta.newer_rows import NewerRows
+from sparkassets.delta.file_split import NewerRows
 from sparkassets.errors import RunError, SourceChangedError, SourceError
 from sparkassets.frozen import frozen
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
-from sparkassets.spark.catalogs.changes import named_changes
-from sparkassets.spark.changes import InletChanges, read_changes, without_changes
+from sparkassets.spark.changes import InletChanges, named_changes, read_changes, without_changes
 from sparkassets.spark.context import WatermarkBounds
 from sparkassets.spark.current_table import OpenedTable, open_relation
 from sparkassets.spark.delta_files import read_version
-from sparkassets.spark.pinned_files import FoundFile, PinnedFiles, read_files
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.file_reader import FoundFile, PinnedFiles, field_literals, read_files
 from sparkassets.spark.predicates import partition_predicate
-from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import column_type, declared_schema
-from sparkassets.spark.table_sets import read_tables
-from sparkassets.spark.target_table import TableAtPath, open_table, path_of
+from sparkassets.spark.target_table import TableAtPath, TableRelation, open_table, path_of, relation_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def read_tables(session: SparkSession, asset: AssetSpec, pinned: Mapping[str, Any]) -> DataFrame:
+    """The rows of the pinned tables, each at its version, with the fields of their paths or names as columns.
+
+    They replace columns of these names in the tables. A column that a table lacks is NULL in its rows.
+
+    Args:
+        session: In UTC.
+        asset: The source.
+        pinned: The cursor's keys for the tables to read.
+
+    Raises:
+        RunError: The tables do not fit each other, or there are no tables and no declared columns.
+        SourceChangedError: A table is gone or was re-created since the run was planned.
+    """
+    tables = sorted(known_tables(pinned, asset.partitioning), key=lambda each: each.relative)
+    if not tables:
+        return _with_fields(_no_rows(session, asset), None, asset)
+    several = TableSet.of(asset)
+    frames = [_with_fields(_rows(session, asset, several, each), each.slot, asset) for each in tables]
+    try:
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    except Exception as error:
+        raise run_error(error, what=f"the tables of the source {asset.name!r} do not fit each other") from error
+
+
+def _rows(session: SparkSession, asset: AssetSpec, tables: TableSet, known: KnownTable) -> DataFrame:
+    place = tables.place(known.relative)
+    table = open_relation(session, TableRelation(place))
+    if table is None or table.table_id != known.table_id:
+        what = "is gone" if table is None else "was re-created"
+        raise SourceChangedError(
+            f"the table {place.display_text!r} of {asset.name!r} {what} since the run was planned", source=asset.name
+        )
+    return table.read_rows(session, known.version)[0]
+
+
+def _no_rows(session: SparkSession, asset: AssetSpec) -> DataFrame:
+    if not asset.columns:
+        raise RunError(
+            f"the source {asset.name!r} has no tables for this run, so its columns are unknown",
+            hint=f"declare the 'columns' of {asset.name!r}",
+        )
+    return session.createDataFrame([], declared_schema(session, asset.columns))
+
+
+def _with_fields(frame: DataFrame, slot: FileSlot | None, asset: AssetSpec) -> DataFrame:
+    fields, literals = path_columns(asset), field_literals(slot, asset)
+    names = {name.lower() for name in fields}
+    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
+    return frame.selectExpr(*own, *constants)
+
 
 _EXACT = frozenset({"date", "timestamp", "timestamp_ntz", "string", "tinyint", "smallint", "int", "bigint"})
 _AS_TEXT = {

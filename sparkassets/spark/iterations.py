@@ -15,19 +15,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sparkassets.core.event_objects import to_record
+from sparkassets.core.events import to_record
 from sparkassets.core.instants import find_zone
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.runs import FILES, iteration_folder
 from sparkassets.core.spec.model import AssetSpec, PythonBody
 from sparkassets.core.writes import PublishWrite
-from sparkassets.delta.iterations import iteration_rows
-from sparkassets.delta.staging import StagingAttempt, discard, open_folder
+from sparkassets.delta.staging import StagingAttempt, discard, iteration_rows, open_folder
 from sparkassets.errors import RunError
 from sparkassets.files.object_stores import local_path
 from sparkassets.ports import RunOrder
 from sparkassets.spark import sqltext
-from sparkassets.spark.author_times import for_author
+from sparkassets.spark.author_values import for_author
 from sparkassets.spark.context import Context, RunPartition, list_run_partitions
 from sparkassets.spark.target_table import path_of
 

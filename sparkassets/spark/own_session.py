@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from sparkassets.authoring import is_in_function
 from sparkassets.errors import RunError, SparkUnavailableError
-from sparkassets.spark.missing_features import ignore_lacking, is_lacking, is_out_of_reach
+from sparkassets.spark.failures import ignore_lacking, is_lacking, is_out_of_reach
 from sparkassets.spark.session_settings import OF_RUNS, TIME_ZONE, is_local, small_table_settings
 
 if TYPE_CHECKING:

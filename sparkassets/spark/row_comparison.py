@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NAMED_GRAINS, NOTHING, Partitioning, PartitionSet
-from sparkassets.delta.columns import find_columns
 from sparkassets.delta.file_parts import FileParts
+from sparkassets.delta.partition_columns import find_columns
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
 

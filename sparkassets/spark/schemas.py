@@ -1,4 +1,4 @@
-"""Schemas of rows: declared columns, and how a run's columns differ from its target and its declaration."""
+"""Schemas of rows and tables: declared columns, differences, defaults, and collations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.spark import sqltext
+from sparkassets.spark.own_session import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import DataType, StructField, StructType
 
 GENERATED = "delta.generationExpression"
 IDENTITY = "delta.identity."
@@ -179,3 +180,32 @@ def drop_defaults(frame: DataFrame) -> DataFrame:
 def is_generated(field: StructField) -> bool:
     """Whether the table computes the column where rows lack it: a generated or identity column."""
     return GENERATED in field.metadata or any(key.startswith(IDENTITY) for key in field.metadata)
+
+
+def with_plain_strings(frame: DataFrame, schema: StructType) -> DataFrame:
+    """The same rows with plain strings; rows of a classic session have them anyway."""
+    if not is_remote(frame.sparkSession):
+        return frame
+    from pyspark.sql import functions as sql
+
+    columns = []
+    for field in schema.fields:
+        column = sql.col(sqltext.name(field.name))
+        if "string" in field.dataType.simpleString():
+            column = column.cast(_ddl(field.dataType)).alias(field.name, metadata=field.metadata)
+        columns.append(column)
+    return frame.select(*columns)
+
+
+def _ddl(kind: DataType) -> str:
+    """The type as the server reads it: text, since the client adds a collation to its own types."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    match kind:
+        case ArrayType():
+            return f"ARRAY<{_ddl(kind.elementType)}>"
+        case MapType():
+            return f"MAP<{_ddl(kind.keyType)}, {_ddl(kind.valueType)}>"
+        case StructType():
+            return f"STRUCT<{', '.join(f'{sqltext.name(each.name)}: {_ddl(each.dataType)}' for each in kind.fields)}>"
+    return str(kind.simpleString())

@@ -1,17 +1,22 @@
-"""Runs whose own code writes their target: a function, or statements."""
+"""Assets whose own code writes their target: the computation, and the target at least once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.validations import ForeignKeyCheck
-from sparkassets.ports import RunOrder
+from sparkassets.core.validations import ForeignKeyCheck, RunJudgement
+from sparkassets.ports import CommitMarker, DataCommit, RunComputation, RunOrder
 from sparkassets.spark.computation import collect_measures
 from sparkassets.spark.context import Context
+from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.inlet_reader import ReadInlets, read_inlets
+from sparkassets.spark.predicates import partition_predicate
+from sparkassets.spark.target_table import relation_of
+from sparkassets.spark.targets.judged_rows import find_rules, judge_rows
+from sparkassets.spark.workplace import SparkWorkplace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,3 +71,87 @@ class SelfWritingComputation:
 
     def release(self) -> None:
         """Nothing is held."""
+
+
+class SelfWrittenTarget:
+    """A target that a run writes itself; implements `ports.Target` as far as that can be: at least once.
+
+    Fences hold in this process alone, and a run of which this process has not seen the end is not found.
+    """
+
+    def __init__(self, workplace: SparkWorkplace, asset: AssetSpec) -> None:
+        self._workplace = workplace
+        self._asset = asset
+        self._fenced: int | None = None
+        self._done: DataCommit | None = None
+
+    def transaction_version(self) -> int | None:
+        """The newest fence or run of this process."""
+        return self._fenced
+
+    def find_commits(self, runs: Sequence[str], *, above: int = 0) -> Sequence[DataCommit]:
+        """The run, once its code has ended well."""
+        del above
+        return [self._done] if self._done is not None and self._done.run in runs else []
+
+    def fence(self, computation: RunComputation | None, *, marker: CommitMarker) -> None:
+        """Remembers it; what another process may still write nobody keeps from it."""
+        del computation
+        self._fenced = marker.version
+
+    def prepare(self, computation: RunComputation, *, marker: CommitMarker) -> RunJudgement | None:
+        """None: there are no rows before the code has written them."""
+        del computation, marker
+        return None
+
+    def write(self, computation: RunComputation, *, marker: CommitMarker) -> None:
+        """Has the code write, and judges what is in the table then; where it stands the runtime looks.
+
+        Raises:
+            RunError: The code failed, or a rule cannot be asked of such rows.
+        """
+        if not isinstance(computation, SelfWritingComputation):
+            raise TypeError(f"expected what compute returned, got {type(computation).__name__}")
+        computation.write()
+        self._fenced = marker.version
+        marker = replace(marker, measures=computation.measures)
+        if self._asset.rules:
+            judgement = judged_in_table(self._workplace, computation, self._asset)
+            marker = marker.with_judgement(judgement, computation.order)
+        self._done = DataCommit(marker.run, marker.token, marker.attempt, None, None, marker.measures, {})
+
+    def read_segments(self, order: RunOrder, committed: DataCommit) -> Mapping[str, Sequence[str]]:
+        """Nothing: what there is of a table that others than sparkassets write is for its code to add."""
+        del order, committed
+        return {}
+
+    def detect_unchanged(self, order: RunOrder, found: DataCommit) -> DataCommit:
+        """As it is: whoever records the run looks at its table."""
+        del order
+        return found
+
+    def remove_staged(self, runs: Sequence[str], *, upto: int, keep: DataCommit | None) -> None:
+        """Nothing is staged."""
+
+    def remove_iterations(self, *, keep: Collection[str], unsettled: Collection[int], tokens: range) -> None:
+        """There are none."""
+
+
+def judged_in_table(workplace: SparkWorkplace, computation: SelfWritingComputation, asset: AssetSpec) -> RunJudgement:
+    """What the rules of one of its tables say of the run's blocks, as they are in the table now.
+
+    Raises:
+        RunError: A rule cannot be asked of such rows.
+        SourceError: An inlet that a rule asks vanished, was re-created or changed.
+    """
+    order = next(each for each in computation.order.table_orders if each.asset.name == asset.name)
+    with workplace.work(order) as (session, work):
+        work.check(order.run)
+        asked = find_rules(order, computation.compared(session, asset), workplace.packages)
+        table = open_relation(session, relation_of(asset))
+        if asked is None or table is None:
+            return RunJudgement()  # whoever records the run says that there is no table
+        rows, owner = table.read_rows(session, table.version)[0], f"the table of {asset.name}"
+        predicate = partition_predicate(rows.schema, order.blocks, partitioning=order.asset.partitioning, owner=owner)
+        found = judge_rows(order, asked, rows if predicate is None else rows.filter(predicate))
+    return found.with_outlet(order.asset.name) if computation.order.outlets else found

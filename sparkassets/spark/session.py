@@ -1,23 +1,42 @@
-"""The Spark session for runs: beside the active one with settings of its own, else a new one that starts fast."""
+"""Opens the Spark session that runs share, or takes the user's, and warms it up."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import logging
 import os
+import threading
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.engine_loss import silence_connections
-from sparkassets.spark.gateway import delta_version, jvm_pid
+from sparkassets.spark.gateway import delta_version, jvm_pid, silence_connections
+from sparkassets.spark.installation import check_delta, check_installed, check_spark
 from sparkassets.spark.own_session import is_remote
 from sparkassets.spark.session_settings import CATALOG, EXTENSION, start_settings
-from sparkassets.spark.versions import check_delta, check_installed, check_spark
-from sparkassets.spark.warm_start import warm_up
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+MODULES: Final = ("pandas", "pyarrow.fs", "pyarrow.parquet", "deltalake.transaction")
+"""None of pyspark's: two threads that load modules which import each other may wait for each other's.
+
+pandas is what pyspark itself loads, where it is installed, before it makes its first configuration.
+"""
+
+
+def warm_up() -> None:
+    """Begins to load, after pyspark was loaded; returns at once. What cannot be loaded is told by whoever needs it."""
+    threading.Thread(target=_load, name="warm-up", daemon=True).start()
+
+
+def _load() -> None:
+    for module in MODULES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+
 
 _S3 = "fs.s3.impl"
 

@@ -12,17 +12,17 @@ from jinja2 import StrictUndefined, TemplateError, TemplateRuntimeError, Templat
 from jinja2.exceptions import SecurityError
 
 from sparkassets.core.instants import find_zone
+from sparkassets.core.query_text import find_select_fault, split_statements
 from sparkassets.core.sandbox import FILE, SqlFragment, ValueInSqlError, render_sql
 from sparkassets.core.spec.model import SqlBody
-from sparkassets.core.statement_checks import find_select_fault, split_statements
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.templating import Template as Parsed
 from sparkassets.errors import RunError
-from sparkassets.spark import partition_values, sqltext
-from sparkassets.spark.author_times import for_author
+from sparkassets.spark import predicates, sqltext
+from sparkassets.spark.author_values import for_author
 from sparkassets.spark.context import Context
 from sparkassets.spark.failures import run_error
-from sparkassets.spark.relation import relation_of
+from sparkassets.spark.target_table import relation_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -222,7 +222,7 @@ class _TemplateRelations:
     def _blocks(self) -> DataFrame:
         """The run's partitions; segments as text, or in the column's declared type."""
         asset = self._order.asset
-        frame = self.session.createDataFrame(partition_values.partitions_table(asset.partitioning, self._order.blocks))
+        frame = self.session.createDataFrame(predicates.partitions_table(asset.partitioning, self._order.blocks))
         declared = {name.lower(): kind for name, kind in asset.columns.items()}
         typed = {each.column: declared.get(each.column.lower(), "string") for each in asset.partitioning.segments}
         for name, kind in typed.items():
@@ -238,7 +238,7 @@ class _TemplateRelations:
             many = f"the run has {len(blocks)} partitions, so 'partition' is not one value"
             return _make_unfit(f"{many}; join {{{{ partitions }}}} instead")
         (slot,) = partitioning.slots(self._order.blocks)
-        return for_author(partition_values.name_partition(partitioning, slot), find_zone(self._order.asset.local_zone))
+        return for_author(predicates.name_partition(partitioning, slot), find_zone(self._order.asset.local_zone))
 
 
 _INTERVAL_TEXTS = ("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz")

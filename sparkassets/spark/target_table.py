@@ -1,26 +1,142 @@
-"""A Delta table at a path, read without a JVM: its schema, its layout, its newest commits."""
+"""An asset's table: its name in SQL, what its log says of it, and the markers of its commits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.spec.model import AssetSpec, StorageLocation
+from sparkassets.core.table_names import quote_table_name
+from sparkassets.delta.file_split import NewerRows
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.newer_rows import NewerRows
 from sparkassets.delta.tables import load_table
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker
+from sparkassets.spark import sqltext
 from sparkassets.spark.delta_files import read_version
-from sparkassets.spark.markers import has_no_rows
+from sparkassets.spark.own_session import open_brief_session
 from sparkassets.spark.schemas import spark_schema
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+@frozen
+class TableRelation:
+    """One table.
+
+    >>> TableRelation(StorageLocation("/lake/a`b", "a")).sql, TableRelation(StorageLocation.of_table(("main", "a"))).sql
+    ('delta.`/lake/a``b`', '`main`.`a`')
+    """
+
+    storage: StorageLocation
+
+    @property
+    def sql(self) -> str:
+        """The table's name in a statement."""
+        named = self.storage.table
+        return quote_table_name(named) if named else f"delta.{sqltext.name(self.storage.path)}"
+
+    def save_rows(
+        self,
+        rows: DataFrame,
+        options: Mapping[str, str],
+        *,
+        mode: Literal["append", "overwrite"] = "append",
+        layout: Sequence[str] = (),
+        there: bool = True,
+    ) -> None:
+        """Commits rows to the table.
+
+        Args:
+            rows: The rows.
+            options: Options of Delta's writer.
+            mode: Whether rows are added, or replace those that the options select.
+            layout: The columns that folders are named by.
+            there: Whether the table exists; creating one in a catalog leaves its first commit without ``userMetadata``.
+        """
+        if self.storage.table and there and "overwriteSchema" not in options:
+            from pyspark.sql import functions as sql
+
+            resolved = rows.select("*")  # what a query calls its inlets is resolved anew otherwise, and gone by now
+            writing = resolved.writeTo(self.sql).options(**options)
+            if mode == "append":
+                writing.append()
+            else:
+                writing.overwrite(sql.lit(True))  # noqa: FBT003  what the options say
+            return
+        if self.storage.table and there and layout:  # Spark's own catalog has these columns last
+            others = [name for name in rows.columns if name not in layout]
+            rows = rows.select(*map(sqltext.name, [*others, *layout]))
+        writer = rows.write.format("delta").mode(mode).options(**options)
+        writer = writer.partitionBy(*layout) if layout else writer
+        if self.storage.table:
+            writer.saveAsTable(self.sql)
+        else:
+            writer.save(self.storage.path)
+
+    def read_rows(self, session: SparkSession, version: int) -> DataFrame:
+        """The rows of a version."""
+        if self.storage.table:
+            return session.sql(f"SELECT * FROM {self.sql} VERSION AS OF {version:d}")  # noqa: S608  quoted
+        return session.read.format("delta").option("versionAsOf", version).load(self.storage.path)
+
+    def read_feed(self, session: SparkSession, first: int, last: int) -> DataFrame:
+        """The change feed of these versions."""
+        reader = session.read.format("delta").option("readChangeFeed", "true")
+        reader = reader.option("startingVersion", first).option("endingVersion", last)
+        return reader.table(self.sql) if self.storage.table else reader.load(self.storage.path)
+
+
+def relation_of(asset: AssetSpec) -> TableRelation:
+    """The asset's table."""
+    if asset.storage is None:
+        raise RunError(f"{asset.name} has no path")
+    return TableRelation(asset.storage)
+
+
+def format_marker(marker: CommitMarker) -> str:
+    """The ``userMetadata`` of a marked commit."""
+    told = {
+        "app": marker.app_id,
+        "version": marker.version,
+        "epoch": marker.token,
+        "run": marker.run,
+        "attempt": marker.attempt,
+        "kind": marker.kind,
+        "blocks": list(marker.blocks),
+        "measures": dict(marker.measures),
+    }
+    return json.dumps(told, separators=(",", ":"), sort_keys=True)
+
+
+def read_own_marker(commit: Mapping[str, Any], app_id: str) -> dict[str, Any] | None:
+    """The marker of a commit, if it is of this app id."""
+    said = read_marker(commit)
+    return said if said is not None and said.get("app") == app_id else None
+
+
+def read_marker(commit: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The marker of a commit of any asset's run; None without one."""
+    try:
+        said = json.loads(commit.get("userMetadata") or "null")
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) and isinstance(said.get("app"), str) else None
+
+
+def has_no_rows(commit: Mapping[str, Any]) -> bool:
+    """Whether a run's commit has no rows, whoever made it: a fence, or a run that published nothing."""
+    said = commit.get("userMetadata") or ""
+    return '"kind":"fence"' in said or '"published":"nothing"' in said
+
 
 _CHECK = "delta.constraints."
 _MISREAD = {"%": "an escape", "\\": "the end of a folder", "#": "the end of a path", "?": "the end of a path"}
@@ -162,3 +278,17 @@ def _is_bare(path: str, table: DeltaTable) -> bool:
             return False
         last = commit["version"] + 1
     return last == 1
+
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+@contextlib.contextmanager
+def mark_commits(session: SparkSession, marker: CommitMarker) -> Iterator[SparkSession]:
+    """A session like this one, whose commits carry the marker while the context lasts."""
+    with open_brief_session(session) as own:
+        own.conf.set(_USER_METADATA, format_marker(marker))
+        try:
+            yield own
+        finally:
+            own.conf.unset(_USER_METADATA)

@@ -23,7 +23,7 @@ from sparkassets.spark import sqltext
 from sparkassets.spark.current_table import open_relation
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.predicates import partition_predicate
-from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.target_table import TableRelation
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
 from sparkassets.spark.workplace import SparkWorkplace
 

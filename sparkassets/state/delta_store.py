@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
-from sparkassets.files.bucket_access import deltalake_options
+from sparkassets.files.object_stores import deltalake_options
 from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
 from sparkassets.state import refusals
 from sparkassets.state.location import BASE, JOURNAL, WATERMARKS, StateLocation
+from sparkassets.state.refusals import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table, rows_from_table
-from sparkassets.state.write_checks import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
 
 if TYPE_CHECKING:
     from sparkassets.state.numbered_table import NumberedTable
@@ -160,7 +160,7 @@ class DeltaStore:
 
     def append(self, rows: Sequence[JournalRow], *, after: int) -> None:
         """Writes one small file and commits it under the next number, by compare-and-set on Delta's log."""
-        from sparkassets.state.housekeeping import checkpoint_after_commit
+        from sparkassets.state.maintenance import checkpoint_after_commit
         from sparkassets.state.numbered_table import TRIES
 
         journal = self._open_journal()
@@ -188,8 +188,7 @@ class DeltaStore:
 
     def expire(self, rows: Sequence[SnapshotRow], *, seq: int) -> None:
         """The base first: where this is killed in between, the journal holds more than it has to."""
-        from sparkassets.state.expiry import expire
-        from sparkassets.state.housekeeping import clean_up
+        from sparkassets.state.maintenance import clean_up, expire
 
         check_base(rows, seq=seq, last_seq=self._last_seq(seq + 1))
         self._base.save(rows, seq=seq)
@@ -198,8 +197,7 @@ class DeltaStore:
 
     def maintain(self, *, fully: bool = False) -> None:
         """Merges the journal's small files and keeps both logs short; a look at each log when nothing is due."""
-        from sparkassets.state.compaction import FAN_IN, compact
-        from sparkassets.state.housekeeping import tidy_when_due
+        from sparkassets.state.maintenance import FAN_IN, compact, tidy_when_due
 
         journal, watermarks = self._open_journal(), self._watermarks.make()
         compact(journal, least=2 if fully else FAN_IN)
@@ -209,7 +207,7 @@ class DeltaStore:
 
     def migrate(self, upgrade: FormatUpgrade) -> int:
         """Table by table; what says which format it is comes last."""
-        from sparkassets.state.migration import migrate
+        from sparkassets.state.maintenance import migrate
 
         journal = self._open_journal()
         changed = migrate(journal, upgrade)
@@ -228,7 +226,7 @@ class DeltaStore:
         Raises:
             StateError: It cannot, so that a person has to look at it as it is.
         """
-        from sparkassets.state.rehearsal import check_mended
+        from sparkassets.state.damages import check_mended
 
         check_mended(self._location.uri, self._journal, self._watermarks.table, self._base.table, project=project)
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sparkassets.core.documents.state_export import EXPORT
+from sparkassets.core.journal.codec.formats import EXPORT
 from sparkassets.errors import InputError
 
 

@@ -8,8 +8,15 @@ from threading import Lock
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
-from sparkassets.state.refusals import PROJECT_PROPERTY, absent_error, check_project
-from sparkassets.state.write_checks import check_append, check_base, check_snapshot, conflict_error
+from sparkassets.state.refusals import (
+    PROJECT_PROPERTY,
+    absent_error,
+    check_append,
+    check_base,
+    check_project,
+    check_snapshot,
+    conflict_error,
+)
 
 _URI = "memory"
 

@@ -20,11 +20,11 @@ from deltalake.transaction import AddAction, RemoveAction, Transaction
 from sparkassets.core.journal.codec.formats import FORMAT
 from sparkassets.delta import durability
 from sparkassets.delta.log import parse_transactions
-from sparkassets.delta.log_faults import fault_of
+from sparkassets.delta.tables import fault_of
 from sparkassets.errors import StateError
 from sparkassets.state import refusals
-from sparkassets.state.commit_marks import StateCommitMark
 from sparkassets.state.data_files import DataFile, FileAccess
+from sparkassets.state.refusals import StateCommitMark
 from sparkassets.state.table_columns import Columns, delta_schema
 
 if TYPE_CHECKING:

@@ -1,14 +1,17 @@
-"""Why a state is refused: one text for each reason, saying what, where and what to do."""
+"""Checks of what is appended to the state, and the errors that refuse or explain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from sparkassets.core.journal.codec.formats import FORMAT
+from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.delta.durability import LAST_CHECKPOINT
-from sparkassets.delta.errors import reason
-from sparkassets.errors import StateError
+from sparkassets.delta.tables import reason
+from sparkassets.errors import JournalConflictError, StateError
+from sparkassets.frozen import frozen
 
 FORMAT_PROPERTY = "sparkassets.format"
 PROJECT_PROPERTY = "sparkassets.project"
@@ -203,3 +206,85 @@ def check_columns(table: str, found: Iterable[str], expected: Iterable[str]) -> 
     for name in expected:
         if name not in names:
             raise damaged_error(table, f"its column {name!r} is gone")
+
+
+def check_append(rows: Sequence[JournalRow], *, last_seq: int) -> None:
+    """The rows continue the journal without a gap.
+
+    Raises:
+        ValueError: They do not: whoever numbered them had another journal in mind.
+    """
+    if not rows:
+        raise ValueError("a commit needs at least one row")
+    for expected, row in enumerate(rows, start=last_seq + 1):
+        if row.seq != expected:
+            raise ValueError(f"row has seq {row.seq}, expected {expected}: the journal ends at {last_seq}")
+
+
+def check_snapshot(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
+    """The rows all stand for ``seq``, which the journal has reached.
+
+    Raises:
+        ValueError: They do not.
+    """
+    if not 0 < seq <= last_seq:
+        raise ValueError(f"a snapshot of seq {seq}, but the journal ends at {last_seq}")
+    for row in rows:
+        if row.seq != seq:
+            raise ValueError(f"snapshot row has seq {row.seq}, expected {seq}")
+
+
+def find_sequence_fault(tail: Sequence[JournalRow], seq: int) -> str | None:
+    """What is wrong with the rows after ``seq``, ascending; None where each is there exactly once."""
+    for expected, row in enumerate(tail, start=seq + 1):
+        if row.seq != expected:
+            return f"entry {row.seq} is there twice" if row.seq < expected else f"entry {expected} is missing"
+    return None
+
+
+def check_base(rows: Sequence[SnapshotRow], *, seq: int, last_seq: int) -> None:
+    """The rows all stand for ``seq``, and an entry comes after it.
+
+    Raises:
+        ValueError: They do not, or none does.
+    """
+    check_snapshot(rows, seq=seq, last_seq=last_seq)
+    if seq == last_seq:
+        raise ValueError(f"the newest entry, {seq}, stays")
+
+
+def conflict_error(*, found: int, after: int) -> JournalConflictError:
+    """Another driver was first, or the caller's picture of the journal is of another one."""
+    return JournalConflictError(f"the journal is at commit {found}, not at {after}: another driver committed first")
+
+
+@frozen
+class StateCommitMark:
+    """One commit to one of the state's tables.
+
+    Attributes:
+        app: The transaction id whose version the number is.
+        attempt: Of nobody else's.
+    """
+
+    app: str
+    number: int
+    attempt: str = ""
+
+    def __str__(self) -> str:
+        return json.dumps({"app": self.app, "number": self.number, "attempt": self.attempt})
+
+    @classmethod
+    def parse(cls, text: str | None, app: str) -> StateCommitMark | None:
+        """The mark of a commit of that transaction id; None where it has none.
+
+        >>> StateCommitMark.parse(str(StateCommitMark("journal", 7)), "journal")
+        StateCommitMark(app='journal', number=7, attempt='')
+        >>> StateCommitMark.parse("by hand", "journal"), StateCommitMark.parse(None, "journal")
+        (None, None)
+        """
+        try:
+            told = json.loads(text or "")
+            return cls(app, int(told["number"]), str(told["attempt"])) if told["app"] == app else None
+        except (ValueError, KeyError, TypeError):
+            return None

@@ -16,9 +16,9 @@ from sparkassets.errors import StateError
 from sparkassets.ports import FormatUpgrade, JournalImage, StateDamage
 from sparkassets.state import refusals
 from sparkassets.state.location import BASE, JOURNAL, WATERMARKS
+from sparkassets.state.refusals import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
 from sparkassets.state.session_table import NumberedVersion, SessionTable
 from sparkassets.state.table_columns import JOURNAL_COLUMNS, SNAPSHOT_COLUMNS, Columns
-from sparkassets.state.write_checks import check_append, check_base, check_snapshot, conflict_error, find_sequence_fault
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -80,7 +80,7 @@ class SnapshotTable:
             return changed
 
     def _replace(self, found: Sequence[SnapshotRow], *, seq: int, beaten: Callable[[], bool]) -> None:
-        from sparkassets.state.housekeeping import checkpoint_after_commit
+        from sparkassets.state.maintenance import checkpoint_after_commit
 
         table = self.table
         with refusals.translate_write_errors(table.uri):

@@ -1,23 +1,34 @@
-"""All tests of a project, one after another; Spark is started once, for those that need it."""
+"""Runs the tests of a project's assets; tests of rows compute an asset's code over given rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.cases import Case, RowCase
-from sparkassets.core.spec.model import ProjectSpec
-from sparkassets.errors import SparkAssetsError, SparkUnavailableError
-from sparkassets.testing.results import CaseResult
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.runs import InletPin
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter, ReadChanges
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.validations import RunJudgement
+from sparkassets.core.writes import PublishWrite
+from sparkassets.errors import RunError, SparkAssetsError, SparkUnavailableError
+from sparkassets.ports import RunOrder
+from sparkassets.testing.given_rows import as_frame, frame_of
+from sparkassets.testing.results import CaseResult, describe_difference
 from sparkassets.testing.time_tests import run_times
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-    from sparkassets.testing.row_tests import RowTests
+    from sparkassets.spark.inlet_reader import ReadInlets
+    from sparkassets.spark.self_writing import SelfWritingComputation
 
 
 def run_cases(
@@ -38,8 +49,6 @@ def run_cases(
 
         def of_rows(case: RowCase, number: int) -> str:
             if not rows:
-                from sparkassets.testing.row_tests import RowTests
-
                 rows.append(RowTests(project, spark))
                 opened.callback(rows[0].close)
             return rows[0].run_case(case, number)
@@ -62,3 +71,264 @@ def _run_case(case: Case, about: str, run: Callable[[], str]) -> CaseResult:
         message = f"{error}; {hint}" if hint else str(error)
         return CaseResult(case.name, case.location, about, "error", message, time.monotonic() - begun)
     return CaseResult(case.name, case.location, about, "failed" if told else "passed", told, time.monotonic() - begun)
+
+
+class RowTests:
+    """Runs the tests of rows in one session.
+
+    Args:
+        project: The project under test.
+        session: The session; None takes the active one, else starts a small one, which `close` stops.
+    """
+
+    def __init__(self, project: ProjectSpec, session: SparkSession | None = None) -> None:
+        from sparkassets.spark.engine import SparkEngine
+
+        self._folder = TemporaryDirectory(prefix="sparkassets-test-")
+        self._project = replace(project, spark={**_SMALL, **project.spark})
+        self._cases: dict[str, RowCase] = {}
+        """Tests by the id of their runs."""
+        self._engine = SparkEngine(self._project, session, opening=self._read_given)
+        self._engine.start()
+
+    def close(self) -> None:
+        """Closes the session, and removes all tables of the tests."""
+        self._engine.close()
+        self._folder.cleanup()
+
+    def run_case(self, case: RowCase, number: int) -> str:
+        """Why the test does not pass; empty where it does.
+
+        Raises:
+            SparkAssetsError: The run failed, and the test expects no failure.
+        """
+        order = self._order(case, Path(self._folder.name) / str(number))
+        self._cases[order.run] = case
+        try:
+            self._write_before(case, order)
+            frames, judgement = self._compute_tables(order)
+            if case.expected.error:
+                for frame in frames.values():
+                    frame.collect()
+        except SparkAssetsError as error:
+            return _is_expected_error(case, error)
+        if case.expected.error:
+            return f"expected it to fail with {case.expected.error!r}, but it succeeded"
+        told = [_describe_withheld_differences(order, case.expected.withheld, judgement)]
+        told += [
+            self._describe_differences(case, name, frames[name], rows) for name, rows in case.expected.tables.items()
+        ]
+        return "\n".join(filter(None, told))
+
+    def _compute_tables(self, order: RunOrder) -> tuple[dict[str, DataFrame], RunJudgement]:
+        """The rows of each table and the judgement; a partition withheld from one table is withheld from all."""
+        from sparkassets.spark.computation import computation_for
+        from sparkassets.spark.self_writing import SelfWritingComputation
+        from sparkassets.spark.targets.judged_rows import find_rules, judge_rows
+        from sparkassets.spark.targets.staging_layout import mark_taken
+        from sparkassets.spark.validation import STAYS, TAKEN
+
+        computed = self._engine.compute(order, attempt=1)
+        if isinstance(computed, SelfWritingComputation):
+            return self._by_itself(computed)
+        frames: dict[str, DataFrame] = {}
+        judgement = RunJudgement()
+        for each in order.table_orders:
+            made = computation_for(computed, each.asset.name)
+            asked, rows = find_rules(made.order, made.inlets, self._engine.workplace.packages), made.frame
+            if asked is not None:
+                apart = mark_taken(rows, asked)
+                rows = rows if apart is None else apart
+                judgement = judgement.merge(judge_rows(each, asked, rows))
+            frames[each.asset.name] = rows.filter(f"{TAKEN} = {STAYS}").drop(TAKEN) if TAKEN in rows.columns else rows
+        if judgement.withheld:
+            frames = {
+                each.asset.name: _select_published(frames[each.asset.name], each, judgement)
+                for each in order.table_orders
+            }
+        return frames, judgement
+
+    def _by_itself(self, computed: SelfWritingComputation) -> tuple[dict[str, DataFrame], RunJudgement]:
+        """The rows that the asset's own code has written to the tables of the test, and their judgement."""
+        from sparkassets.spark.self_writing import judged_in_table
+
+        computed.write()
+        frames, judgement = {}, RunJudgement()
+        for each in computed.order.table_orders:
+            frames[each.asset.name] = self._written(each)
+            judgement = judgement.merge(judged_in_table(self._engine.workplace, computed, each.asset))
+        return frames, judgement
+
+    def _written(self, order: RunOrder) -> DataFrame:
+        """The rows of a table of the test."""
+        from sparkassets.spark.current_table import open_relation
+        from sparkassets.spark.target_table import relation_of
+
+        name = order.asset.name
+        if order.asset.storage is None:
+            hint = "take a test with 'steps', or one of your own code"
+            raise RunError(f"{name} has no 'path' and no 'table': there are no rows to compare", hint=hint)
+        with self._engine.workplace.enter_session(order.asset) as session:
+            table = open_relation(session, relation_of(order.asset))
+            if table is None:
+                hint = f"let it write to context.outlets.{name}.path, or {{{{ outlets.{name} }}}}: a test has its own"
+                raise RunError(f"{name} has written nothing to the table of the test", hint=hint)
+            return table.read_rows(session, table.version)[0]
+
+    # ------------------------------------------------------------------ what is given
+
+    def _order(self, case: RowCase, folder: Path) -> RunOrder:
+        """The order of the run, as a driver would make it."""
+        project, asset = self._project, self._relocate_asset(self._project.assets[case.asset], folder)
+        if case.params is not None:
+            asset = replace(asset, params=case.params, segment_params=None)
+        inlets = {name: self._relocate_asset(project.inlet_with_mapping(asset, name), folder) for name in asset.inlets}
+        order = RunOrder(
+            asset=asset,
+            run=f"test-{folder.name}",
+            app_id=f"test/{asset.name}",
+            token=1,
+            blocks=case.blocks,
+            pins={name: self._pin(case, asset, each) for name, each in asset.inlets.items()},
+            inlets=inlets,
+            interval=_aware(case.interval),
+            schedule_date=case.at,
+            events={},
+        )
+        outlets = (replace(order, asset=self._relocate_asset(project.assets[name], folder)) for name in asset.outlets)
+        return replace(order, outlets=tuple(outlets))
+
+    def _relocate_asset(self, asset: AssetSpec, folder: Path) -> AssetSpec:
+        """The asset with its table in a folder of the test's own."""
+        if asset.storage is None:
+            return asset
+        return replace(asset, storage=asset.storage.at_path(str(folder / asset.name)))
+
+    def _pin(self, case: RowCase, asset: AssetSpec, inlet: InletSpec) -> InletPin:
+        """The pin of an inlet: its required partitions and its watermark."""
+        needed = self._project.dependency(asset, inlet)
+        parts = needed.required_partitions(case.blocks) if needed.is_mapped else EVERYTHING
+        given = case.given.get(inlet.name)
+        return InletPin(inlet.uri, parts=parts, low=given.after if given is not None else None)
+
+    def _read_given(self, session: SparkSession, order: RunOrder) -> ReadInlets:
+        """The inlets with the given rows, limited to the pinned partitions or the rows above the watermark."""
+        from sparkassets.spark.inlet_reader import ReadInlets, read_above
+
+        read, given = ReadInlets(), self._cases[order.run].given
+        for name, inlet in order.asset.inlets.items():
+            if inlet.waits_only:
+                continue
+            frame = frame_of(session, order.inlets[name], given[name])
+            match inlet.read:
+                case ReadChanges():
+                    frame = _as_changes(frame)
+                case ReadAfter(column, overlap):
+                    low = order.pins[name].low
+                    found = read_above(frame, inlet=inlet, column=column, overlap=overlap, low=low)
+                    frame, read.watermarks[name] = found
+                case None:
+                    frame = _select_partitions(frame, order.inlets[name], order.pins[name].parts)
+            read.frames[name] = frame
+        return read
+
+    def _write_before(self, case: RowCase, order: RunOrder) -> None:
+        """Writes the tables as they are before the run, where their rows are given."""
+        for each in order.table_orders:
+            given = case.given.get(each.asset.name)
+            if given is None or each.asset.storage is None:
+                continue
+            with self._engine.workplace.enter_session(each.asset) as session:
+                rows = frame_of(session, each.asset, given)
+                rows.write.format("delta").save(each.asset.storage.path)
+
+    # ------------------------------------------------------------------ what came
+
+    def _describe_differences(
+        self, case: RowCase, name: str, found: DataFrame, rows: Sequence[Mapping[str, Any]]
+    ) -> str:
+        """The differences between a table's rows and the expected ones; empty where they are equal."""
+        asset = self._project.assets[name]
+        if isinstance(asset.write, PublishWrite) and not found.columns:
+            return f"{name} writes files, of which there are no rows"
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        for column in columns:
+            if column not in found.columns:
+                hint = did_you_mean(column, found.columns)
+                return f"{name} has no column {column!r}" + (f"; {hint}" if hint else "")
+        if case.expected.only and (more := [each for each in found.columns if each not in columns]):
+            return f"{name} has more columns: {', '.join(more)}"
+        from sparkassets.spark.failures import run_error
+
+        chosen = found.select(*(found[each] for each in columns)) if columns else found
+        try:
+            came = [each.asDict(recursive=True) for each in chosen.collect()]
+        except Exception as error:
+            raise run_error(error, what=name) from error
+        wanted = as_frame(found.sparkSession, rows, {}, owner="the expected rows", schema=chosen.schema).collect()
+        told = describe_difference(
+            [each.asDict(recursive=True) for each in wanted], came, tolerance=case.expected.tolerance
+        )
+        return f"{name}: {told}" if told else ""
+
+
+_SMALL = {"sparkassets.small_data": "true"}
+"""A session that is started for tests alone."""
+
+
+def _select_published(frame: DataFrame, order: RunOrder, judgement: RunJudgement) -> DataFrame:
+    """The rows of the partitions that are not withheld."""
+    left = order.blocks - judgement.withheld
+    if not left:
+        return frame.filter("false")
+    return _select_partitions(frame, order.asset, left)
+
+
+def _describe_withheld_differences(order: RunOrder, expected: PartitionSet | None, judgement: RunJudgement) -> str:
+    """The differences between withheld and expected partitions; a test must expect all that is withheld."""
+    expected, partitioning = expected or NOTHING, order.asset.partitioning
+
+    def describe_parts(parts: PartitionSet) -> str:
+        return ", ".join(partitioning.display_labels(parts, most=10)) if partitioning.is_partitioned else "it"
+
+    why = "; ".join(each.text for each in judgement.verdicts if each.outcome == "withheld")
+    lines, name = [], order.asset.name
+    if more := judgement.withheld - expected:
+        lines.append(f"{name}: {describe_parts(more)} is withheld, which is not expected: {why}")
+    if lacking := expected - judgement.withheld:
+        lines.append(f"{name}: {describe_parts(lacking)} is not withheld")
+    return "\n".join(lines)
+
+
+def _is_expected_error(case: RowCase, error: SparkAssetsError) -> str:
+    """Empty for the expected failure, else a description; raises ``error`` where none is expected."""
+    wanted, told = case.expected.error, str(error)
+    if not wanted:
+        raise error
+    return "" if wanted in told else f"expected it to fail with {wanted!r}, but it failed with: {told}"
+
+
+def _aware(interval: tuple[int, int] | None) -> Any:  # noqa: ANN401
+    from sparkassets.core.instants import from_unix
+
+    return (from_unix(interval[0]), from_unix(interval[1])) if interval is not None else None
+
+
+def _select_partitions(frame: DataFrame, asset: AssetSpec, parts: PartitionSet) -> DataFrame:
+    """The rows of the mapped partitions."""
+    from sparkassets.spark.predicates import partition_predicate
+
+    owner = f"the inlet {asset.name!r}"
+    predicate = partition_predicate(frame.schema, parts, partitioning=asset.partitioning, owner=owner)
+    return frame if predicate is None else frame.filter(predicate)
+
+
+def _as_changes(frame: DataFrame) -> DataFrame:
+    """The rows as changes: by default inserted by one commit."""
+    from pyspark.sql import functions as sql
+
+    told = {"_change_type": "'insert'", "_commit_version": "1L", "_commit_timestamp": "TIMESTAMP'2025-01-01'"}
+    for name, value in told.items():
+        if name not in frame.columns:
+            frame = frame.withColumn(name, sql.expr(value))
+    return frame

@@ -60,7 +60,7 @@ def attended_run(
 
 
 def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str], interval: str | None) -> DriverWork:
-    from sparkassets.app.backfill_requests import named_blocks, parse_interval
+    from sparkassets.app.backfills import named_blocks, parse_interval
     from sparkassets.runtime.driver_work import AttendedWork
 
     asset = context.runnable(name, "run --select")
@@ -76,7 +76,7 @@ def _make_work(context: ProjectContext, name: str, partition: str | Sequence[str
 def _drive(
     context: ProjectContext, runner: WorkRunner, work: DriverWork, spark: SparkSession | None, meeting: _RunMeeting
 ) -> Summary:
-    from sparkassets.spark.attended_engine import AttendedEngine
+    from sparkassets.spark.engine import AttendedEngine
 
     def computing() -> tuple[Engine, TargetFactory]:
         engine, outlets = runner.open_engine(spark)

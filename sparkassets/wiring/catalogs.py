@@ -1,10 +1,8 @@
-"""Who looks at what: at tables in catalogs, and what Spark alone can read, through the session, at all else without.
-
-Until somebody has asked for a session, and where the process has none, such tables are as they were recorded.
-"""
+"""The one Spark session of a project, and which tables are looked at through it instead of without a JVM."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import RLock
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     )
     from sparkassets.spark.engine import SparkEngine
     from sparkassets.spark.workplace import SparkWorkplace
-    from sparkassets.wiring.sessions import OneSession
 
 
 class Computing:
@@ -50,8 +47,7 @@ class Computing:
 
     def __call__(self, spark: SparkSession | None) -> tuple[Engine, TargetFactory]:
         """An engine in this session, or in one that it finds or starts, and its outlets."""
-        from sparkassets.spark.engine import SparkEngine
-        from sparkassets.spark.targets.target_factory import SparkTargetFactory
+        from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
 
         self._engine = SparkEngine(self._spec, spark or (self._session() if self._spec.state_by_spark else None))
         return self._engine, SparkTargetFactory(self._engine)
@@ -72,13 +68,13 @@ class Computing:
             return make_observer(asset, texts=texts, by_session=lambda plain: _Either(plain, self.workplace))
         if asset.source is None:
             return None
-        from sparkassets.spark.catalogs.named_observers import NamedObserver
+        from sparkassets.spark.catalog_observers import NamedObserver
 
         alone = NamedObserver(self.workplace)
         if asset.source.kind == "delta":
             return alone
         from sparkassets.sources.table_sets import TableSetObserver
-        from sparkassets.spark.catalogs.listing import ListedTables
+        from sparkassets.spark.catalog_listing import ListedTables
 
         return TableSetObserver(ListedTables(self.workplace), alone)
 
@@ -94,7 +90,7 @@ class Computing:
 
     def feeds(self) -> ChangeFeeds:
         """Who tells whether changes are told."""
-        from sparkassets.sources.change_feeds import DeltaChangeFeeds
+        from sparkassets.sources.volumes import DeltaChangeFeeds
 
         return _Feeds(self) if self._spec.is_in_catalogs else DeltaChangeFeeds()
 
@@ -110,7 +106,7 @@ def _has_session() -> bool:
 
 def stored(asset: AssetSpec) -> Sequence[str] | None:
     """The columns of an asset's table as it is; None where they are not known."""
-    from sparkassets.delta.schemas import newest_columns
+    from sparkassets.sources.table_schemas import newest_columns
 
     is_table = asset.source is None or asset.source.kind == "delta"
     return newest_columns(asset.storage.path) if is_table and asset.storage is not None and not asset.is_named else None
@@ -127,7 +123,7 @@ class _Texts:
     ) -> Mapping[str, FileContent] | None:
         if self._workplace() is None:
             return None
-        from sparkassets.spark.text_files import SparkTextFileReader
+        from sparkassets.spark.file_reader import SparkTextFileReader
 
         return SparkTextFileReader(self._workplace).read_contents(asset, view, paths)
 
@@ -154,7 +150,7 @@ class _Either:
         try:
             return self._plain.observe(asset, **since)
         except SessionNeededError as error:
-            from sparkassets.spark.catalogs.named_observers import NamedObserver
+            from sparkassets.spark.catalog_observers import NamedObserver
 
             return NamedObserver(self._workplace, why=error.why).observe(asset, **since)
 
@@ -163,7 +159,7 @@ class _Targets:
     """Asks whoever can look."""
 
     def __init__(self, computing: Computing) -> None:
-        from sparkassets.spark.catalogs.named_observers import NamedTargets
+        from sparkassets.spark.catalog_observers import NamedTargets
 
         self._named, self._others = NamedTargets(computing.workplace), DeltaTargets()
 
@@ -197,7 +193,7 @@ class _Volumes:
 
     def __init__(self) -> None:
         from sparkassets.sources.volumes import LogVolumeEstimator
-        from sparkassets.spark.catalogs.named_observers import UnknownVolumes
+        from sparkassets.spark.catalog_observers import UnknownVolumes
 
         self._named, self._others = UnknownVolumes(), LogVolumeEstimator()
 
@@ -209,10 +205,48 @@ class _Feeds:
     """Asks whoever can tell."""
 
     def __init__(self, computing: Computing) -> None:
-        from sparkassets.sources.change_feeds import DeltaChangeFeeds
-        from sparkassets.spark.catalogs.named_observers import NamedChangeFeeds
+        from sparkassets.sources.volumes import DeltaChangeFeeds
+        from sparkassets.spark.catalog_observers import NamedChangeFeeds
 
         self._named, self._others = NamedChangeFeeds(computing.workplace), DeltaChangeFeeds()
 
     def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
         return (self._named if asset.is_named else self._others).check_availability(asset, position, version)
+
+
+class OneSession:
+    """The session that a run was given, else the active one, else one that is started when it is first asked for."""
+
+    def __init__(self, spec: ProjectSpec) -> None:
+        self._spec = spec
+        self._lock = RLock()
+        self._found: SparkSession | None = None
+        self._created = False
+
+    def lend(self, session: SparkSession) -> None:
+        """Takes this one from here on."""
+        with self._lock:
+            if session is not self._found:
+                self.close()
+                self._found = session
+
+    def __call__(self) -> SparkSession:
+        """The session.
+
+        Raises:
+            SparkUnavailableError: There is none and none can be started.
+        """
+        with self._lock:
+            if self._found is None:
+                from sparkassets.spark.session import open_session
+
+                self._found, self._created = open_session(self._spec.spark, name=f"sparkassets-{self._spec.name}")
+            return self._found
+
+    def close(self) -> None:
+        """Stops it if it was started here."""
+        with self._lock:
+            if self._found is not None and self._created:
+                with contextlib.suppress(Exception):  # its JVM may be gone already
+                    self._found.stop()
+            self._found, self._created = None, False

@@ -17,24 +17,21 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.spec.storage_overlaps import catalog_schema
 from sparkassets.core.variables import VariableLookup, merge_requested
 from sparkassets.errors import SpecError
-from sparkassets.files.bucket_access import set_bucket_access
+from sparkassets.files.object_stores import set_bucket_access
 from sparkassets.processes import this_process
 from sparkassets.project import check_storage, load_project
 from sparkassets.runtime.leases import ActiveInvocations, LeaseMonitor
 from sparkassets.state.delta_store import DeltaStore
-from sparkassets.wiring.catalogs import Computing, stored
-from sparkassets.wiring.following import followers
+from sparkassets.wiring.catalogs import Computing, OneSession, stored
+from sparkassets.wiring.credentials import Filled, Reaching, Secrets, reaches
 from sparkassets.wiring.host import RandomIds, SystemClock, any_alive, host_identity, kept, process_name, user_name
-from sparkassets.wiring.secrets import Filled, Secrets
-from sparkassets.wiring.sessions import OneSession
-from sparkassets.wiring.storage import Reaching, reaches
+from sparkassets.wiring.sinks import followers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparkassets.ports import JournalStore, Sink, TableComparer
-    from sparkassets.runtime.progress import FailureExplanation
-    from sparkassets.runtime.watchers import InvocationWatcher
+    from sparkassets.runtime.progress import FailureExplanation, InvocationWatcher
     from sparkassets.spark.context import Context
 
 
@@ -125,8 +122,8 @@ def _told_by_tables(spec: ProjectSpec, folder: Path, variables: Mapping[str, str
         SpecError: SQL of an asset or of a rule surely cannot run.
     """
     from sparkassets.core.derivation.query_checks import check_queries
-    from sparkassets.sources.missing_places import missing_storage
-    from sparkassets.sources.table_columns import has_local_columns, read_stored_columns, read_table_columns
+    from sparkassets.sources.problems import missing_storage
+    from sparkassets.sources.table_schemas import has_local_columns, read_stored_columns, read_table_columns
 
     if any(has_local_columns(asset) for asset in spec.assets.values()):
         spec = load_project(folder, variables, tables=read_table_columns)
@@ -202,12 +199,12 @@ def _remove(place: str, name: str) -> None:
 
 
 def _watchers(spec: ProjectSpec) -> Sequence[InvocationWatcher]:
-    from sparkassets.wiring.watching import watchers
+    from sparkassets.wiring.watchers import watchers
 
     return tuple(watchers(spec))
 
 
 def _explained(spec: ProjectSpec, run: str, error: BaseException) -> FailureExplanation:
-    from sparkassets.wiring.failures import explain_failure
+    from sparkassets.wiring.watchers import explain_failure
 
     return explain_failure(spec, run, error)

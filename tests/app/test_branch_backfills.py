@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from sparkassets.errors import InputError
 from tests.app.test_branching import Memory, branched
 

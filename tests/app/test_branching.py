@@ -19,7 +19,7 @@ from sparkassets.errors import InputError
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory_store import MemoryStore
-from sparkassets.testing.rehearsal import ProjectRehearsal
+from sparkassets.testing.time_tests import ProjectRehearsal
 from tests.builders import asset, at, project, source
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.app.backfill_requests import blocks_of
+from sparkassets.app.backfills import blocks_of
 from sparkassets.core.partitions import PartitionError, Partitioning, SegmentPartition, TimePartition
 from tests.builders import asset
 

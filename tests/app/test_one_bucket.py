@@ -19,7 +19,7 @@ from sparkassets.core.spec.storage_overlaps import (
     sites_overlap,
 )
 from sparkassets.core.spec.stores import bucket_of
-from sparkassets.files.bucket_access import BucketAccess, find_bucket_access, set_bucket_access
+from sparkassets.files.object_stores import BucketAccess, find_bucket_access, set_bucket_access
 from tests.builders import asset, project
 
 BUCKETS = ("lake", "lake2", "la.ke")

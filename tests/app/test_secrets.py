@@ -4,7 +4,7 @@ import pytest
 
 from sparkassets.core.spec.model import SecretRef
 from sparkassets.errors import FileLocation, InputError
-from sparkassets.wiring.secrets import Filled, Secrets
+from sparkassets.wiring.credentials import Filled, Secrets
 
 REFS = {"KEY": SecretRef("ops", "the-key", FileLocation("conf/project.yml", 4, 3))}
 

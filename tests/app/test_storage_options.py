@@ -6,7 +6,7 @@ from msgspec.structs import force_setattr
 from sparkassets import Project
 from sparkassets.core.spec.model import StoreOptions
 from sparkassets.errors import FileLocation, InputError
-from sparkassets.files.bucket_access import (
+from sparkassets.files.object_stores import (
     StoreCredentials,
     arrow_options,
     deltalake_options,
@@ -14,8 +14,7 @@ from sparkassets.files.bucket_access import (
     hadoop_settings,
     set_bucket_access,
 )
-from sparkassets.wiring.secrets import Secrets
-from sparkassets.wiring.storage import Reaching, reaches
+from sparkassets.wiring.credentials import Reaching, Secrets, reaches
 from tests.builders import project
 
 HERE = FileLocation("conf/project.yml", 4, 3)

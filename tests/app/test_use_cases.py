@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from sparkassets.errors import InputError, SpecError
 from sparkassets.runtime.progress import RunFailedError
 from sparkassets.state.memory_store import MemoryStore

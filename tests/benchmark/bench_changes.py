@@ -22,7 +22,7 @@ from sparkassets.core.spec.model import InletSpec, ReadChanges
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite
 from sparkassets.delta.change_feed import table_changes
-from sparkassets.delta.table_properties import FEED
+from sparkassets.delta.features import FEED
 from sparkassets.spark.engine import SparkEngine
 from tests.integration.orders import order, project, sql, table
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 import sparkassets.spark.engine
-import sparkassets.spark.targets.target_factory
 from sparkassets import Project
 from sparkassets.core.results import Summary
 from sparkassets.core.spec.model import AssetSpec
@@ -88,7 +87,7 @@ def fill_state(folder: Path) -> Summary:
     """Runs everything with an engine that only pretends, so that the journal is that of a project in use."""
     engine = FakeEngine()
     sparkassets.spark.engine.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
-    sparkassets.spark.targets.target_factory.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
+    sparkassets.spark.engine.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
     return Project.load(folder).run()
 
 

@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 import sparkassets.spark.engine
-import sparkassets.spark.targets.target_factory
 from sparkassets import Project
 from tests.benchmark.bench_cli import LoggingOutlets, cpu_seconds
 from tests.runtime.fakes import FakeEngine
@@ -94,7 +93,7 @@ def main() -> None:
     """Prints the tables."""
     engine = FakeEngine()
     sparkassets.spark.engine.SparkEngine = lambda *_: engine  # type: ignore[assignment, misc]
-    sparkassets.spark.targets.target_factory.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
+    sparkassets.spark.engine.SparkTargetFactory = LoggingOutlets  # type: ignore[assignment, misc]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "conf"
         project = write_project(folder)

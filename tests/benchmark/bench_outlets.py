@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets import Project
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 
 ROWS = 5_000_000
 REPEATS = 3

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkassets import Project
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from sparkassets.core.spec.model import Schedule
 from sparkassets.core.writes import PublishWrite, ReplaceWrite, Write
 from sparkassets.spark.engine import SparkEngine

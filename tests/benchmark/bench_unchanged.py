@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets import Project
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from sparkassets.core.partitions import TimePartition
 from sparkassets.core.spec.model import AssetSpec, Schedule, SqlBody, UnchangedPolicy
 from sparkassets.spark.engine import SparkEngine

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkassets import Project
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 
 ROWS = 10_000_000
 DAYS = 100

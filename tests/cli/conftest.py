@@ -13,7 +13,7 @@ def engine(monkeypatch):
     """Stands in for Spark in every invocation of one test."""
     made = FakeEngine()
     monkeypatch.setattr("sparkassets.spark.engine.SparkEngine", lambda *_: made)
-    monkeypatch.setattr("sparkassets.spark.targets.target_factory.SparkTargetFactory", FakeOutlets)
+    monkeypatch.setattr("sparkassets.spark.engine.SparkTargetFactory", FakeOutlets)
     monkeypatch.setattr("sparkassets.wiring.catalogs.DeltaTargets", FakeTargets)  # its tables are nowhere
     return made
 

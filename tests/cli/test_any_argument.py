@@ -4,7 +4,7 @@ import click
 import pytest
 
 from sparkassets.cli.app import COMMANDS, cli
-from sparkassets.cli.signals import SignalStopper
+from sparkassets.cli.run_loop import SignalStopper
 from tests.depth import some
 
 ODD = [

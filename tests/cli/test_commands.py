@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from sparkassets.core.spec.editor_schema import json_schema
+from sparkassets.core.spec.file_schema import json_schema
 
 pytestmark = pytest.mark.usefixtures("shop", "engine")
 DAYS = "2025-01-01..2025-01-02"

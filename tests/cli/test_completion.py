@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkassets.cli.shell_completion import SHELLS, VARIABLE
+from sparkassets.cli.app import SHELLS, VARIABLE
 
 BIN = Path(sys.executable).parent
 

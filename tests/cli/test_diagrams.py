@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.cli.diagrams import render_dot, render_mermaid, render_text
+from sparkassets.cli.commands.graph import render_dot, render_mermaid, render_text
 from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.documents.graph import GraphEdge, GraphNode, build_graph
 from sparkassets.core.instants import Duration

@@ -11,8 +11,7 @@ from inspect import signature
 
 import pytest
 
-from sparkassets.cli.run_loop import RUNS_TOLD, LoopSummary, drive
-from sparkassets.cli.signals import STOPPING
+from sparkassets.cli.run_loop import RUNS_TOLD, STOPPING, LoopSummary, drive
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary
@@ -177,7 +176,7 @@ def test_what_a_dying_spark_says_after_a_signal_is_not_an_error_of_its_own(capfd
 def test_a_second_signal_ends_the_process_at_once():
     code = (
         "import os, signal\n"
-        "from sparkassets.cli.signals import SignalStopper\n"
+        "from sparkassets.cli.run_loop import SignalStopper\n"
         "with SignalStopper(lambda: True):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"

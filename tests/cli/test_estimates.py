@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.cli.costs import cost_cells, in_all, sum_cells
+from sparkassets.cli.plan_details import cost_cells, in_all, sum_cells
 from sparkassets.core.planner.plan import CostEstimate, CostTotals
 
 DAYS = "2025-01-01..2025-01-02"

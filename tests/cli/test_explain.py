@@ -2,8 +2,7 @@
 
 import io
 
-from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import render_tree
+from sparkassets.cli.output import Terminal, render_tree
 from sparkassets.core.planner.explain.explanation import ExplanationNode
 
 NODE = ExplanationNode(

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from sparkassets.cli.grids import print_grid, print_list
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.commands.partitions import print_grid, print_list
+from sparkassets.cli.output import Terminal
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.partitions.partition_grid import build_partition_grid
 

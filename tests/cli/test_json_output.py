@@ -1,6 +1,6 @@
 """How ``--json`` prints a document."""
 
-from sparkassets.cli.json_output import json_text
+from sparkassets.cli.output import json_text
 
 
 def test_a_document_ends_with_a_line_end_and_keeps_its_letters():

@@ -9,7 +9,7 @@ import pytest
 CODE = """
 import sys, threading, time
 import sparkassets.cli.app as app
-import sparkassets.cli.process_exit as leaving
+import sparkassets.cli.app as leaving
 
 leaving.PATIENCE_SECONDS = 0.5
 

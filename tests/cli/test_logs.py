@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.emit.run_logs import LOG_CHARACTERS, LOGS_KEPT, remove_old_logs
 from sparkassets.errors import RunError
-from sparkassets.wiring.failures import explain_failure
+from sparkassets.wiring.watchers import explain_failure
 from tests.builders import project
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.cli.signals import SignalStopper
+from sparkassets.cli.run_loop import SignalStopper
 
 
 @pytest.fixture

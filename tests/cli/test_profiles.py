@@ -84,7 +84,7 @@ def test_what_was_set_is_shown_by_its_name(profiles):
 
 
 def test_logs_are_where_the_profile_says(profiles):
-    from sparkassets.wiring.logs import log_folder
+    from sparkassets.wiring.watchers import log_folder
 
     with (profiles / "project.yml").open("a") as file:
         file.write("logs: ./told\n")

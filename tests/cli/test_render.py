@@ -4,8 +4,8 @@ import io
 
 import pytest
 
+from sparkassets.cli.output import Terminal
 from sparkassets.cli.plan_tables import print_plan, print_summary, print_waiting
-from sparkassets.cli.terminal import Terminal
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.results import RunResult, Summary

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from sparkassets.cli.progress_display import BarReporter, LineReporter, make_reporter
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import Terminal
+from sparkassets.cli.progress import BarReporter, LineReporter, make_reporter
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.results import RunResult
 from sparkassets.core.runs import RunRequest

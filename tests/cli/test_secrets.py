@@ -7,7 +7,7 @@ import pytest
 
 from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.errors import RunError
-from sparkassets.wiring.failures import explain_failure
+from sparkassets.wiring.watchers import explain_failure
 
 SECRET = "hunter2-of-the-environment"  # noqa: S105  it is none
 

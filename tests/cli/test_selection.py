@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.cli.selection import select_assets
+from sparkassets.cli.options import select_assets
 from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import InputError
@@ -69,6 +69,6 @@ def test_a_pattern_that_nothing_fits_is_refused(text):
 
 
 def test_python_takes_what_the_command_line_takes():
-    from sparkassets.app.selection import select_assets as selected_names
+    from sparkassets.app.context import select_assets as selected_names
 
     assert selected_names(SHOP, ["clean+,shop?"]) == ("shops", "clean", "daily", "report", "mail")

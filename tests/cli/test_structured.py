@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from sparkassets.cli.progress_events import open_events
+from sparkassets.cli.progress import open_events
 from sparkassets.core.planner.plan import PlannedRun, Waiting
 from sparkassets.core.results import RunResult, Summary
 from sparkassets.core.runs import RunRequest

@@ -2,8 +2,7 @@
 
 import io
 
-from sparkassets.cli.tables import TableCell, TableColumn, fit_widths, print_table, wrap
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import TableCell, TableColumn, Terminal, fit_widths, print_table, wrap
 
 COLUMNS = [TableColumn("asset"), TableColumn("rows", is_right_aligned=True), TableColumn("reason", wraps=True)]
 

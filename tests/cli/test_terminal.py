@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import Terminal
 
 
 class Tty(io.StringIO):

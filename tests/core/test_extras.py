@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.core.event_extras import EXTRA_BYTES, EXTRA_DEPTH, check_extra
+from sparkassets.core.events import EXTRA_BYTES, EXTRA_DEPTH, check_extra
 from sparkassets.core.redaction import redact
 from sparkassets.errors import InputError
 

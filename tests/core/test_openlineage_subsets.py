@@ -10,7 +10,7 @@ import pytest
 
 from sparkassets.core.instants import Duration
 from sparkassets.core.openlineage import subset_conditions
-from sparkassets.core.openlineage.dataset_names import DatasetName, dataset_name
+from sparkassets.core.openlineage.names import DatasetName, dataset_name
 from sparkassets.core.openlineage.subset_conditions import (
     compare_condition,
     input_condition,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.row_counts import row_counts
+from sparkassets.core.writes import row_counts
 
 
 @pytest.mark.parametrize(

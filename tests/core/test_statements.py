@@ -1,6 +1,6 @@
 import pytest
 
-from sparkassets.core.statement_checks import StatementFault, find_select_fault, split_statements
+from sparkassets.core.query_text import StatementFault, find_select_fault, split_statements
 
 WRITES = "write the SELECT only, whose rows land as `write` says; with `write: self` statements write the target"
 

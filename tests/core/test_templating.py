@@ -5,8 +5,8 @@ import pytest
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
-from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.sandbox import render
+from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import (
     MOST_NESTED,
     NAMES,

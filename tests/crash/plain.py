@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 
-from sparkassets.core.branches.branch_locations import WAREHOUSES
+from sparkassets.core.branches.branch_project import WAREHOUSES
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.runs import BranchPromotion
 from sparkassets.core.spec.model import AssetSpec, ReadAfter, SqlBody
@@ -32,8 +32,9 @@ from sparkassets.delta.staging import open_folder
 from sparkassets.files.object_stores import local_path
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder, TargetMissingError
 from sparkassets.processes import Process
+from sparkassets.spark import commit_history
 from sparkassets.spark.target_table import find_table_at, open_table, path_of
-from sparkassets.spark.targets import commit_history, driver_commit, path_target
+from sparkassets.spark.targets import driver_commit, path_target
 from sparkassets.spark.targets.driver_commit import DriverStaging
 from sparkassets.spark.writes.planned_write import layout_of
 from tests.crash import points

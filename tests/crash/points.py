@@ -18,7 +18,7 @@ from sparkassets.delta import commit, staging
 from sparkassets.files import folders
 from sparkassets.runtime import execution, ledger
 from sparkassets.spark.targets import driver_commit, path_target
-from sparkassets.state import compaction, data_files, delta_store, file_replacement, housekeeping, numbered_table
+from sparkassets.state import data_files, delta_store, maintenance, numbered_table
 
 Act = Literal["kill", "stop"]
 
@@ -130,19 +130,19 @@ def arm(trigger: Trigger) -> None:
         around(owner, name, ready="commit:ready", done="commit:in")
     around(driver_commit, "make_readable", done="publish:readable")
     _removal()
-    around(compaction, "_merge", ready="compact:ready")
-    around(file_replacement, "commit_replacement", ready="compact:merged", done="compact:in")
+    around(maintenance, "_merge", ready="compact:ready")
+    around(maintenance, "commit_replacement", ready="compact:merged", done="compact:in")
     around(numbered_table.NumberedTable, "checkpoint", ready="checkpoint:ready", done="checkpoint:in")
     around(delta_store.DeltaStore, "save_snapshot", ready="snapshot:ready", done="snapshot:in")
-    around(housekeeping, "clean_up", ready="sweep:ready", done="sweep:done")
-    around(housekeeping, "_delete_old_entries", done="sweep:half")
+    around(maintenance, "clean_up", ready="sweep:ready", done="sweep:done")
+    around(maintenance, "_delete_old_entries", done="sweep:half")
     folders._DiskFolder.remove = _dropped  # type: ignore[method-assign]
 
 
 def hurry() -> None:
     """Has the journal cared for at every start of a driver, in place of once in many."""
-    ledger.MAINTAIN_EVERY, compaction.FAN_IN, housekeeping.TIDY_EVERY, numbered_table.LOG_KEPT = 4, 4, 4, 40
-    ledger.SNAPSHOT_EVERY = housekeeping.CHECKPOINT_EVERY = 6
+    ledger.MAINTAIN_EVERY, maintenance.FAN_IN, maintenance.TIDY_EVERY, numbered_table.LOG_KEPT = 4, 4, 4, 40
+    ledger.SNAPSHOT_EVERY = maintenance.CHECKPOINT_EVERY = 6
 
 
 def points_of(target: type[Any]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.delta.writer_choice import spark_commit_reason, spark_creation_reason
+from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
 from tests.builders import asset
 
 

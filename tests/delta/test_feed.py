@@ -11,8 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.runs import ChangeAvailability, TablePosition
 from sparkassets.delta.change_feed import FeedRange, TableChanges, table_changes
+from sparkassets.delta.features import FEED
 from sparkassets.delta.log import DeltaLog
-from sparkassets.delta.table_properties import FEED
 from sparkassets.errors import SourceError
 
 ON = {FEED: "true"}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.delta.statistics_columns import select_statistics_columns
+from sparkassets.delta.file_statistics import select_statistics_columns
 
 
 def leaf(name):

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import SegmentPartition
-from sparkassets.delta import mixed_files as module
+from sparkassets.delta import partition_files as module
 from sparkassets.delta.file_split import split_files
-from sparkassets.delta.mixed_files import examine_mixed_files
+from sparkassets.delta.partition_files import examine_mixed_files
 from tests.builders import partitioned
 
 REGIONS = SegmentPartition("region", ("de", "it", "nl"))

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration
-from sparkassets.delta.file_split import TableFiles
-from sparkassets.delta.newer_rows import NewerRows
+from sparkassets.delta.file_split import NewerRows, TableFiles
 from tests.depth import examples
 
 _MIDNIGHT = datetime(2025, 3, 30, tzinfo=UTC)

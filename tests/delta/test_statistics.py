@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sparkassets.delta.footer_bounds import read_bounds
+from sparkassets.delta.bounds import read_bounds
 
 INSTANTS = datetime(1965, 1, 1, 3, 4, 5, 678_000, UTC), datetime(2025, 1, 2, 3, 4, 5, 678_000, UTC)
 LOCAL = [each.replace(tzinfo=None) for each in INSTANTS]
@@ -37,7 +37,7 @@ def test_instants_take_no_pandas(tmp_path):
     values = pa.array(list(INSTANTS), pa.timestamp("us", "UTC"))
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
     code = (
-        "import sys; from pyarrow.parquet import ParquetFile; from sparkassets.delta.footer_bounds import read_bounds; "
+        "import sys; from pyarrow.parquet import ParquetFile; from sparkassets.delta.bounds import read_bounds; "
         "told = ParquetFile(sys.argv[1]).metadata.row_group(0).column(0).statistics; print(read_bounds(told)[1].year); "
         "sys.exit('pandas' in sys.modules)"
     )

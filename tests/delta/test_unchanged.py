@@ -13,8 +13,13 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, PartitionSet, SegmentPartition
 from sparkassets.delta.file_split import split_files
-from sparkassets.delta.mixed_files import examine_mixed_files
-from sparkassets.delta.partition_files import PartitionGroup, UnchangedFiles, group_by_files, is_known_position
+from sparkassets.delta.partition_files import (
+    PartitionGroup,
+    UnchangedFiles,
+    examine_mixed_files,
+    group_by_files,
+    is_known_position,
+)
 from sparkassets.delta.staging import StagingAttempt, list_staged_files
 from tests.builders import days, partitioned
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import TimePartition
-from sparkassets.delta.columns import PartitionColumn
-from sparkassets.delta.file_times import FileTimes
-from sparkassets.delta.values import spans_of
+from sparkassets.delta.partition_columns import FileTimes, PartitionColumn
+from sparkassets.delta.rows import spans_of
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe"])

@@ -10,8 +10,8 @@ from croniter import croniter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.crons.expand import expand
-from sparkassets.deploy.cron_formats import to_on_calendar, to_quartz
+from sparkassets.core.crons.cron import expand
+from sparkassets.deploy.deployment_kinds import to_on_calendar, to_quartz
 from sparkassets.errors import InputError
 
 START = datetime(2025, 1, 1, tzinfo=UTC)

@@ -20,7 +20,6 @@ from typing import Any, Literal
 from pyarrow.fs import FileSystem
 
 import sparkassets.spark.engine
-import sparkassets.spark.targets.target_factory
 from sparkassets import Project
 from sparkassets.core.results import RunResult
 from sparkassets.core.spec.model import AssetSpec
@@ -29,9 +28,8 @@ from sparkassets.delta import commit, staging
 from sparkassets.ports import CommitMarker, Enlist, RunComputation, RunOrder, Target
 from sparkassets.runtime.progress import SilentProgress
 from sparkassets.spark.computation import SparkComputation
-from sparkassets.spark.engine import SparkEngine
-from sparkassets.spark.targets import driver_commit, path_target, quarantine
-from sparkassets.spark.targets.target_factory import SparkTargetFactory
+from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
+from sparkassets.spark.targets import driver_commit, judged_rows, path_target
 from sparkassets.spark.upserts import key_merge
 
 Moment = Literal[
@@ -175,13 +173,13 @@ def stop_while_the_driver_commits(stop: Stop) -> None:
 
 def stop_after_the_quarantine(stop: Stop) -> None:
     """Stops between the commit of what rules take out and that of what they leave."""
-    keep = quarantine.keep_quarantined
+    keep = judged_rows.keep_quarantined
 
     def kept(*given: Any, **named: Any) -> None:
         keep(*given, **named)
         stop.at("quarantined")
 
-    quarantine.keep_quarantined = kept
+    judged_rows.keep_quarantined = kept
 
 
 def stop_around_a_merge(stop: Stop) -> None:
@@ -225,7 +223,7 @@ def main(folder: str, asset: str, moment: str, marker: str, rollback: str = "") 
     stop_after_the_quarantine(stop)
     stop_around_iterations(stop)
     sparkassets.spark.engine.SparkEngine = partial(StoppingEngine, stop=stop)  # type: ignore[misc,assignment]
-    sparkassets.spark.targets.target_factory.SparkTargetFactory = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
+    sparkassets.spark.engine.SparkTargetFactory = partial(StoppingOutlets, stop=stop)  # type: ignore[misc,assignment]
     progress = StoppingProgress(marker) if moment == "recorded" else SilentProgress()
     project = Project.load(folder)
     if rollback:

@@ -91,8 +91,7 @@ print(json.dumps([first.ok, len(first.runs), len(second.runs), spark.sql("SELECT
 def delta_class_path():
     import pyspark
 
-    from sparkassets.spark.jars import fetch_delta_jars
-    from sparkassets.spark.java import find_java
+    from sparkassets.spark.installation import fetch_delta_jars, find_java
 
     return os.pathsep.join(map(str, fetch_delta_jars(Path(pyspark.__file__).parent, find_java())))
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sparkassets.core.openlineage.facet_builder import FacetBuilder
-from sparkassets.core.openlineage.identity import RunName, run_id
+from sparkassets.core.openlineage.names import RunName, run_id
 from sparkassets.core.spec.model import NOWHERE, ReadAfter, SqlBody
 from sparkassets.core.strategies import LatestOnly
 from sparkassets.core.writes import AppendWrite

@@ -11,8 +11,8 @@ from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.emit.openlineage import OpenLineageSink, build_client
 from sparkassets.runtime.sink_dispatch import SinkDispatcher
 from sparkassets.state.memory_store import MemoryStore
-from sparkassets.wiring.following import followers
 from sparkassets.wiring.host import SystemClock
+from sparkassets.wiring.sinks import followers
 from tests.builders import asset, project, source
 from tests.emit.checking import accepted
 from tests.runtime.fakes import World

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sparkassets.files.bucket_access import set_bucket_access
+from sparkassets.files.object_stores import set_bucket_access
 from sparkassets.spark.engine import SparkEngine
 from tests.integration.lossy import Lossy, before
 from tests.integration.orders import project, save, table

@@ -27,8 +27,7 @@ from sparkassets.core.strategies import DateRange, FullRefresh
 from sparkassets.core.writes import ReplaceWrite
 from sparkassets.errors import FileLocation
 from sparkassets.ports import CommitMarker, RunComputation, RunOrder, Target
-from sparkassets.spark.engine import SparkEngine
-from sparkassets.spark.targets.target_factory import SparkTargetFactory
+from sparkassets.spark.engine import SparkEngine, SparkTargetFactory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

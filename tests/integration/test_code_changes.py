@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets import Project
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from tests.integration import orders
 
 pytestmark = pytest.mark.spark

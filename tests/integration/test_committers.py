@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.spark import committers
-from sparkassets.spark.jars import LOCAL_FILES
+from sparkassets.spark import scratch
+from sparkassets.spark.installation import LOCAL_FILES
 
 pytestmark = pytest.mark.spark
 
@@ -13,8 +13,8 @@ NONE = "the session has no committer for {}:// (hadoop-aws and spark-hadoop-clou
 
 @pytest.mark.parametrize("path", ["/lake/day", "file:///lake/day", "hdfs://lake/day"])
 def test_on_a_disk_files_are_published_by_a_rename_once_they_are_certain(spark, path):
-    assert committers.find_staging_obstacle(spark, path) is None
-    options = committers.staging_options(spark, path)
+    assert scratch.find_staging_obstacle(spark, path) is None
+    options = scratch.staging_options(spark, path)
     assert options["mapreduce.fileoutputcommitter.algorithm.version"] == "1"
     assert options["spark.sql.parquet.output.committer.class"] == "org.apache.parquet.hadoop.ParquetOutputCommitter"
 
@@ -29,7 +29,7 @@ def modes(folder):
 
 def test_a_disk_is_written_without_a_process_for_each_file_and_like_hadoop_writes_it(spark, tmp_path):
     rows, ours, hadoops = spark.range(4).selectExpr("id", "id % 2 AS day"), tmp_path / "ours", tmp_path / "hadoops"
-    quick = committers.staging_options(spark, str(ours))
+    quick = scratch.staging_options(spark, str(ours))
     assert quick["fs.file.impl"] == LOCAL_FILES
     (tmp_path / "elsewhere").mkdir()
     ours.symlink_to(tmp_path / "elsewhere")
@@ -45,7 +45,7 @@ def test_a_disk_is_written_without_a_process_for_each_file_and_like_hadoop_write
 
 def test_folders_that_hand_on_their_group_are_written_by_hadoop_itself(spark, tmp_path):
     tmp_path.chmod(0o2755)
-    assert "fs.file.impl" not in committers.staging_options(spark, str(tmp_path / "table" / "run"))
+    assert "fs.file.impl" not in scratch.staging_options(spark, str(tmp_path / "table" / "run"))
 
 
 @pytest.mark.parametrize(
@@ -58,19 +58,19 @@ def test_folders_that_hand_on_their_group_are_written_by_hadoop_itself(spark, tm
     ],
 )
 def test_without_its_committer_a_store_is_sparks_to_commit_to(spark, path, reason):
-    assert committers.find_staging_obstacle(spark, path) == reason
+    assert scratch.find_staging_obstacle(spark, path) == reason
 
 
 def test_a_platforms_own_way_is_left_alone(spark):
     session, theirs = spark.newSession(), "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"
     session.conf.set(PROTOCOL, theirs)
-    committers.prepare_committer(session)
+    scratch.prepare_committer(session)
     assert session.conf.get(PROTOCOL) == theirs
-    assert committers.find_staging_obstacle(session, "/lake") == f"the session publishes files by {theirs}"
+    assert scratch.find_staging_obstacle(session, "/lake") == f"the session publishes files by {theirs}"
 
 
 def test_without_the_jars_for_s3_a_session_stays_as_it_is(spark):
     session = spark.newSession()
     before = session.conf.getAll
-    committers.prepare_committer(session)
+    scratch.prepare_committer(session)
     assert session.conf.getAll == before

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.spark.jars import fetch_delta_jars
-from sparkassets.spark.java import find_java
+from sparkassets.spark.installation import fetch_delta_jars, find_java
 from tests.conftest import QUICK
 from tests.e2e.projects import rows, write
 

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.row_counts import row_counts
+from sparkassets.core.writes import row_counts
 from tests.depth import examples
 from tests.integration.orders import execute, order, rows, sql, table, target
 

@@ -9,15 +9,15 @@ import zipfile
 
 import pytest
 
-from sparkassets.spark.jars import delta_coordinates
+from sparkassets.spark.installation import delta_coordinates
 
 pytestmark = pytest.mark.spark
 
 FETCH = """
 from pathlib import Path
 import pyspark
-from sparkassets.spark.jars import fetch_delta_jars
-from sparkassets.spark.java import find_java
+from sparkassets.spark.installation import fetch_delta_jars
+from sparkassets.spark.installation import find_java
 from sparkassets.errors import SparkUnavailableError
 try:
     print(*(jar.name for jar in fetch_delta_jars(Path(pyspark.__file__).parent, find_java())))

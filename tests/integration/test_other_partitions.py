@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkassets import Project
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from sparkassets.runtime.progress import RunFailedError
 from tests.integration import orders
 from tests.integration.test_code_changes import rewrite

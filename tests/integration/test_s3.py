@@ -11,8 +11,7 @@ import pyspark
 import pytest
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.java import find_java
-from sparkassets.spark.s3_jars import s3_jars
+from sparkassets.spark.installation import find_java, s3_jars
 
 pytestmark = pytest.mark.spark
 

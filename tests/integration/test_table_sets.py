@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 from sparkassets import Project
 from sparkassets.errors import RunError, SourceChangedError
 from sparkassets.runtime.progress import RunFailedError
-from sparkassets.spark.table_sets import read_tables
+from sparkassets.spark.inlet_reader import read_tables
 from tests.integration import catalogs
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import RunError
 from sparkassets.ports import RunComputation, RunOrder, Target
-from sparkassets.spark.targets.target_factory import SparkTargetFactory
+from sparkassets.spark.engine import SparkTargetFactory
 from tests.contracts.target_contract import BlocksContract, TargetContract, data, fence
 from tests.depth import deep
 from tests.integration import orders

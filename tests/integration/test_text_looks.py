@@ -11,7 +11,7 @@ from sparkassets import Project
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import AssetSpec, SourceSpec, StorageLocation
 from sparkassets.errors import FileLocation, SourceError
-from sparkassets.spark.text_files import SparkTextFileReader
+from sparkassets.spark.file_reader import SparkTextFileReader
 from tests.integration.orders import rows
 
 pytestmark = pytest.mark.spark

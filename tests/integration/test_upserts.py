@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.row_counts import row_counts
 from sparkassets.core.strategies import LatestOnly
-from sparkassets.core.writes import UpsertWrite
+from sparkassets.core.writes import UpsertWrite, row_counts
 from sparkassets.errors import RunError
 from tests.depth import deep
 from tests.integration.orders import execute, order, rows, save, sql, table, target

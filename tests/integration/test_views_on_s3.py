@@ -11,8 +11,8 @@ from deltalake import write_deltalake
 from pyarrow import parquet
 
 from sparkassets.core.spec.model import StoreOptions
-from sparkassets.delta.data_files import open_file
-from sparkassets.files.bucket_access import BucketAccess, StoreCredentials, deltalake_options, set_bucket_access
+from sparkassets.delta.live_files import open_file
+from sparkassets.files.object_stores import BucketAccess, StoreCredentials, deltalake_options, set_bucket_access
 from tests.integration.on_s3 import serving
 from tests.sources.test_file_views import COLUMNS, Source, row
 

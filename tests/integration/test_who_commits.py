@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from sparkassets.core.writes import AppendWrite
-from sparkassets.delta.writer_choice import spark_commit_reason
+from sparkassets.delta.features import spark_commit_reason
 from sparkassets.errors import RunError
 from tests.delta.spark_tables import STATEMENTS, log_of, recorded
 from tests.integration.orders import execute, order, rows, sql, table

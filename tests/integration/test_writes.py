@@ -5,8 +5,7 @@ from datetime import date
 import pytest
 from deltalake import DeltaTable
 
-from sparkassets.core.row_counts import row_counts
-from sparkassets.core.writes import AppendWrite
+from sparkassets.core.writes import AppendWrite, row_counts
 from sparkassets.errors import RunError
 from tests.integration.orders import execute, newest, order, rows, save, span, sql, table, target
 

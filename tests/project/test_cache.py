@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
 from sparkassets.project import project_folder as heavy
-from sparkassets.project.reference_pickles import ReferencePickler, ReferenceUnpickler
+from sparkassets.project.cache import ReferencePickler, ReferenceUnpickler
 
 FILES = {
     "conf/project.yml": "project: shop\npython: [jobs]\n",

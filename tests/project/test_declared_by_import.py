@@ -8,8 +8,7 @@ from textwrap import dedent
 import pytest
 
 from sparkassets.errors import FileLocation, SpecError
-from sparkassets.project import load_project
-from sparkassets.project.declared import import_process
+from sparkassets.project import declared, load_project
 
 YAML = "asset: orders\nsource: csv\npath: landing/{day}.csv\npartition: {by: day, column: day}\n"
 
@@ -146,7 +145,7 @@ def test_what_goes_wrong_is_told_at_its_line(write, code, message):
 
 
 def test_a_module_that_does_not_end(write, monkeypatch):
-    monkeypatch.setattr(import_process, "_SECONDS", 2)
+    monkeypatch.setattr(declared, "_SECONDS", 2)
     found = errors(write({"made.py": LOOP + "\nimport time\ntime.sleep(600)\n"}))
     assert found.splitlines()[0] == (
         "jobs/made.py:1:1: the module 'jobs.made' cannot be imported: it did not end within 2 s"

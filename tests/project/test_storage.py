@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sparkassets.core.spec.storage_overlaps import StorageSite, sites_overlap
 from sparkassets.errors import SpecError
 from sparkassets.project import load_project
-from sparkassets.project.storage_check import check_storage, locator
+from sparkassets.project.project_loader import check_storage, locator
 
 
 def write(folder, **files):

@@ -14,7 +14,7 @@ from sparkassets.files import folders
 from sparkassets.files.folders import open_folder
 from sparkassets.report import site as writer
 from sparkassets.report import write_site
-from sparkassets.report.site_server import SiteServer
+from sparkassets.report.site import SiteServer
 from tests.report.demo import MARKUP, SECRET, site
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 
+from sparkassets.app.events import record_events
 from sparkassets.core.journal.announcements import parse_announcement
-from sparkassets.runtime.event_recording import record_events
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.delta_store import DeltaStore
 from tests.builders import asset, project, source

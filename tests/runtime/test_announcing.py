@@ -1,7 +1,7 @@
 """Announced events: one commit, and an id is recorded once whoever else writes meanwhile."""
 
+from sparkassets.app.events import record_events
 from sparkassets.core.journal.entries import EventEntry
-from sparkassets.runtime.event_recording import record_events
 from sparkassets.runtime.ledger import JournalLedger
 from sparkassets.state.memory_store import MemoryStore
 from tests.runtime.fakes import FakeClock

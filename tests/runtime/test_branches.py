@@ -22,8 +22,7 @@ from sparkassets.core.spec.model import ProjectSpec
 from sparkassets.core.validations import NotNullCheck, ValidationRule
 from sparkassets.errors import InputError
 from sparkassets.ports import RunOrder
-from sparkassets.runtime.driver_work import DriverWork, TickWork
-from sparkassets.runtime.promotion_work import PromotionWork
+from sparkassets.runtime.driver_work import DriverWork, PromotionWork, TickWork
 from sparkassets.state.memory_store import MemoryStore
 from tests.depth import histories
 from tests.runtime.fakes import Result
@@ -143,7 +142,7 @@ class History:
         return Branch("b", base, self.adapters, clock=self.lake.clock)
 
     def adapters(self, project: ProjectSpec) -> Any:
-        from sparkassets.testing.rehearsal import ProjectRehearsal
+        from sparkassets.testing.time_tests import ProjectRehearsal
 
         found = ProjectRehearsal(project).adapters
         store = self.stores.setdefault(project.state, MemoryStore())

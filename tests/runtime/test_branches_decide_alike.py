@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, Duration
-from sparkassets.core.planner.partition_bounds import partitions_in_bounds
+from sparkassets.core.planner.planning_context import partitions_in_bounds
 from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, ProjectSpec
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore

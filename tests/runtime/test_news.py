@@ -16,7 +16,7 @@ from sparkassets.core.spec.model import InletSpec, SourceSpec, StorageLocation
 from sparkassets.errors import SourceError
 from sparkassets.ports import Observation
 from sparkassets.runtime.file_pins import _slot_fingerprints
-from sparkassets.runtime.source_observation import changed_spec_entries, observe_sources
+from sparkassets.runtime.observation import changed_spec_entries, observe_sources
 from sparkassets.sources import make_observer
 from tests.builders import Story, asset, days, project, source
 from tests.sources.looks import write

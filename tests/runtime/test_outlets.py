@@ -12,7 +12,7 @@ from sparkassets.errors import RunError
 from sparkassets.ports import FenceConflictError
 from sparkassets.runtime import execution
 from sparkassets.runtime.driver_work import TickWork
-from sparkassets.runtime.target_observation import look_at_targets
+from sparkassets.runtime.observation import look_at_targets
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, multi, project, source
 from tests.runtime.fakes import FakeTarget, World, dying, raising, raising_once, ticking

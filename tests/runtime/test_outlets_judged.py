@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sparkassets.core.documents.verdicts import verdicts_document
+from sparkassets.core.documents.runs import verdicts_document
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.validations import (
     PartitionRowCount,

@@ -6,7 +6,7 @@ import pytest
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.iterations import visible_iterations
-from sparkassets.core.planner.batch.rollback import plan_rollback
+from sparkassets.core.planner.batch.requested_runs import plan_rollback
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.strategies import EveryInstance, FullRefresh
 from sparkassets.core.writes import PublishWrite

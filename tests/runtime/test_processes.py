@@ -14,7 +14,7 @@ from sparkassets.processes import host_of_processes, is_alive, read_start_time, 
 from sparkassets.runtime.driver import Driver
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.runtime.leases import LeaseMonitor
-from sparkassets.runtime.source_observation import changed_spec_entries
+from sparkassets.runtime.observation import changed_spec_entries
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring.host import any_alive, host_identity
 from tests.builders import asset, project, source

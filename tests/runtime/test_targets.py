@@ -5,7 +5,7 @@ from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.writes import AppendWrite
 from sparkassets.errors import SourceError
 from sparkassets.runtime.driver_work import TickWork
-from sparkassets.runtime.target_observation import look_at_targets
+from sparkassets.runtime.observation import look_at_targets
 from sparkassets.state.memory_store import MemoryStore
 from tests.builders import asset, days, project, source
 from tests.runtime.fakes import FakeTargets, World

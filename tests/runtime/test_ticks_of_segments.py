@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sparkassets.app.backfill_requests import BackfillRequest
+from sparkassets.app.backfills import BackfillRequest
 from sparkassets.core.instants import from_unix
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import NumberedEntry, TickPassedEntry

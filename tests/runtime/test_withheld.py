@@ -9,9 +9,8 @@ from decimal import Decimal
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.documents.runs import run_document
+from sparkassets.core.documents.runs import run_document, verdicts_document
 from sparkassets.core.documents.status import status_document, summarize_status
-from sparkassets.core.documents.verdicts import verdicts_document
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.partitions import EVERYTHING, NOTHING, OverlapMapping, PartitionSet

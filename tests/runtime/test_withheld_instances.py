@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.app.keys import summary_with_keys
+from sparkassets.app.context import summary_with_keys
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.documents.status import status_document
 from sparkassets.core.instants import to_unix

@@ -29,11 +29,10 @@ import psutil
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from sparkassets.cli.run_loop import drive
-from sparkassets.cli.signals import InterruptedBySignalError, SignalStopper
+from sparkassets.cli.run_loop import InterruptedBySignalError, SignalStopper, drive
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunOrder
 from sparkassets.runtime.leases import LeaseMonitor
-from sparkassets.state import housekeeping
+from sparkassets.state import maintenance
 from sparkassets.state.memory_store import MemoryStore
 from sparkassets.wiring import Project
 from tests.runtime.fakes import FakeEngine, FakeOutlets, FakeTarget, FakeTargets, Result
@@ -337,7 +336,7 @@ def measured(home: Path, days: Sequence[int], *, hours: int, in_memory: bool) ->
 
 def main(home: str, hours: str, in_memory: str, *days: str) -> None:
     """Drives, and prints a line after each of these days; what a loop tells people is thrown away."""
-    housekeeping._RETENTION_MILLISECONDS = 0
+    maintenance._RETENTION_MILLISECONDS = 0
     year = Year(Path(home), hours=int(hours), in_memory=in_memory == "True")
     for day in map(int, days):
         with open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):  # noqa: PTH123

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.partitions import NOTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.delta import rows as delta_rows
-from sparkassets.delta import values as delta_values
+from sparkassets.delta import rows as delta_values
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
 from tests.depth import examples

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.delta import rows as delta_rows
-from sparkassets.delta import values as delta_values
+from sparkassets.delta import rows as delta_values
 from sparkassets.errors import SourceError
 from sparkassets.sources import delta as module
 from tests.sources.looks import DAYS, Source

@@ -10,7 +10,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.patterns import PathPattern, fingerprint
 from sparkassets.errors import SourceError
-from sparkassets.files import file_listing, list_files
+from sparkassets.files import list_files, listing
 from sparkassets.files.object_stores import open_store
 from tests.depth import examples
 from tests.sources.looks import DAYS, Source, write
@@ -25,7 +25,7 @@ def landing(request, tmp_path, monkeypatch):
     root.mkdir()
     if request.param == "s3a://":
         store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
-        monkeypatch.setattr(file_listing, "open_store", lambda uri: (store, uri.removeprefix("s3a://bucket/")))
+        monkeypatch.setattr(listing, "open_store", lambda uri: (store, uri.removeprefix("s3a://bucket/")))
         return "s3a://bucket/landing", root
     return request.param + str(root), root
 
@@ -329,7 +329,7 @@ def test_a_folder_that_cannot_be_listed_is_named(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied", folder)
         return real(folder)
 
-    monkeypatch.setattr(file_listing.os, "scandir", scandir)  # root may list everything
+    monkeypatch.setattr(listing.os, "scandir", scandir)  # root may list everything
     with pytest.raises(SourceError, match=f"^cannot list '{locked}': Permission denied$"):
         Source(f"{tmp_path}/{{day:%Y%m%d}}/*.csv").look()
 
@@ -344,7 +344,7 @@ def test_a_folder_that_goes_while_it_is_listed_has_no_files(tmp_path, monkeypatc
             shutil.rmtree(folder)
         return real(folder)
 
-    monkeypatch.setattr(file_listing.os, "scandir", scandir)
+    monkeypatch.setattr(listing.os, "scandir", scandir)
     assert names(f"{tmp_path}/{{day:%Y%m%d}}/*.csv") == ["20130106/a.csv"]
 
 
@@ -471,7 +471,7 @@ def test_a_file_may_come_into_its_folder_and_files_into_a_store(tmp_path, monkey
     assert source.look() is None
     assert source.notes == (f"the file '{tmp_path}/planes.csv' is not there yet",)
     monkeypatch.setattr(
-        file_listing, "open_store", lambda uri: (SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "later")
+        listing, "open_store", lambda uri: (SubTreeFileSystem(str(tmp_path), LocalFileSystem()), "later")
     )
     source = Source("s3a://bucket/later/{day}.csv")
     assert source.look() is None

@@ -12,7 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.runs import InletPin
 from sparkassets.errors import SourceError
-from sparkassets.files import table_folders
+from sparkassets.files import listing
 from sparkassets.sources.volumes import LogVolumeEstimator
 from tests.sources.looks import DAYS, Source
 
@@ -155,11 +155,11 @@ def test_several_tables_of_one_partition(tmp_path):
 
 def test_in_an_object_store(lake, tmp_path, monkeypatch):
     store = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
-    monkeypatch.setattr(table_folders, "open_store", lambda uri: (store, uri.removeprefix("s3://bucket/")))
-    pattern = table_folders.PathPattern.parse("s3://bucket/lake/raw_{region}", ["region"])
-    assert table_folders.list_folders(pattern, skipped=table_folders.SkippedFiles()) == ["raw_de", "raw_fr", "raw_nl"]
-    missing = table_folders.PathPattern.parse("s3://bucket/other/raw_{region}", ["region"])
-    assert table_folders.list_folders(missing, skipped=table_folders.SkippedFiles()) is None
+    monkeypatch.setattr(listing, "open_store", lambda uri: (store, uri.removeprefix("s3://bucket/")))
+    pattern = listing.PathPattern.parse("s3://bucket/lake/raw_{region}", ["region"])
+    assert listing.list_folders(pattern, skipped=listing.SkippedFiles()) == ["raw_de", "raw_fr", "raw_nl"]
+    missing = listing.PathPattern.parse("s3://bucket/other/raw_{region}", ["region"])
+    assert listing.list_folders(missing, skipped=listing.SkippedFiles()) is None
 
 
 def test_the_folder_of_the_tables_has_vanished(source, lake):

@@ -14,8 +14,8 @@ from typing import Any
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.patterns import PathPattern
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.columns import columns_of
 from sparkassets.delta.file_parts import ALWAYS, FileParts
+from sparkassets.delta.partition_columns import columns_of
 from sparkassets.errors import SourceError
 from sparkassets.files.object_stores import local_path, open_store
 from sparkassets.ports import FileContent

@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sparkassets.spark.class_archive import prepare
-from sparkassets.spark.java import JavaRuntime
+from sparkassets.spark.installation import JavaRuntime
+from sparkassets.spark.session_settings import prepare
 
 JAVA = JavaRuntime(Path("/java/bin/java"), 'JAVA_VERSION="17.0.15"')
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.spark.catalogs.commits import changes_rows, commits_since, only_appends, to_log_commit
-from sparkassets.spark.catalogs.named_table import NamedTable
-from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.commit_history import changes_rows, commits_since, only_appends, to_log_commit
+from sparkassets.spark.current_table import NamedTable
+from sparkassets.spark.target_table import TableRelation
 
 
 def commit(operation: str, version: int = 1, *, parameters=None, user=None, **metrics: int):

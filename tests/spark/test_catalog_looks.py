@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sparkassets.core.spec.model import StorageLocation
-from sparkassets.spark.catalogs.named_table import find_named_table
-from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.current_table import find_named_table
+from sparkassets.spark.target_table import TableRelation
 
 SALES, ITEMS = (TableRelation(StorageLocation.of_table(("shop", name))) for name in ("sales", "items"))
 

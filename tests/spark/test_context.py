@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from jinja2 import UndefinedError
 
-from sparkassets.core.event_objects import CONTEXT
+from sparkassets.core.events import CONTEXT
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.sandbox import render
 from sparkassets.core.spec.model import Schedule
 from sparkassets.errors import RunError
 from sparkassets.ports import RunOrder
+from sparkassets.spark.author_values import TriggeringEvents
 from sparkassets.spark.context import Context, make_context
-from sparkassets.spark.triggering_events import TriggeringEvents
 from tests.builders import asset, project, timed
 
 

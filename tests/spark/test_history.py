@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkassets.spark.targets import commit_history
+from sparkassets.spark import commit_history
 from tests.builders import asset
 
 

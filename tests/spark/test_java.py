@@ -5,7 +5,7 @@ import os
 import pytest
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark.java import find_java
+from sparkassets.spark.installation import find_java
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the fake Java is a shell script")
 
@@ -89,6 +89,6 @@ def test_links_are_followed_to_the_release_file(fake, tmp_path, monkeypatch):
 
 def test_java_25_is_for_spark_4_2(fake, monkeypatch):
     fake(said='openjdk version "25.0.3" 2026-04-21 LTS')
-    monkeypatch.setattr("sparkassets.spark.java.package_version", lambda _: "4.1.1")
+    monkeypatch.setattr("sparkassets.spark.installation.package_version", lambda _: "4.1.1")
     with pytest.raises(SparkUnavailableError, match=r"is Java 25, which Spark takes from 4.2 on, and pyspark is 4.1.1"):
         find_java()

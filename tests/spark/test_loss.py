@@ -9,7 +9,7 @@ import pytest
 
 from sparkassets.errors import RunError
 from sparkassets.ports import EngineLostError
-from sparkassets.spark import engine_loss
+from sparkassets.spark import gateway
 
 UNAVAILABLE = SimpleNamespace(name="UNAVAILABLE")
 Py4JError = type("Py4JError", (Exception,), {"__module__": "py4j.protocol"})
@@ -23,8 +23,8 @@ ENDED = r"^daily: Spark's JVM ended with exit code 52\n  hint: "
 @pytest.fixture
 def jvm(monkeypatch):
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
-        monkeypatch.setattr(engine_loss, "jvm_process", lambda: process)
-        monkeypatch.setattr(engine_loss, "_PATIENCE_SECONDS", 30.0)
+        monkeypatch.setattr(gateway, "jvm_process", lambda: process)
+        monkeypatch.setattr(gateway, "_PATIENCE_SECONDS", 30.0)
         yield process
         process.kill()
 
@@ -50,7 +50,7 @@ def test_an_error_of_the_connection_to_a_jvm_that_was_killed(jvm, error):
     jvm.kill()
     with (
         pytest.raises(EngineLostError, match=KILLED) as lost,
-        engine_loss.raise_engine_loss("daily"),
+        gateway.raise_engine_loss("daily"),
     ):
         raise error
     assert lost.value.__cause__ is error
@@ -59,10 +59,10 @@ def test_an_error_of_the_connection_to_a_jvm_that_was_killed(jvm, error):
 
 def test_a_jvm_that_ended_by_itself(monkeypatch):
     with subprocess.Popen([sys.executable, "-c", "raise SystemExit(52)"]) as process:
-        monkeypatch.setattr(engine_loss, "jvm_process", lambda: process)
+        monkeypatch.setattr(gateway, "jvm_process", lambda: process)
         with (
             pytest.raises(EngineLostError, match=ENDED),
-            engine_loss.raise_engine_loss("daily"),
+            gateway.raise_engine_loss("daily"),
         ):
             raise ConnectionResetError
 
@@ -70,21 +70,21 @@ def test_a_jvm_that_ended_by_itself(monkeypatch):
 def test_an_error_of_the_data_is_itself_though_the_jvm_is_gone(jvm):
     jvm.kill()
     for error in (RunError("no such column"), Py4JJavaError("divide by zero"), ValueError("x")):
-        with pytest.raises(type(error)) as raised, engine_loss.raise_engine_loss("daily"):
+        with pytest.raises(type(error)) as raised, gateway.raise_engine_loss("daily"):
             raise error
         assert raised.value is error
 
 
 def test_a_connection_of_the_function_itself_is_its_own_error_while_the_jvm_runs(jvm, monkeypatch):
-    monkeypatch.setattr(engine_loss, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(gateway, "_PATIENCE_SECONDS", 0.0)
     assert jvm.poll() is None
-    with pytest.raises(ConnectionRefusedError), engine_loss.raise_engine_loss("daily"):
+    with pytest.raises(ConnectionRefusedError), gateway.raise_engine_loss("daily"):
         raise ConnectionRefusedError
 
 
 def test_where_another_started_the_jvm_nothing_is_said_of_it(monkeypatch):
-    monkeypatch.setattr(engine_loss, "jvm_process", lambda: None)
-    with pytest.raises(EOFError), engine_loss.raise_engine_loss("daily"):
+    monkeypatch.setattr(gateway, "jvm_process", lambda: None)
+    with pytest.raises(EOFError), gateway.raise_engine_loss("daily"):
         raise EOFError
 
 
@@ -93,10 +93,10 @@ def test_what_py4j_logs_of_its_connections_is_dropped_and_nothing_else(caplog, m
     monkeypatch.setattr(root, "filters", [])
     py4j = logging.getLogger("py4j")
     monkeypatch.setattr(py4j, "level", logging.NOTSET)
-    engine_loss.silence_connections()
+    gateway.silence_connections()
     assert py4j.level == logging.WARNING
     py4j.level = logging.DEBUG  # somebody looks for something
-    engine_loss.silence_connections()
+    gateway.silence_connections()
     assert len(root.filters) == 1
     assert py4j.level == logging.DEBUG
     told = logging.LogRecord("root", logging.ERROR, "/x/site-packages/py4j/java_gateway.py", 1, "noise", None, None)
@@ -110,8 +110,8 @@ def test_a_server_of_spark_connect_that_does_not_answer():
     error = wrapped(unavailable)
     with (
         pytest.raises(EngineLostError, match=r"^daily: the server of Spark Connect does not answer\n  hint: ") as lost,
-        engine_loss.raise_engine_loss("daily"),
-        engine_loss.raise_engine_loss("daily"),
+        gateway.raise_engine_loss("daily"),
+        gateway.raise_engine_loss("daily"),
     ):
         raise error
     assert lost.value.__cause__ is error

@@ -7,12 +7,10 @@ import pytest
 
 from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.partitions import Partitioning, RangeSet, TimePartition
-from sparkassets.delta.columns import PartitionColumn
-from sparkassets.delta.file_times import FileTimes
-from sparkassets.delta.values import spans_of
+from sparkassets.delta.partition_columns import FileTimes, PartitionColumn
+from sparkassets.delta.rows import spans_of
 from sparkassets.errors import RunError
-from sparkassets.spark.partition_values import partitions_table
-from sparkassets.spark.predicates import time_predicate
+from sparkassets.spark.predicates import partitions_table, time_predicate
 
 QUARTERS = TimePartition("*/15 * * * *", "Europe/Berlin")
 SUNDAYS = TimePartition("0 0 * * SUN", "Europe/Berlin")

@@ -6,7 +6,7 @@ from enum import Enum
 
 import pytest
 
-from sparkassets.spark.missing_features import ignore_lacking, is_lacking, is_out_of_reach
+from sparkassets.spark.failures import ignore_lacking, is_lacking, is_out_of_reach
 
 pytestmark = pytest.mark.spark  # asks pyspark for its exceptions
 

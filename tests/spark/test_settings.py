@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from sparkassets.spark import session_settings
-from sparkassets.spark.class_archive import ClassArchive
+from sparkassets.spark.session_settings import ClassArchive
 
 pytestmark = pytest.mark.spark
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparkassets.spark.package_shipping import ship_package
+from sparkassets.spark.functions import ship_package
 
 pytestmark = pytest.mark.spark  # reads pyspark's errors
 

@@ -4,8 +4,7 @@ import pytest
 from pyspark.sql.types import IntegerType, MapType, StringType, StructField, StructType
 
 from sparkassets.spark.upserts.key_merge import KeyMerge
-from sparkassets.spark.upserts.row_reduction import DELETED
-from sparkassets.spark.upserts.staged_rows import StagedRows
+from sparkassets.spark.upserts.staged_rows import DELETED, StagedRows
 from sparkassets.spark.upserts.upsert_memory import _commits_that_count
 
 NINE = 1_735_722_000_000

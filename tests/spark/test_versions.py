@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sparkassets.errors import SparkUnavailableError
-from sparkassets.spark import versions
-from sparkassets.spark.versions import check_delta, check_installed, check_spark
+from sparkassets.spark import installation
+from sparkassets.spark.installation import check_delta, check_installed, check_spark
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def installed(monkeypatch):
                 raise PackageNotFoundError(name)
             return found
 
-        monkeypatch.setattr(versions, "version", version)
-        monkeypatch.setattr(versions, "requires", lambda _: ["importlib_metadata>=1", wanted])
+        monkeypatch.setattr(installation, "version", version)
+        monkeypatch.setattr(installation, "requires", lambda _: ["importlib_metadata>=1", wanted])
 
     return make
 
@@ -83,4 +83,4 @@ def test_others_are_taken(installed, given):
 def test_what_is_said_is_what_is_installed_by_the_extra():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["spark"][0] == "pyspark>=4.0.1,<4.3"
-    assert (versions.OLDEST, versions.NEWEST) == ((4, 0), (4, 2))
+    assert (installation.OLDEST, installation.NEWEST) == ((4, 0), (4, 2))

@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-from sparkassets.spark.warm_start import MODULES
+from sparkassets.spark.session import MODULES
 
 LOADING = """
 import sys, time
-from sparkassets.spark.warm_start import warm_up
+from sparkassets.spark.session import warm_up
 began = [name for name in {modules} if name in sys.modules]
 warm_up()
 deadline = time.monotonic() + 60

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import JournalConflictError
-from sparkassets.state import compaction, file_replacement
+from sparkassets.state import maintenance
 from sparkassets.state.data_files import FileAccess
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.numbered_table import NumberedTable
@@ -121,7 +121,7 @@ class TestMerging:
         inputs = table.live_files()
         store.maintain()
         before = data_files(state)
-        assert not compaction._merge(table, inputs, level=0)
+        assert not maintenance._merge(table, inputs, level=0)
         assert data_files(state) == before
         assert seqs(state) == list(range(1, 17))
         assert table.number == 17
@@ -130,7 +130,7 @@ class TestMerging:
         append(DeltaStore(str(state)), 16)
         table = opened(state)
         written = table.files.write(table.files.read_table(table.live_files()[0].path), name="level-1")
-        assert not file_replacement.commit_replacement(table, [written], table.live_files(), begun=time.time() - 3000)
+        assert not maintenance.commit_replacement(table, [written], table.live_files(), begun=time.time() - 3000)
         assert table.number == 16
 
 
@@ -182,7 +182,7 @@ class TestFilesNobodyRefersTo:
         return state
 
     def tidy(self, state: Path) -> None:
-        from sparkassets.state.housekeeping import clean_up
+        from sparkassets.state.maintenance import clean_up
 
         table = opened(state)
         clean_up(table)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.errors import StateError
 from sparkassets.ports import JournalStore
-from sparkassets.state import expiry
+from sparkassets.state import maintenance
 from sparkassets.state.delta_store import DeltaStore
 from sparkassets.state.memory_store import MemoryStore
 from tests.depth import examples
@@ -139,7 +139,7 @@ class TestOnDelta:
         def dies(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(expiry, "expire", dies)
+        monkeypatch.setattr(maintenance, "expire", dies)
         with pytest.raises(KeyboardInterrupt):
             DeltaStore(state).expire(known(10), seq=10)
         monkeypatch.undo()
@@ -150,14 +150,14 @@ class TestOnDelta:
         assert store.oldest_seq() == 11
 
     def test_a_merge_comes_in_between(self, state, monkeypatch):
-        commit = expiry.commit_replacement
+        commit = maintenance.commit_replacement
 
         def merged_first(*args: object, **more: object) -> bool:
-            monkeypatch.setattr(expiry, "commit_replacement", commit)
+            monkeypatch.setattr(maintenance, "commit_replacement", commit)
             DeltaStore(state).maintain(fully=True)
             return commit(*args, **more)
 
-        monkeypatch.setattr(expiry, "commit_replacement", merged_first)
+        monkeypatch.setattr(maintenance, "commit_replacement", merged_first)
         DeltaStore(state).expire(known(10), seq=10)
         assert seqs(DeltaStore(state)) == list(range(11, 21))
 

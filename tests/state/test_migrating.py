@@ -8,10 +8,10 @@ from deltalake import DeltaTable
 
 from sparkassets.core.journal.codec import decode, from_row
 from sparkassets.core.journal.codec.formats import FORMAT
-from sparkassets.core.journal.codec.migrating import entry_of_today, known_of_today
+from sparkassets.core.journal.codec.snapshot import entry_of_today, known_of_today
 from sparkassets.errors import StateError
 from sparkassets.ports import FormatUpgrade
-from sparkassets.state import migration, numbered_table
+from sparkassets.state import maintenance, numbered_table
 from sparkassets.state.delta_store import DeltaStore
 from tests.core.journal.test_formats import STORED, rows, snapshot
 
@@ -61,7 +61,7 @@ def test_it_is_of_today_and_says_the_same(old):
 
 def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
     entries = [*map(from_row, DeltaStore(old).read_history())]
-    replace_files, left = migration.replace_files, 2
+    replace_files, left = maintenance.replace_files, 2
 
     def dies(*args: object, **more: object) -> bool:
         nonlocal left
@@ -70,7 +70,7 @@ def test_killed_at_any_file_it_is_done_anew(old, monkeypatch):
             raise KeyboardInterrupt
         return replace_files(*args, **more)
 
-    monkeypatch.setattr(migration, "replace_files", dies)
+    monkeypatch.setattr(maintenance, "replace_files", dies)
     with pytest.raises(KeyboardInterrupt):
         DeltaStore(old).migrate(UPGRADE)
     monkeypatch.undo()

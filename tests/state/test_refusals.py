@@ -294,7 +294,7 @@ def checkpoint(state: Path) -> Path:
 class TestReadOnly:
     SCRIPT = """
 import os, sys
-import pyarrow.parquet, sparkassets.state.compaction
+import pyarrow.parquet, sparkassets.state.maintenance
 from datetime import UTC, datetime
 from sparkassets.core.journal.codec.rows import JournalRow
 from sparkassets.errors import StateError

@@ -1,24 +1,21 @@
-"""``sparkassets align``."""
+"""``sparkassets align``: which runs of two timetables belong together."""
 
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
+from sparkassets.app import timetables
 from sparkassets.cli.options import AssetNameParam, has_project, json_option, open_project, project_option
+from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table
 from sparkassets.cli.plan_tables import SLOT_COLUMNS, slot_cells
-from sparkassets.cli.tables import TableColumn, print_table
-from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.timetables import alignment_document
+from sparkassets.core.documents.plan import alignment_document
 from sparkassets.core.instants import format_zoned
-from sparkassets.core.timetables.align import delta_text, names_no_asset
-
-if TYPE_CHECKING:
-    from sparkassets.core.timetables.align import RunAlignment
+from sparkassets.core.timetables.timetable import RunAlignment, delta_text, names_no_asset
+from sparkassets.wiring.host import SystemClock
 
 _ENDS = ("upstream", "downstream")
 
@@ -46,8 +43,6 @@ def command(upstream: str, downstream: str, folder: Path, at: str | None, as_jso
 
 def _align(upstream: str, downstream: str, folder: Path, at: str | None) -> RunAlignment:
     if names_no_asset(upstream) and names_no_asset(downstream) and not has_project(folder):
-        from sparkassets.wiring.alignment import align_crons
-
         return align_crons(upstream, downstream, at=at)
     return open_project(folder).timetables.align(upstream, downstream, at=at)
 
@@ -69,3 +64,8 @@ def _print(found: RunAlignment, terminal: Terminal) -> None:
         terminal.print(f"at {asked} the downstream does not fire: shown is its last interval that is over by then")
     if up.run_after > down.run_after:
         terminal.print("the upstream runs later: with `partitions: aligned` the downstream waits for it")
+
+
+def align_crons(upstream: str, downstream: str, *, at: datetime | str | None = None) -> RunAlignment:
+    """`TimetableCommands.align` for two presets or crons in UTC, without a project."""
+    return timetables.align_crons(upstream, downstream, at=at, now=SystemClock().now())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
     AssetNameParam,
     ProgressOptions,
@@ -20,12 +19,11 @@ from sparkassets.cli.options import (
     progress_options,
     project_option,
 )
+from sparkassets.cli.output import Terminal, print_json
 from sparkassets.cli.plan_tables import print_downstream, print_plan
 from sparkassets.cli.run_loop import drive
-from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.document_values import partitions_document
-from sparkassets.core.documents.impact import downstream_document
-from sparkassets.core.documents.plan import plan_document
+from sparkassets.core.documents.plan import downstream_document, plan_document
 from sparkassets.core.planner.wording import label_partitions
 
 if TYPE_CHECKING:
@@ -97,7 +95,7 @@ def command(
     due after it, which its gates may keep waiting; both with what they are to cost, as of `sparkassets plan
     --estimate`. Else progress and summary as for `sparkassets run`.
     """
-    from sparkassets.app.backfill_requests import BackfillRequest
+    from sparkassets.app.backfills import BackfillRequest
 
     project = open_branch(open_project(folder), branch)
     request = BackfillRequest(asset, **asked)

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from sparkassets.cli.shell_completion import SHELLS, script
+from sparkassets.cli.app import SHELLS, script
 
 
 @click.command("completion")

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sparkassets.cli.groups import WrappedGroup
-from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import given_variables, json_option, project_option, select_option
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.options import WrappedGroup, given_variables, json_option, project_option, select_option
+from sparkassets.cli.output import Terminal, print_json
 
 if TYPE_CHECKING:
     from sparkassets.deploy import Kind

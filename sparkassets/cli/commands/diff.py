@@ -1,25 +1,65 @@
-"""``sparkassets diff``."""
+"""``sparkassets diff``: how a branch differs from its base."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option, select_option
+from sparkassets.cli.options import json_option, open_project, project_option, select_assets, select_option
+from sparkassets.cli.output import TableColumn, Terminal, print_json, print_table, strip_controls
 from sparkassets.cli.plan_tables import blocks_text
-from sparkassets.cli.selection import select_assets
-from sparkassets.cli.tables import TableColumn, print_table
-from sparkassets.cli.terminal import Terminal, strip_controls
-from sparkassets.core.documents.branch_difference import difference_document
+from sparkassets.core.branches.difference import AssetDifference, RowCounts
+from sparkassets.core.documents.document_values import partitions_document
+from sparkassets.core.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
-    from sparkassets.core.branches.difference import AssetDifference, RowCounts, RowDifference
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.branches.difference import RowDifference
+
+
+def difference_document(found: AssetDifference, project: ProjectSpec) -> dict[str, Any]:
+    """How one asset differs; ``rows`` is null where nothing was compared, ``by`` where rows have no keys."""
+    asset = project.assets.get(found.asset)
+    rows = found.rows
+    told = None
+    if rows is not None:
+        told = {
+            "by": list(rows.keys) or None,
+            "keys_not_unique": rows.has_duplicate_keys,
+            **_count_changes(found.total_row_counts),
+            "partitions": [
+                {"partitions": partitions_document(block, asset), **_count_changes(counts)}
+                for block, counts in rows.blocks
+                if counts.has_differences
+            ],
+            "samples": [
+                {
+                    "change": each.change,
+                    "before": None if each.before is None else dict(each.before),
+                    "after": None if each.after is None else dict(each.after),
+                }
+                for each in rows.samples
+            ],
+        }
+    return {
+        "asset": found.asset,
+        "columns": {
+            "added": dict(found.columns.added),
+            "removed": dict(found.columns.removed),
+            "changed": {name: list(types) for name, types in found.columns.changed.items()},
+        },
+        "only_in_base": partitions_document(found.only_base, asset) if found.only_base else None,
+        "only_in_branch": partitions_document(found.only_branch, asset) if found.only_branch else None,
+        "rows": told,
+    }
+
+
+def _count_changes(counts: RowCounts) -> dict[str, int]:
+    return {"added": counts.added, "removed": counts.removed, "changed": counts.changed, "same": counts.same}
+
 
 COLUMNS = [
     TableColumn("asset"),

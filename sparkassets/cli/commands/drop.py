@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import Terminal, print_json
 
 
 @click.command("drop")

@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.groups import WrappedGroup
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
     AssetNameParam,
+    WrappedGroup,
     json_option,
     last_option,
     open_project,
     print_forgotten,
     project_option,
 )
-from sparkassets.cli.tables import Row, TableColumn, print_table
-from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.events import event_document
-from sparkassets.core.event_extras import nesting_error
+from sparkassets.cli.output import Row, TableColumn, Terminal, print_json, print_table
+from sparkassets.core.documents.records import event_document
+from sparkassets.core.events import nesting_error
 from sparkassets.core.instants import format_zoned
 from sparkassets.core.journal.announcements import event_partitioning, reject_nonfinite_number
 from sparkassets.core.journal.fold_specs import build_fold_spec

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
     AssetNameParam,
     at_option,
@@ -17,9 +16,8 @@ from sparkassets.cli.options import (
     open_project,
     project_option,
 )
-from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import render_tree
-from sparkassets.core.documents.explanation import node_document
+from sparkassets.cli.output import Terminal, print_json, render_tree
+from sparkassets.core.documents.status import node_document
 
 
 @click.command("explain")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
     AssetNameParam,
     at_option,
@@ -17,9 +16,8 @@ from sparkassets.cli.options import (
     partitions_option,
     project_option,
 )
-from sparkassets.cli.terminal import Terminal
-from sparkassets.cli.trees import render_tree
-from sparkassets.core.documents.impact import impact_document
+from sparkassets.cli.output import Terminal, print_json, render_tree
+from sparkassets.core.documents.plan import impact_document
 from sparkassets.core.planner.explain.explanation import ExplanationNode
 from sparkassets.core.planner.wording import name_partitions, plural
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import USUAL_FOLDERS, json_option
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import Terminal, print_json
 from sparkassets.errors import InputError
 
 SCAFFOLD = Path(__file__).parents[1] / "scaffold"

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
-from sparkassets.cli.tables import TableCell, TableColumn, print_table
-from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.iterations import ListedIteration, iteration_document
+from sparkassets.cli.output import TableCell, TableColumn, Terminal, print_json, print_table
+from sparkassets.core.documents.records import ListedIteration, iteration_document
 from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.core.planner.wording import label_partitions
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, partitions_option, project_option
+from sparkassets.cli.output import Terminal, print_json
 from sparkassets.cli.plan_tables import blocks_text, interval_text
-from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.marks import mark_document
+from sparkassets.core.documents.records import mark_document
 from sparkassets.core.instants import from_unix
 from sparkassets.core.phrases import listing
 from sparkassets.errors import InputError

@@ -1,13 +1,26 @@
-"""``sparkassets pause``."""
+"""``sparkassets pause``, and the output that `resume` shares."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
 
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
-from sparkassets.cli.pause_report import report_changes
+from sparkassets.cli.output import Terminal, print_json
+
+
+def report_changes(assets: Sequence[str], changed: Collection[str], *, done: str, already: str, as_json: bool) -> None:
+    """Reports for each asset whether anything changed; in JSON ``{done: [ASSET, …], "unchanged": [ASSET, …]}``."""
+    named = list(dict.fromkeys(assets))
+    if as_json:
+        same = [name for name in named if name not in changed]
+        print_json({done: [name for name in named if name in changed], "unchanged": same})
+        return
+    terminal = Terminal.from_stream(sys.stdout)
+    terminal.print(*(f"{name}  {done if name in changed else already}" for name in named))
 
 
 @click.command("pause")

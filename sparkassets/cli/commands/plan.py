@@ -15,9 +15,9 @@ from sparkassets.cli.options import (
     open_branch,
     open_project,
     project_option,
+    select_assets,
     select_option,
 )
-from sparkassets.cli.selection import select_assets
 
 
 @click.command("plan")
@@ -51,7 +51,7 @@ def command(
     with project.connect() if spark else nullcontext():
         plan = project.plan(at=at, select=select_assets(base.spec, select), estimate=estimate)
     if as_json:
-        from sparkassets.cli.json_output import print_json
+        from sparkassets.cli.output import print_json
         from sparkassets.core.documents.plan import plan_document
 
         print_json(plan_document(plan, project.spec))

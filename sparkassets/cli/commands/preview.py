@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
+from sparkassets.cli.output import Terminal, print_json
 from sparkassets.cli.plan_tables import print_preview
-from sparkassets.cli.terminal import Terminal
-from sparkassets.core.documents.timetables import preview_document
+from sparkassets.core.documents.plan import preview_document
 from sparkassets.wiring.host import SystemClock
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from sparkassets.cli.options import (
     open_project,
     progress_options,
     project_option,
+    select_assets,
     select_option,
 )
 from sparkassets.cli.run_loop import drive
-from sparkassets.cli.selection import select_assets
 
 if TYPE_CHECKING:
     from sparkassets.core.planner.plan import Waiting
@@ -60,7 +60,7 @@ def command(
         )
     plan = project.branches.plan_promotion(name, select=names, rebuild=rebuild)
     if as_json:
-        from sparkassets.cli.json_output import print_json
+        from sparkassets.cli.output import print_json
         from sparkassets.core.documents.plan import plan_document
 
         print_json(plan_document(plan, project.spec))

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import at_option, json_option, open_project, project_option
+from sparkassets.cli.output import print_json
 from sparkassets.core.instants import Duration
 from sparkassets.errors import InputError, SparkAssetsError
 
 if TYPE_CHECKING:
     from sparkassets.report import WrittenSite
-    from sparkassets.report.site_server import SiteServer
+    from sparkassets.report.site import SiteServer
     from sparkassets.wiring import Project
 
 EVERY = "10s"
@@ -79,7 +79,7 @@ def wait(seconds: float) -> None:
 def _serving(place: str, port: int) -> SiteServer:
     """The site on loopback."""
     from sparkassets.files.object_stores import local_path
-    from sparkassets.report.site_server import SiteServer
+    from sparkassets.report.site import SiteServer
 
     local = local_path(place)
     if local is None:

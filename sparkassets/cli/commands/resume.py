@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from sparkassets.cli.commands.pause import report_changes
 from sparkassets.cli.options import AssetNameParam, json_option, open_project, project_option
-from sparkassets.cli.pause_report import report_changes
 
 
 @click.command("resume")

@@ -17,11 +17,11 @@ from sparkassets.cli.options import (
     over_budget_option,
     progress_options,
     project_option,
+    select_assets,
     select_option,
 )
 from sparkassets.cli.plan_tables import NOTHING_WAS_DUE
 from sparkassets.cli.run_loop import drive
-from sparkassets.cli.selection import select_assets
 from sparkassets.core.instants import Duration
 from sparkassets.errors import InputError
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import (
     AssetNameParam,
     json_option,
@@ -17,6 +16,7 @@ from sparkassets.cli.options import (
     print_forgotten,
     project_option,
 )
+from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_json, print_table
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
     blocks_text,
@@ -29,15 +29,13 @@ from sparkassets.cli.plan_tables import (
     print_skipped,
     print_withheld,
 )
-from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table
-from sparkassets.cli.terminal import Terminal
 from sparkassets.core.documents.runs import run_document
 from sparkassets.core.instants import from_unix
-from sparkassets.core.journal.run_records import RunStatus
+from sparkassets.core.journal.history import RunStatus
 from sparkassets.errors import InputError
 
 if TYPE_CHECKING:
-    from sparkassets.core.journal.run_records import RunRecord
+    from sparkassets.core.journal.history import RunRecord
     from sparkassets.core.spec.model import ProjectSpec
     from sparkassets.wiring import Project
 
@@ -104,7 +102,7 @@ def command(
 
 def _print_log(project: Project, name: str, *, as_json: bool) -> int:
     """Prints the log of a run; says on stderr why there is none."""
-    from sparkassets.wiring.watching import run_log
+    from sparkassets.wiring.watchers import run_log
 
     run, driver = project.history.run(name)
     file = run_log(project.spec, name)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from sparkassets.cli.json_output import json_text, print_json
 from sparkassets.cli.options import json_option
+from sparkassets.cli.output import json_text, print_json
 from sparkassets.errors import InputError
 
 
@@ -21,8 +21,7 @@ def command(out: Path | None, as_markdown: bool, as_json: bool) -> int:
 
     It is JSON with or without --json.
     """
-    from sparkassets.core.spec.editor_schema import json_schema
-    from sparkassets.core.spec.key_reference import render_markdown
+    from sparkassets.core.spec.file_schema import json_schema, render_markdown
 
     text = render_markdown() if as_markdown else json_text(json_schema())
     if out is None:

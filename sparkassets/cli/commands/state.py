@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.groups import WrappedGroup
-from sparkassets.cli.json_output import print_json
-from sparkassets.cli.options import json_option, open_project, project_option
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.options import WrappedGroup, json_option, open_project, project_option
+from sparkassets.cli.output import Terminal, print_json
 
 if TYPE_CHECKING:
     from sparkassets.app.state import VerificationResult

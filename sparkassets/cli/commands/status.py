@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
-from sparkassets.cli.lateness import print_late
 from sparkassets.cli.options import (
     at_option,
     branch_option,
@@ -17,8 +15,11 @@ from sparkassets.cli.options import (
     open_branch,
     open_project,
     project_option,
+    select_assets,
     select_option,
 )
+from sparkassets.cli.output import Row, TableCell, TableColumn, Terminal, print_json, print_table, strip_controls, wrap
+from sparkassets.cli.plan_details import print_late
 from sparkassets.cli.plan_tables import (
     STATUS_STYLES,
     blocks_text,
@@ -27,15 +28,11 @@ from sparkassets.cli.plan_tables import (
     print_figures,
     relative_time,
 )
-from sparkassets.cli.selection import select_assets
-from sparkassets.cli.tables import Row, TableCell, TableColumn, print_table, wrap
-from sparkassets.cli.terminal import Terminal, strip_controls
 from sparkassets.core.documents.status import status_document, summarize_status
 from sparkassets.core.instants import format_zoned, from_unix
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.explain.claim_holders import ClaimHolder
-    from sparkassets.core.planner.explain.status import AssetStatus, WithheldSummary
+    from sparkassets.core.planner.explain.status import AssetStatus, ClaimHolder, WithheldSummary
     from sparkassets.core.spec.model import ProjectSpec
 
 COLUMNS = [

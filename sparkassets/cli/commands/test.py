@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option, variables
-from sparkassets.cli.terminal import Terminal
+from sparkassets.cli.output import Terminal, print_json
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import InputError
 
@@ -33,7 +32,7 @@ def command(folder: Path, names: tuple[str, ...], as_json: bool) -> int:
     Spark. Exit code 1 when one does not pass.
     With --json: {"tests": [{test, asset, file, line, outcome, message, seconds}]}.
     """
-    from sparkassets.project.cases import load_cases
+    from sparkassets.project.project_folder import load_cases
     from sparkassets.testing.case_runner import run_cases
 
     project = open_project(folder).spec

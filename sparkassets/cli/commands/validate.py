@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from sparkassets.cli.failures import print_warnings
-from sparkassets.cli.json_output import print_json
 from sparkassets.cli.options import json_option, open_project, project_option, variables
-from sparkassets.core.documents.problems import problems_document
+from sparkassets.cli.output import print_json
+from sparkassets.core.documents.document_values import problems_document
 from sparkassets.core.planner.wording import plural
 from sparkassets.errors import SpecError
 
@@ -25,7 +25,7 @@ def command(folder: Path, as_json: bool) -> int:
     there is none. Warnings are about what is valid and probably not meant; the exit code is 0 with them.
     With --json: {"problems": [{file, line, column, message, hint}], "warnings": [likewise]}.
     """
-    from sparkassets.project.cases import load_cases
+    from sparkassets.project.project_folder import load_cases
 
     try:
         project = open_project(folder, tables=True).spec

@@ -1,22 +1,72 @@
-"""Builds the project of a branch, and decides which assets the branch computes itself, and why."""
+"""The project that a branch computes, where its tables are, and what it takes from its base."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any, Final
 
-from sparkassets.core.branches.branch_locations import branch_state_location, branch_storage, branch_warehouse
 from sparkassets.core.conditions import AnyOf, UpdateLeaf
+from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry, ViewChanges
 from sparkassets.core.journal.fold_specs import FoldSpec, build_fold_spec
-from sparkassets.core.journal.state import AssetState, State
-from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.journal.state import AssetState, EventRef, State
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.spec.asset_graph import upstream_edges
-from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, Schedule, SourceSpec, StorageLocation
 from sparkassets.core.strategies import DateRange, SegmentBatches
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
+
+BRANCHES: Final = "branches"
+WAREHOUSES: Final = "_branches"
+_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST: Final = 60
+
+
+def check_branch_name(name: str) -> str:
+    """Returns the name if a branch may have it.
+
+    Raises:
+        InputError: The name is too long or has characters that are not allowed.
+
+    >>> check_branch_name("new-delays")
+    'new-delays'
+    """
+    if len(name) > _LONGEST or not _NAME.fullmatch(name):
+        message = f"a branch cannot be named {name!r}"
+        raise InputError(message, hint=f"lower-case letters, digits and single '-' between them, at most {_LONGEST}")
+    return name
+
+
+def branch_state_location(project: ProjectSpec, branch: str) -> str:
+    """The location of a branch's journal.
+
+    Raises:
+        InputError: The project's own state is a branch's, or a Spark session keeps it.
+    """
+    if project.state_by_spark:
+        raise InputError(f"the state {project.state} is kept by a Spark session, and has no branches")
+    state = project.state.rstrip("/")
+    if state.split("/")[-2:-1] == [BRANCHES]:
+        raise InputError(f"the state {state} is a branch's, which has no branches", hint="branch off the base")
+    return f"{state}/{BRANCHES}/{branch}"
+
+
+def branch_warehouse(project: ProjectSpec, branch: str) -> str:
+    """The folder of all tables of a branch."""
+    return f"{project.warehouse.rstrip('/')}/{WAREHOUSES}/{branch}"
+
+
+def branch_storage(project: ProjectSpec, branch: str, asset: AssetSpec) -> StorageLocation | None:
+    """The location of an asset's table in a branch; None for an asset without data."""
+    if asset.storage is None:
+        return None
+    path = f"{branch_warehouse(project, branch)}/{asset.name}"
+    return StorageLocation(path, f"{WAREHOUSES}/{branch}/{asset.name}")
+
 
 _BASE = "sparkassets:base/"
 
@@ -206,3 +256,84 @@ def _as_read_asset(asset: AssetSpec, fresh: Collection[str]) -> AssetSpec:
         start=asset.start,
         end=asset.end,
     )
+
+
+BASE: Final = "sparkassets:base"
+"""Key in a cursor that stores up to which entry the base's journal was read."""
+
+
+def read_up_to(cursor: Mapping[str, Any], base: State) -> int | None:
+    """Sequence number up to which a cursor has read the base's journal; None if it has not read this journal."""
+    journal_id, seq = cursor.get(BASE, ("", 0))
+    return int(seq) if journal_id == base.journal_id else None
+
+
+def has_missed_entries(uri: str, read: int, base: State, *, cut: bool) -> bool:
+    """Whether expired entries after ``read`` may have updated a dataset."""
+    return cut and base.dataset(uri).seq > read
+
+
+def mirror_updates(
+    asset: AssetSpec,
+    base: State,
+    since: Iterable[NumberedEntry],
+    *,
+    version: int | None,
+    cursor: Mapping[str, Any],
+    coverage: PartitionSet,
+    viewed: Mapping[str, PartitionSet],
+    cut: bool = False,
+) -> ObservedEntry | None:
+    """Returns the observation of what changed in an asset of the base; None where nothing did.
+
+    Args:
+        asset: The asset as the branch reads it.
+        base: Present state of the base.
+        since: Entries about the dataset after those that the cursor has read; if it has read none, all present
+            partitions count as new.
+        version: Version of the table that the branch knows.
+        cursor: How far the branch has read.
+        coverage: Present partitions that the branch knows.
+        viewed: Present partitions of views that the branch knows.
+        cut: Whether some of the entries have expired. Then all present partitions of a dataset that was updated since
+            count as new; where none was updated, only the cursor advances.
+    """
+    known, read, events = base.assets[asset.name], read_up_to(cursor, base), tuple(since)
+    first = read is None or has_missed_entries(asset.uri, read, base, cut=cut)
+    refs = [ref for each in events if (ref := EventRef.from_entry(each)) is not None and ref.uri == asset.uri]
+    told = PartitionSet.union(ref.parts for ref in refs)
+    now = base.dataset(asset.uri)
+    changed, removed = _split_changes(told, now.coverage, coverage, first=first)
+    views = {}
+    looks = [each.entry for each in events if isinstance(each.entry, ObservedEntry)]
+    for uri in asset.views:
+        seen = (each.views[uri] for each in looks if uri in each.views)
+        parts = PartitionSet.union(each.changed | each.removed for each in seen)
+        anew = read is None or has_missed_entries(uri, read, base, cut=cut)
+        moved = _split_changes(parts, base.dataset(uri).coverage, viewed.get(uri, NOTHING), first=anew)
+        if any(moved):
+            views[uri] = ViewChanges(*moved)
+    whole = not asset.partitioning.is_partitioned and (bool(now.seq) if first else bool(refs))
+    moves = {key: value for key, value in known.position.items() if cursor.get(key) != value}
+    gone = dict.fromkeys(key for key in cursor if key != BASE and key not in known.position)
+    if not (changed or removed or whole or views or moves or gone or cut or known.version != version):
+        return None
+    return ObservedEntry(
+        asset.name,
+        asset.uri,
+        NOTHING if whole else changed,
+        NOTHING if whole else removed,
+        whole=whole,
+        table_id=known.table_id,
+        version=known.version,
+        cursor={**moves, **gone, BASE: [base.journal_id, base.seq]},
+        views=views,
+    )
+
+
+def _split_changes(
+    told: PartitionSet, now: PartitionSet, before: PartitionSet, *, first: bool
+) -> tuple[PartitionSet, PartitionSet]:
+    """Partitions of a dataset that are new or changed, and those that were removed."""
+    changed = now if first else (told & now) | (now - before)
+    return changed, before - now

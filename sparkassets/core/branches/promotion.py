@@ -7,10 +7,10 @@ from dataclasses import field, replace
 
 from sparkassets.core.branches.branch_project import base_uri
 from sparkassets.core.journal.entries import SuccessEntry
-from sparkassets.core.journal.promoted_partitions import promoted_from_branch
+from sparkassets.core.journal.partition_records import promoted_from_branch
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.batch.rebuild import stored_time
+from sparkassets.core.planner.batch.requested_runs import stored_time
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
 from sparkassets.core.planner.due.pending_partitions import find_pending
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting

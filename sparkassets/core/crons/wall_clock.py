@@ -1,19 +1,76 @@
-"""Ticks on the wall clock of a zone, right across its clock changes (docs/design/schedules.md#wall-clocks)."""
+"""Ticks at times of day on the clocks of a zone, and the search for the next and the last one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from sparkassets.core.crons.tick_search import first_from, last_until
 from sparkassets.core.instants import DAY, to_unix, zone_offsets
 from sparkassets.frozen import frozen
+
+T = TypeVar("T")
+Listing = Callable[[int, int], list[T]]
+"""What lies in ``[start, end)``, ascending; Unix seconds."""
+
+_LOOK = 2 * DAY
+_WIDEN = 4
+_YEAR = 366 * DAY
+HORIZON = 50 * _YEAR
+"""How far a neighbour is looked for, in seconds: what is rarer counts as never."""
+
+
+def tick_after(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
+    """The first tick later than ``unix``; None where there is none within `HORIZON`.
+
+    Args:
+        between: The rule.
+        unix: Unix seconds.
+        known: Outside ``[start, end)`` there are no ticks; Unix seconds.
+
+    >>> tick_after(lambda start, end: [each for each in (100, 900_000) if start <= each < end], 100, known=(0, 10**9))
+    900000
+    """
+    start = max(unix + 1, known[0])
+    return first_from(between, start, min(start + HORIZON, known[1]))
+
+
+def tick_before(between: Listing[int], unix: int, *, known: tuple[int, int]) -> int | None:
+    """The last tick earlier than ``unix``; None where there is none within `HORIZON`. Else as `tick_after`."""
+    end = min(unix, known[1])
+    return last_until(between, max(end - HORIZON, known[0]), end)
+
+
+def first_from(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
+    """The first from ``start`` on; None where there is none before ``end``.
+
+    Args:
+        between: The rule.
+        start: Unix seconds.
+        end: Unix seconds.
+        look: How many seconds are looked through at first; then more and more.
+    """
+    while start < end:
+        if found := between(start, start + look):
+            return found[0]
+        start, look = start + look, min(look * _WIDEN, _YEAR)
+    return None
+
+
+def last_until(between: Listing[T], start: int, end: int, *, look: int = _LOOK) -> T | None:
+    """The last before ``end``; None where there is none from ``start`` on. Else as `first_from`."""
+    while end > start:
+        if found := between(end - look, end):
+            return found[-1]
+        end, look = end - look, min(look * _WIDEN, _YEAR)
+    return None
+
 
 EARLIEST = to_unix(datetime.fromisoformat("0003-01-01T00:00Z"))
 LATEST = to_unix(datetime.fromisoformat("9998-01-01T00:00Z"))
 """Ticks are looked for between these; Unix seconds."""
 
-_LOOK = 26 * 3600
+_LOOK_AROUND = 26 * 3600
 """Seconds that are looked through at first for one tick a day; for more ticks a day, less."""
 
 
@@ -46,11 +103,11 @@ class WallClockTicks:
 
     def after(self, unix: int) -> int | None:
         """The first tick later than ``unix``; None at the end of the calendar."""
-        return first_from(self.between, max(unix + 1, EARLIEST), LATEST, look=_LOOK // self.times.most_a_day)
+        return first_from(self.between, max(unix + 1, EARLIEST), LATEST, look=_LOOK_AROUND // self.times.most_a_day)
 
     def before(self, unix: int) -> int | None:
         """The last tick earlier than ``unix``; None at the beginning of the calendar."""
-        return last_until(self.between, EARLIEST, min(unix, LATEST), look=_LOOK // self.times.most_a_day)
+        return last_until(self.between, EARLIEST, min(unix, LATEST), look=_LOOK_AROUND // self.times.most_a_day)
 
     def between(self, start: int, end: int) -> list[int]:
         """The ticks in ``[start, end)``, ascending."""

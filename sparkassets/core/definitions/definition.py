@@ -52,7 +52,7 @@ class AssetDefinition:
             options: What else decides which rows there are, by the names of the YAML.
             variables: Of the environment; their values are no part of it.
         """
-        from sparkassets.core.definitions.normal_form import normal_form  # where a project is compiled; so the next
+        from sparkassets.core.query_text import normal_form  # where a project is compiled; so the next
         from sparkassets.core.redaction import redact
 
         text = redact(normal_form(sql), variables=variables)

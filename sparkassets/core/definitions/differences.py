@@ -1,13 +1,17 @@
-"""Describes the difference between two definitions in a few lines for people."""
+"""What differs between two definitions of an asset, and which columns a difference changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import unified_diff
+from itertools import pairwise
 from typing import Final
 
 from sparkassets.core.definitions.definition import VALUES, AssetDefinition
-from sparkassets.core.definitions.normal_form import words
+from sparkassets.core.query_text import normal_form, words, yielded_columns
+from sparkassets.frozen import frozen
 
 MOST_LINES: Final = 10
 _MOST_WIDE: Final = 160
@@ -104,4 +108,203 @@ def _calls(word: str, before: str) -> bool:
         and before not in _CLAUSES | _TIGHT
         and (before[-1].isalnum() or before[-1] == "_")
         and before not in ("AS", "IN", "AND", "OR", "NOT", "ON", "OVER", "FILTER", "BY", "USING", "EXISTS", "JOIN")
+    )
+
+
+_AGGREGATES_SPELLED: Final = """
+    ANY_VALUE APPROX_COUNT_DISTINCT AVG BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET CORR COUNT COUNT_IF EVERY FIRST LAST
+    MAX MAX_BY MEAN MEDIAN MIN MIN_BY MODE PERCENTILE PERCENTILE_APPROX SOME STDDEV SUM VARIANCE
+"""
+_AGGREGATES: Final = frozenset(_AGGREGATES_SPELLED.split())
+_SCALARS_SPELLED: Final = """
+    ABS CAST CEIL COALESCE CONCAT CONCAT_WS DATE DATEDIFF DATE_ADD DATE_FORMAT DATE_SUB DATE_TRUNC DAY EXP FLOOR
+    GREATEST HASH HOUR IF IFNULL IN INSTR LEAST LEFT LENGTH LN LOG LOWER LPAD LTRIM MD5 MINUTE MOD MONTH NULLIF NVL OVER
+    POW POWER QUARTER REGEXP_EXTRACT REGEXP_REPLACE REPLACE RIGHT ROUND RPAD RTRIM SECOND SHA2 SIGN SIZE SPLIT SQRT
+    SUBSTR SUBSTRING TO_DATE TO_TIMESTAMP TRIM TRUNC TRY_CAST TRY_DIVIDE UNIX_TIMESTAMP UPPER WEEKOFYEAR YEAR
+    DECIMAL VARCHAR ROW_NUMBER RANK DENSE_RANK LAG LEAD FILTER
+"""
+_SCALARS: Final = frozenset(_SCALARS_SPELLED.split())
+"""Functions that make one value of a row: of others nobody knows, as some make several rows of one."""
+_WIDE: Final = frozenset({"NATURAL", "PIVOT", "UNPIVOT", "TABLE", "TRANSFORM"})
+_SETS: Final = frozenset({"UNION", "EXCEPT", "INTERSECT", "MINUS"})
+_AFTER: Final = frozenset(
+    {"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "QUALIFY", "WINDOW", "LATERAL", "SORT"}
+)
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_COLUMN: Final = re.compile(r"\{\{ (inlets)\.(\w+)(?:\.(\w+)|\[['\"]([^'\"]+)['\"]\])? \}\}")
+
+
+@frozen
+class ColumnEffect:
+    """The effect of a change of a query on its columns; names in lower case.
+
+    Attributes:
+        affects_everything: Whether it may touch every column, or every row.
+    """
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    affects_everything: bool = False
+
+    @property
+    def affected_columns(self) -> frozenset[str]:
+        """All columns that are not as they were."""
+        return frozenset((*self.added, *self.removed, *self.changed))
+
+
+UNKNOWN_EFFECT: Final = ColumnEffect(affects_everything=True)
+
+
+def find_column_effect(old: AssetDefinition, new: AssetDefinition) -> ColumnEffect:
+    """Which columns the change touches.
+
+    >>> one, two = "SELECT day, a FROM x WHERE a > 1", "SELECT day, a, upper(b) AS c FROM x WHERE a > 1"
+    >>> find_column_effect(AssetDefinition.build(sql=one), AssetDefinition.build(sql=two)).added
+    ('c',)
+    >>> find_column_effect(AssetDefinition.build(sql=one),
+    ...     AssetDefinition.build(sql="SELECT day, a FROM x")).affects_everything
+    True
+    """
+    was, now = _parse_select(old.text), _parse_select(new.text)
+    if old.parts != new.parts or was is None or now is None or was.around != now.around:
+        return UNKNOWN_EFFECT
+    added = tuple(name for name in now.items if name not in was.items)
+    removed = tuple(name for name in was.items if name not in now.items)
+    changed = tuple(name for name, item in now.items.items() if name in was.items and was.items[name] != item)
+    kept = {name: item for name, item in now.items.items() if name not in {*added, *changed}}
+    if [name for name in was.items if name in now.items] != [name for name in now.items if name in was.items]:
+        return UNKNOWN_EFFECT
+    touched = [each.items[name] for each in (was, now) for name in (*added, *removed, *changed) if name in each.items]
+    fine = _can_change_alone(touched, kept.values(), {*added, *removed, *changed}, now)
+    return ColumnEffect(added, removed, changed) if fine else UNKNOWN_EFFECT
+
+
+@frozen
+class _SelectQuery:
+    """A query that is one SELECT.
+
+    Attributes:
+        items: What it selects, by the names of the columns.
+        before, after: The words around that list.
+    """
+
+    items: Mapping[str, tuple[str, ...]]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+    @property
+    def around(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All but the list."""
+        return self.before, self.after
+
+
+def _parse_select(text: str) -> _SelectQuery | None:
+    """The query of a normal form; None where its columns are uncertain."""
+    names = yielded_columns(text) if text else None
+    found = words(text)
+    if names is None or "DISTINCT" in found:
+        return None
+    outer = [word if not depth else "" for word, depth in _depths(found)]
+    if _SETS & {*outer} or "SELECT" not in outer:
+        return None
+    begin = outer.index("SELECT") + 1
+    end = next((place for place in range(begin, len(outer)) if outer[place] in _AFTER), len(outer))
+    items = list(_split_items(found[begin:end], outer[begin:end]))
+    keys = [name.casefold() for name in names]
+    if len(items) != len(keys) or len({*keys}) != len(keys):
+        return None
+    return _SelectQuery(dict(zip(keys, items, strict=True)), tuple(found[:begin]), tuple(found[end:]))
+
+
+def _depths(found: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Each word with the number of brackets around it."""
+    depth = 0
+    for word in found:
+        depth -= word in (")", "]")
+        yield word, depth
+        depth += word in ("(", "[")
+
+
+def _split_items(found: Sequence[str], outer: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    item: list[str] = []
+    for word, top in zip(found, outer, strict=True):
+        if top == ",":
+            yield tuple(item)
+            item = []
+        else:
+            item.append(word)
+    yield tuple(item)
+
+
+def _can_change_alone(
+    touched: Collection[Sequence[str]], kept: Collection[Sequence[str]], names: Collection[str], query: _SelectQuery
+) -> bool:
+    """Whether these items of a list can be others while all the rest, rows included, stays as it is."""
+    if any(not _is_scalar(item) for item in touched):
+        return False
+    elsewhere = {word.strip("`").casefold() for item in (*kept, query.after) for word in item}
+    if elsewhere & {*names} or any(word.isdigit() for word in _by_place(query.after)):
+        return False
+    clauses = [word for word, depth in _depths(query.after) if not depth]
+    summing = [_aggregates_rows(item) for item in touched]
+    if "GROUP" in clauses:
+        return "ALL" not in clauses or (all(summing) and not any("OVER" in item for item in touched))
+    return not any(summing) or any(_aggregates_rows(item) and "OVER" not in item for item in kept)
+
+
+def _is_scalar(item: Sequence[str]) -> bool:
+    """Whether the item makes one value of a row, or of a group."""
+    calls = {word for word, after in pairwise(item) if after == "(" and _NAME.fullmatch(word)}
+    plain = calls <= _SCALARS | _AGGREGATES | {"AND", "OR", "NOT", "THEN", "ELSE", "WHEN", "CASE", "BETWEEN"}
+    inlets = all(_COLUMN.fullmatch(word) for word in item if "{{" in word or "{%" in word)
+    return plain and inlets and "SELECT" not in item and "*" not in _stars(item)
+
+
+def _aggregates_rows(item: Sequence[str]) -> bool:
+    return bool(_AGGREGATES & {*item})
+
+
+def _by_place(after: Sequence[str]) -> Iterator[str]:
+    """The words by which a query may name its columns by their places."""
+    yield from (word for before, word in pairwise(after) if before in ("BY", ","))
+
+
+def find_columns_read(template: str, inlet: str) -> frozenset[str] | None:
+    """The columns of an inlet that a template may read, in small letters; None for all.
+
+    Every name that stands in the query counts, whatever it is of.
+
+    >>> [name in find_columns_read("SELECT f.a, count(*) AS n FROM {{ inlets.f }} AS f GROUP BY f.a",
+    ...     "f") for name in "ab"]
+    [True, False]
+    >>> find_columns_read("SELECT f.* FROM {{ inlets.f }} AS f", "f") is None
+    True
+    """
+    found = words(normal_form(template))
+    if "{%" in template or "|>" in template or _WIDE & {*found} or "*" in _stars(found):
+        return None
+    named: set[str] = set()
+    for before, word in zip(["", *found], found, strict=False):
+        if "{{" in word:
+            match = _COLUMN.fullmatch(word)
+            if match is None and re.search(rf"\b{re.escape(inlet)}\b", word):
+                return None
+            column = (match[3] or match[4]) if match else None
+            if match and match[2] == inlet and column is None and before not in ("FROM", "JOIN", ","):
+                return None
+            named.update([column.casefold()] if column else [])
+        elif _NAME.match(word) or word[0] == "`":
+            named.add(word.strip("`").casefold())
+    return frozenset(named)
+
+
+def _stars(found: Sequence[str]) -> Counter[str]:
+    """The stars that stand for columns, without those of ``count(*)`` and of products."""
+    around = zip(["", "", *found], ["", *found], found, strict=False)
+    return Counter(
+        word
+        for first, before, word in around
+        if word == "*"
+        and (before in ("SELECT", ",", ".", "(", "ALL", "DISTINCT", "") and (first, before) != ("COUNT", "("))
     )

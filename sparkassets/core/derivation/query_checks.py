@@ -14,8 +14,15 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from sparkassets.core.derivation.asset_columns import MOST_PARAMS, AssetDerivations, StoredColumns
-from sparkassets.core.derivation.rendering import MARKS, RenderedQuery, render_failure, render_query
+from sparkassets.core.derivation.asset_columns import (
+    MARKS,
+    MOST_PARAMS,
+    AssetDerivations,
+    RenderedQuery,
+    StoredColumns,
+    render_failure,
+    render_query,
+)
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec, ReadChanges, SqlBody
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import PatternCheck, RegisteredCheck, SqlCheck, ValidationRule

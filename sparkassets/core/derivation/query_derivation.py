@@ -14,8 +14,18 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sparkassets.core.derivation.column_uses import NO_USES, ColumnUse, ColumnUses, QueryDerivation, UseKind, merge_uses
-from sparkassets.core.derivation.expressions import GENERATORS, UncertainDerivation, is_generator, uses_of
+from sparkassets.core.derivation.column_uses import (
+    GENERATORS,
+    NO_USES,
+    ColumnUse,
+    ColumnUses,
+    QueryDerivation,
+    UncertainDerivation,
+    UseKind,
+    is_generator,
+    merge_uses,
+    uses_of,
+)
 from sparkassets.frozen import frozen
 
 _SET: Final = frozenset({"with_", "this", "expression", "distinct", "order", "limit", "offset", "sort"})

@@ -1,4 +1,4 @@
-"""The values that documents share: instants, intervals and partitions as text."""
+"""The values that documents share: instants, intervals, partitions and problems."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.instants import format_instant, from_unix
 from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.errors import SpecProblem
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.model import AssetSpec
@@ -64,3 +65,17 @@ def instant_text(unix: int | None) -> str | None:
     ('1970-01-01T00:00:00Z', None)
     """
     return None if unix is None else format_instant(from_unix(unix))
+
+
+def problems_document(problems: Sequence[SpecProblem]) -> list[dict[str, Any]]:
+    """One object a problem; line and column count from 1, 0 means the whole file."""
+    return [
+        {
+            "file": problem.location.file,
+            "line": problem.location.line,
+            "column": problem.location.column,
+            "message": problem.message,
+            "hint": problem.hint,
+        }
+        for problem in problems
+    ]

@@ -1,24 +1,89 @@
-"""A plan as data: what would run, and why the rest would not."""
+"""Documents of a plan: its runs and waits, estimates, code changes, impact, lateness and coming ticks."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkassets.core.documents.code_changes import change_document
 from sparkassets.core.documents.document_values import (
     instant_text,
     interval_document,
     partitions_document,
     seconds_figure,
 )
-from sparkassets.core.documents.events import event_document
-from sparkassets.core.documents.lateness import late_document
-from sparkassets.core.journal import event_documents
+from sparkassets.core.documents.records import event_document
+from sparkassets.core.instants import format_instant
+from sparkassets.core.journal import history
 from sparkassets.core.journal.announcements import event_partitioning
+from sparkassets.core.planner.batch.cost_estimates import sum_estimates
+from sparkassets.core.planner.explain.lateness import describe_lateness
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.plan import AssetNote, CostEstimate, CostTotals, Plan, PlannedRun, Waiting
-    from sparkassets.core.spec.model import ProjectSpec
+    from sparkassets.core.journal.state import DefinitionOutput
+    from sparkassets.core.partitions import PartitionSet
+    from sparkassets.core.planner.explain.impact import UpdateImpact
+    from sparkassets.core.planner.explain.preview import SchedulePreview
+    from sparkassets.core.planner.plan import (
+        AssetLateness,
+        AssetNote,
+        CodeChange,
+        CostEstimate,
+        CostTotals,
+        Plan,
+        PlannedRun,
+        Waiting,
+    )
+    from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+    from sparkassets.core.timetables.timetable import RunAlignment
+
+
+def change_document(change: CodeChange, project: ProjectSpec) -> dict[str, Any]:
+    """What other code has made of an asset; ``partitions`` is null for one without, ``columns`` where it is not sure.
+
+    ``verdict`` is ``additive``, ``unread`` or ``breaking``; ``recompute`` is the cost of computing it again.
+    """
+    asset, touched = project.assets[change.asset], change.effect
+    columns = {"added": list(touched.added), "removed": list(touched.removed), "changed": list(touched.changed)}
+    return {
+        "asset": change.asset,
+        "on_code_change": change.on_code_change,
+        "partitions": partitions_document(change.blocks, asset),
+        "definition": change.definition,
+        "newer": change.newer,
+        "computed_by": [_output_document(made, asset) for made in change.made],
+        "difference": list(change.difference),
+        "verdict": change.verdict,
+        "columns": None if touched.affects_everything else columns,
+        "readers": list(change.readers),
+        "recompute": {
+            "runs": change.runs,
+            "seconds": seconds_figure(change.seconds),
+            "downstream": [
+                {"asset": name, "partitions": partitions_document(blocks, project.assets[name])}
+                for name, blocks in change.downstream.items()
+            ],
+        },
+    }
+
+
+def _output_document(made: DefinitionOutput, asset: AssetSpec) -> dict[str, Any]:
+    return {
+        "definition": made.definition.id,
+        "last_run": made.run or None,
+        "last_at": instant_text(made.at or None),
+        "partitions": partitions_document(made.blocks, asset),
+    }
+
+
+def late_document(late: AssetLateness, project: ProjectSpec) -> dict[str, Any]:
+    """What an asset owes by its newest deadline: partitions, or a run where ``partitions`` is null."""
+    asset = project.assets[late.asset]
+    return {
+        "asset": late.asset,
+        "by": instant_text(late.by),
+        "partitions": partitions_document(late.blocks, asset),
+        "text": describe_lateness(late, asset),
+    }
 
 
 def plan_document(plan: Plan, project: ProjectSpec) -> dict[str, Any]:
@@ -90,7 +155,7 @@ def _planned_document(run: PlannedRun, project: ProjectSpec) -> dict[str, Any]:
         "data_interval": interval_document(run.interval),
         "triggering_events": [
             event_document(
-                event_documents.event_values(ref, event_partitioning(project, asset=ref.asset, uri=ref.uri)), project
+                history.event_values(ref, event_partitioning(project, asset=ref.asset, uri=ref.uri)), project
             )
             for ref in run.events
         ],
@@ -102,3 +167,65 @@ def note_document(note: AssetNote, project: ProjectSpec) -> dict[str, Any]:
     """A note about an asset's table."""
     partitions = partitions_document(note.blocks, project.assets.get(note.asset))
     return {"asset": note.asset, "note": note.text, "partitions": partitions}
+
+
+def downstream_document(
+    after: Mapping[str, PartitionSet], costs: Mapping[str, Sequence[CostEstimate]], project: ProjectSpec
+) -> list[dict[str, Any]]:
+    """The assets that become due, upstream first, with the totals of their runs by what they would read now.
+
+    ``partitions`` is null for the whole of one.
+    """
+    return [
+        {
+            "asset": name,
+            "partitions": partitions_document(blocks, project.assets[name]),
+            "estimate": {**totals_document(sum_estimates(costs[name])), "assumed": True},
+        }
+        for name, blocks in after.items()
+    ]
+
+
+def impact_document(found: UpdateImpact, project: ProjectSpec) -> dict[str, Any]:
+    """``{asset, partitions, downstream}``: upstream first, each with what of it is there, and through which assets.
+
+    ``rerun`` is whether it is computed again by itself, and ``why`` why not.
+    """
+    return {
+        "asset": found.asset,
+        "partitions": partitions_document(found.blocks, project.assets[found.asset]),
+        "downstream": [
+            {
+                "asset": reach.asset,
+                "partitions": partitions_document(reach.blocks, project.assets[reach.asset]),
+                "computed": partitions_document(reach.computed, project.assets[reach.asset]),
+                "through": list(reach.through),
+                "rerun": not reach.stays,
+                "why": reach.stays or None,
+            }
+            for reach in found.reaches
+        ],
+    }
+
+
+def preview_document(preview: SchedulePreview) -> list[dict[str, Any]]:
+    """The coming runs of one asset, oldest first."""
+    return [
+        {
+            "asset": preview.asset,
+            "run_after": format_instant(slot.run_after),
+            "data_interval": {"start": format_instant(slot.start), "end": format_instant(slot.end)},
+            "logical_date": format_instant(slot.start),
+        }
+        for slot in preview.slots
+    ]
+
+
+def alignment_document(alignment: RunAlignment) -> dict[str, Any]:
+    """Two runs that belong together; the delta in seconds."""
+    return {
+        "upstream_logical_date": format_instant(alignment.upstream.start),
+        "downstream_logical_date": format_instant(alignment.downstream.start),
+        "execution_delta": alignment.delta_seconds,
+        "case": alignment.case,
+    }

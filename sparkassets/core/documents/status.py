@@ -1,4 +1,4 @@
-"""The status of an asset and of its partitions as data."""
+"""Documents of an asset's status, of its partitions, and of an explanation."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sparkassets.core.documents.document_values import instant_text, key_ranges
-from sparkassets.core.documents.lateness import late_document
-from sparkassets.core.documents.verdicts import judged_document
+from sparkassets.core.documents.plan import late_document
+from sparkassets.core.documents.runs import judged_document
 from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.planner.explain.claim_holders import ClaimHolder
-    from sparkassets.core.planner.explain.inlet_watermarks import InletWatermark
-    from sparkassets.core.planner.explain.status import AssetStatus
+    from sparkassets.core.planner.explain.explanation import ExplanationNode
+    from sparkassets.core.planner.explain.lateness import InletWatermark
+    from sparkassets.core.planner.explain.status import AssetStatus, ClaimHolder
     from sparkassets.core.spec.model import ProjectSpec
 
 COUNTS = ("current", "kept", "stale", "missing", "requested", "failed", "withheld", "skipped")
@@ -157,3 +157,8 @@ def summarize_status(status: AssetStatus) -> tuple[str, str]:
 def partition_document(key: str, status: str, definition: str | None = None) -> dict[str, str | None]:
     """One partition of an asset, with its status and the definition that computed it."""
     return {"partition": key, "status": status, "definition": definition}
+
+
+def node_document(node: ExplanationNode) -> dict[str, Any]:
+    """One line of an explanation and what is below it."""
+    return {"text": node.text, "holds": node.holds, "children": [node_document(child) for child in node.children]}

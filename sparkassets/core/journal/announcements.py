@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from sparkassets.core.assets import NAME, lower_scheme, parse_uri
 from sparkassets.core.conditions import datasets
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.event_extras import check_extra, nesting_error
+from sparkassets.core.events import check_extra, nesting_error
 from sparkassets.core.instants import parse_instant, to_unix
 from sparkassets.core.journal.entries import EventEntry
 from sparkassets.core.partitions import EVERYTHING, UNPARTITIONED, Partitioning, PartitionSet
@@ -40,7 +40,7 @@ def parse_announcement(
         project: Has the assets, their partitions and their conditions.
         target: A URI if it has ``://``, is the URI of an asset, or is named as a URI by a condition; else a name.
         partition: Keys ``A..B`` or ``A``, inclusive.
-        extra: Free, within the limits of `sparkassets.core.event_extras`.
+        extra: Free, within the limits of `sparkassets.core.events`.
         id: Identifies the event among those of its dataset.
         at: When it happened; without an offset in the project's zone.
 

@@ -1,7 +1,4 @@
-"""The kinds of journal entries: each records one fact; `sparkassets.core.journal.fold` derives the state from them.
-
-A new field needs a default, because older entries are read without it (docs/design/journal.md#formats).
-"""
+"""The kinds of journal entries: each records one fact; `core.journal.fold` derives the state from them."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
@@ -19,6 +15,45 @@ from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.runs import InletPin, RequestedRun
 from sparkassets.core.validations import PartitionRowCount, RuleVerdict
 from sparkassets.frozen import frozen
+
+
+@frozen
+class BackfillEntry:
+    """A person asked for partitions to be computed again (``backfill --force``).
+
+    Attributes:
+        asked: The partitions as requested, maybe open in time; the same request again continues with the rest. Nothing
+            means that the rest of ``blocks`` is given up.
+        blocks: The partitions to compute; a later request takes them over from earlier ones.
+        newest_first: Whether to compute the newest partitions first.
+        limited: The number of runs was limited (``--max-runs``), so only the same request again continues it.
+    """
+
+    asset: str
+    asked: PartitionSet
+    blocks: PartitionSet
+    newest_first: bool = False
+    limited: bool = False
+
+
+@frozen(array_like=True)
+class RedoRequest:
+    """The unfinished rest of a request.
+
+    Attributes:
+        seq: Sequence number of its entry; runs that were claimed before do not answer it.
+        at: When it was recorded, Unix seconds.
+        asked, newest_first, limited: As in `BackfillEntry`.
+        left: Partitions that no run has computed since.
+    """
+
+    seq: int
+    at: int
+    asked: PartitionSet
+    left: PartitionSet
+    newest_first: bool = False
+    limited: bool = False
+
 
 FailureCause = Literal["error", "timeout", "cancelled", "lost", "changed"]
 """``changed``: a source had changed since the run was planned, and its new content is recorded; ``lost``: the run only
@@ -276,7 +311,7 @@ class FailureEntry:
         bad: Partitions of ``blocks`` that read a file which the error names; they need no search.
         asks: Older runs of the chain that a person has to look for in the target. This run fenced them and wrote
             nothing itself.
-        watermarks: As in `sparkassets.core.journal.recovery_questions.RecoveryQuestion`.
+        watermarks: As in `sparkassets.core.journal.marks.RecoveryQuestion`.
     """
 
     asset: str

@@ -15,7 +15,7 @@ class PublishedIteration:
 
     Attributes:
         run: The run that published it.
-        name: Name of its folder, as in `sparkassets.core.runs.publications`.
+        name: Name of its folder, as in `sparkassets.core.runs`.
         version: Version of the table at ``path`` from the run's own commit.
         seq: Sequence number of the entry that recorded it.
         at: When it was recorded, Unix seconds.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from sparkassets.core.journal.entries import SegmentEntry
 from sparkassets.core.journal.state import AssetState, State
 from sparkassets.core.partitions import Partitioning
-from sparkassets.core.partitions.memoization import IdentityKey
+from sparkassets.core.partitions.segment_functions import IdentityKey
 from sparkassets.core.partitions.segments import WHOLE
 from sparkassets.core.phrases import escape_unwritable, listing, show_value
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec

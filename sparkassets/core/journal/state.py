@@ -11,22 +11,20 @@ from typing import Any, Literal
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import to_unix
-from sparkassets.core.journal.added_partitions import AddedPartitions
-from sparkassets.core.journal.backfill_requests import RedoRequest
 from sparkassets.core.journal.entries import (
     ClaimEntry,
     EventEntry,
     NumberedEntry,
     ObservedEntry,
     OutletEntry,
+    RedoRequest,
     SuccessEntry,
 )
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.iterations import PublishedIteration
-from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark
-from sparkassets.core.journal.promoted_partitions import PromotedPartitions
+from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark, RecoveryQuestion
+from sparkassets.core.journal.partition_records import AddedPartitions, PromotedPartitions
 from sparkassets.core.journal.recent_events import RecentEvents
-from sparkassets.core.journal.recovery_questions import RecoveryQuestion
 from sparkassets.core.journal.table_findings import ForeignCommit, TargetEntry
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet, StampedPartitions

@@ -1,18 +1,153 @@
-"""Builds the entry for an asset's own table that is not as its runs left it.
-
-Lost partitions are missing and are computed again. Where that could double or lose rows, because the table is only
-appended to, a person has to decide. Changes of others stay in the table and are recorded.
-"""
+"""Losses of an asset's own table: the entry for a table that changed, and what it changes of the state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from sparkassets.core.journal.state import AssetState
+from sparkassets.core.journal.entries import OutletEntry, SuccessEntry
+from sparkassets.core.journal.state import AssetState, ClaimState, TableLoss
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
-from sparkassets.core.partitions import NOTHING
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import LatestOnly
+
+MOST_COMMITS = 20
+"""Foreign commits that the state remembers for one asset; the newest."""
+
+
+def asset_after_finding(asset: AssetState, entry: TargetEntry, seq: int) -> AssetState:
+    """The asset after the finding that the entry of number ``seq`` records."""
+    found = entry.found
+    if entry.stuck:
+        return replace(asset, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
+    position: dict[str, Any] = {
+        "table_id": found.table_id,
+        "version": found.version,
+        "seen": found.version,
+        "mark": found.mark,
+    }
+    if found.kind == "back":
+        return replace(asset, loss=None, **position)
+    foreign = (*asset.foreign, *found.commits)[-MOST_COMMITS:]
+    if found.lost.is_everything:
+        blocks = asset.coverage | _lost_partitions(asset.loss) if asset.spec.partitioning.is_partitioned else EVERYTHING
+        return AssetState(
+            asset.name,
+            asset.spec,
+            done=asset.done,
+            consumed={uri: number for uri, number in asset.consumed.items() if uri in asset.parted},
+            parted=asset.parted,
+            watermarks=entry.watermarks,
+            columns=asset.columns,
+            chain=asset.chain,
+            paused=asset.paused,
+            placed=asset.placed,
+            costs=asset.costs,
+            marks=asset.skip_marks,
+            instance_marks=asset.skipped_instances,
+            keys=asset.keys,
+            redo=asset.redo,
+            made=tuple(replace(each, blocks=NOTHING) for each in asset.made),
+            iterations=asset.iterations if found.kind == "restored" else (),
+            loss=TableLoss(blocks, found.reason, seq),
+            foreign=found.commits,
+            **position,
+        )
+    lost = found.lost & asset.coverage
+    if not lost:
+        return replace(asset, foreign=foreign, **position)
+    loss = TableLoss(lost | _lost_partitions(asset.loss), found.reason, seq)
+    return replace(asset, coverage=asset.coverage - lost, cursor=None, loss=loss, foreign=foreign, **position)
+
+
+def maker_after_finding(maker: AssetState, entry: TargetEntry, seq: int, *, stuck: TableLoss | None) -> AssetState:
+    """A multi-asset after a finding in one of its outlets: its next run computes lost partitions again in all outlets.
+
+    ``stuck`` is the loss of another outlet that a person has to decide on, if there is one.
+    """
+    found = entry.found
+    if entry.stuck:
+        return replace(maker, loss=TableLoss(EVERYTHING, found.reason, seq, stuck=True))
+    if found.kind == "back":
+        return replace(maker, loss=stuck)
+    if not found.is_loss:
+        return maker
+    lost = TableFinding(found.kind, found.reason, found.lost)
+    return asset_after_finding(maker, replace(entry, asset=maker.name, uri=maker.spec.uri, found=lost), seq)
+
+
+def replaced_table_finding(asset: AssetState, entry: SuccessEntry | OutletEntry) -> TargetEntry | None:
+    """The finding that the table was replaced by another one before the run wrote; None in the usual case.
+
+    A run that writes its target itself may have created the new table, so its success is no such finding.
+    """
+    if asset.table_id in (None, entry.table_id) or asset.stuck_loss is not None or entry.mark:
+        return None
+    reason = f"its table was replaced by another one before {entry.run} wrote"
+    found = TableFinding("replaced", reason, EVERYTHING, entry.table_id)
+    return TargetEntry(asset.name, entry.uri, found, stuck=asset.spec.appends)
+
+
+def record_table_version(
+    asset: AssetState, entry: SuccessEntry | OutletEntry, seq: int, *, link: ClaimState | None
+) -> AssetState:
+    """The asset after the success of number ``seq``: its version, how far its log is known, and remaining losses.
+
+    ``link`` is the claim that recorded the success.
+    """
+    stuck = asset.stuck_loss
+    decided = stuck is not None and stuck.seq != seq
+    if decided or _is_known_up_to(asset, entry):
+        asset = replace(asset, seen=entry.version, mark=_commit_mark(entry))
+    loss = asset.loss
+    asset = accept_table_content(
+        replace(asset, table_id=entry.table_id, version=_newest_version(asset, entry, link)), entry.published_partitions
+    )
+    return replace(asset, loss=loss) if stuck is not None and not decided else asset
+
+
+def accept_table_content(asset: AssetState, blocks: PartitionSet) -> AssetState:
+    """The asset with its table's content of ``blocks`` taken as valid: neither lost nor changed by others."""
+    left = (replace(commit, blocks=commit.blocks - blocks) for commit in asset.foreign)
+    return replace(
+        asset, foreign=tuple(commit for commit in left if commit.blocks), loss=_remaining_loss(asset.loss, blocks)
+    )
+
+
+def _newest_version(asset: AssetState, entry: SuccessEntry | OutletEntry, link: ClaimState | None) -> int | None:
+    """The newest recorded version: a parallel run may have committed later and be recorded already."""
+    before = asset.version
+    if link is None or not link.slot or asset.table_id != entry.table_id or before is None or entry.version is None:
+        return entry.version
+    return max(before, entry.version)
+
+
+def _is_known_up_to(asset: AssetState, entry: SuccessEntry | OutletEntry) -> bool:
+    """Whether the log has no unknown commit before the success's own, or belongs to another table."""
+    if asset.seen is None or asset.table_id != entry.table_id or entry.mark:
+        return True
+    return entry.version is not None and asset.seen == entry.version - 1
+
+
+def _remaining_loss(loss: TableLoss | None, blocks: PartitionSet) -> TableLoss | None:
+    """The rest of a loss after ``blocks`` were computed; None where nothing is left."""
+    rest = _lost_partitions(loss) - blocks
+    return replace(loss, blocks=rest) if loss is not None and rest else None
+
+
+def _commit_mark(entry: SuccessEntry | OutletEntry) -> str:
+    """The mark of the commit in the table: its own, or the fence token of the claim that committed it."""
+    if entry.mark:
+        return entry.mark
+    later = entry.epoch if isinstance(entry, OutletEntry) else 0
+    return f"epoch:{later or entry.token}"
+
+
+def _lost_partitions(loss: TableLoss | None) -> PartitionSet:
+    """The lost partitions; none where it is unknown which ones are."""
+    return loss.lost_partitions if loss is not None else NOTHING
 
 
 def build_target_entry(asset: AssetSpec, state: AssetState, found: TableFinding | None) -> TargetEntry | None:

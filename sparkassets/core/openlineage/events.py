@@ -22,7 +22,7 @@ from sparkassets.core.journal.entries import (
 from sparkassets.core.journal.state import AssetState, ClaimState
 from sparkassets.core.openlineage.facet_builder import FacetBuilder
 from sparkassets.core.openlineage.facets import PRODUCER, SPECIFICATION, Facets
-from sparkassets.core.openlineage.identity import job_name, run_id
+from sparkassets.core.openlineage.names import job_name, run_id
 from sparkassets.core.redaction import redact_json
 
 Event = Mapping[str, Any]

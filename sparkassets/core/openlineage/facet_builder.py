@@ -11,21 +11,22 @@ from sparkassets.core.derivation.column_uses import ColumnComparison, ColumnUse,
 from sparkassets.core.instants import format_instant, from_unix
 from sparkassets.core.journal.entries import ClaimEntry, OutletEntry, SuccessEntry
 from sparkassets.core.journal.state import AssetState
-from sparkassets.core.openlineage.dataset_names import DatasetName, dataset_name, name_of_identity
 from sparkassets.core.openlineage.facets import (
     Facet,
     Facets,
+    assertions_facet,
     columns_facet,
     facet,
     lifecycle_facet,
+    metrics_facet,
     owners_facet,
     parent_facet,
     schema_facet,
     statistics_facet,
     symlinks_facet,
+    tests_facet,
 )
-from sparkassets.core.openlineage.identity import RunName, job_name, run_id
-from sparkassets.core.openlineage.quality_facets import assertions_facet, metrics_facet, tests_facet
+from sparkassets.core.openlineage.names import DatasetName, RunName, dataset_name, job_name, name_of_identity, run_id
 from sparkassets.core.openlineage.subset_conditions import input_condition, output_condition
 from sparkassets.core.partitions import UNPARTITIONED
 from sparkassets.core.runs import InletPin

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from sparkassets.core.derivation.column_uses import ColumnComparison, RowFilter
-from sparkassets.core.openlineage.dataset_names import dataset_folder
+from sparkassets.core.openlineage.names import dataset_folder
 from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.partitions.dimensions import ColumnRange, column_ranges, partition_values, telling_dimensions
 from sparkassets.core.patterns import PathPattern

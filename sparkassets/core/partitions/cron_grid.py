@@ -18,12 +18,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from sparkassets.core.crons.expand import expand
-from sparkassets.core.crons.fields import DayFields
+from sparkassets.core.crons.cron import DayFields, expand
 from sparkassets.core.crons.wall_clock import EARLIEST, LATEST, WallClockTicks
 from sparkassets.core.instants import DAY, Duration, local_datetime, local_seconds, zone_offsets
-from sparkassets.core.partitions.grains import PartitionError, check_year
-from sparkassets.core.partitions.local_time import offset_text, shift_local_time
+from sparkassets.core.partitions.grains import PartitionError, check_year, offset_text, shift_local_time
 
 _HOUR = 3600
 _WEEK = 7 * DAY

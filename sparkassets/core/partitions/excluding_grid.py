@@ -14,14 +14,12 @@ from datetime import date
 from functools import lru_cache
 from typing import Final
 
-from sparkassets.core.crons.expand import expand
-from sparkassets.core.crons.fields import CronFields
+from sparkassets.core.crons.cron import CronFields, expand
 from sparkassets.core.instants import DAY, Duration, day_number, local_date
 from sparkassets.core.partitions.cron_grid import CronGrid
 from sparkassets.core.partitions.grains import PartitionError
-from sparkassets.core.partitions.hour_grid import HourGrid
 from sparkassets.core.partitions.range_set import RangeSet
-from sparkassets.core.partitions.slice_grid import SliceGrid
+from sparkassets.core.partitions.time_grids import HourGrid, SliceGrid
 from sparkassets.frozen import frozen
 
 PlainGrid = HourGrid | SliceGrid | CronGrid

@@ -1,4 +1,4 @@
-"""The calendar of each grain of a day or more: numbered local slices and the texts of their keys."""
+"""Calendar grains, and how times of day shift on local clocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Final
 
-from sparkassets.core.instants import Duration, day_number, local_date
+from sparkassets.core.instants import DAY, Duration, day_number, local_date
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
 
@@ -114,3 +114,34 @@ GRAINS: dict[str, CalendarGrain] = {
     ),
     "year": _months(12, lambda of: f"{of.year:04}", r"\d{4}", lambda _: 1, "2013"),
 }
+
+
+_HOUR = 3600
+
+
+def shift_local_time(duration: Duration, local: int, *, late: bool) -> int:
+    """Moves a local time by months and days; the result never descends when the local time ascends.
+
+    Several days may move onto the last day of a short month: each to its beginning, or to its end if ``late``.
+
+    >>> shift_local_time(Duration(months=1), 30 * DAY + 3600, late=True) == 59 * DAY
+    True
+    """
+    moved = duration.add_to_local(local)
+    if not duration.months:
+        return moved
+    midnight = local // DAY * DAY
+    if late:
+        return max(moved, *(duration.add_to_local(midnight - days * DAY) + DAY for days in (1, 2, 3)))
+    return min(moved, *(duration.add_to_local(midnight + days * DAY) for days in (1, 2, 3)))
+
+
+def offset_text(seconds: int) -> str:
+    """A UTC offset as text, with seconds where it has some.
+
+    >>> offset_text(-14400)
+    '-04:00'
+    """
+    hours, rest = divmod(abs(seconds), _HOUR)
+    minutes, rest = divmod(rest, 60)
+    return f"{'-' if seconds < 0 else '+'}{hours:02}:{minutes:02}" + (f":{rest:02}" if rest else "")

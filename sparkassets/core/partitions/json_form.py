@@ -14,8 +14,7 @@ import msgspec
 from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.partitions.range_set import RangeSet
 from sparkassets.core.partitions.segment_functions import LiftedValue, SegmentFunction
-from sparkassets.core.partitions.stamped_partitions import StampedPartitions
-from sparkassets.core.partitions.stamped_ranges import StampedRanges
+from sparkassets.core.partitions.stamped_partitions import StampedPartitions, StampedRanges
 
 Numbers = Sequence[Sequence[int]]
 JsonForm = Mapping[str, Any] | Numbers | None

@@ -7,11 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache, reduce
 from operator import and_, or_, sub
 
-from sparkassets.core.partitions.incremental_answers import DistinctValues, IncrementalAnswers
-from sparkassets.core.partitions.memoization import MANY, IdentityKey
 from sparkassets.core.partitions.range_set import RangeSet
 from sparkassets.core.partitions.segment_functions import (
+    MANY,
     ApartValues,
+    DistinctValues,
+    IdentityKey,
+    IncrementalAnswers,
     LiftedValue,
     OneSidedRule,
     Segment,

@@ -14,12 +14,9 @@ from itertools import product
 from sparkassets.core.instants import Duration
 from sparkassets.core.partitions.chunks import Row, Slot, chunks, iterate_slots
 from sparkassets.core.partitions.grains import PartitionError
-from sparkassets.core.partitions.incremental_answers import count_common_ends
-from sparkassets.core.partitions.memoization import MANY, memoize_large
-from sparkassets.core.partitions.open_ended import apply_open_ended
 from sparkassets.core.partitions.partition_set import EVERYTHING, NOTHING, PartitionSet, union_by_segment
-from sparkassets.core.partitions.range_set import RangeSet
-from sparkassets.core.partitions.segment_functions import Segment, constant_on
+from sparkassets.core.partitions.range_set import RangeSet, apply_open_ended
+from sparkassets.core.partitions.segment_functions import MANY, Segment, constant_on, count_common_ends, memoize_large
 from sparkassets.core.partitions.segments import (
     ALL,
     WHOLE,

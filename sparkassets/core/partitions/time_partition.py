@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from sparkassets.core.instants import DAY, Duration, day_number, local_date, local_datetime, local_seconds, zone_offsets
 from sparkassets.core.partitions.grains import NAMED_GRAINS, YEARS, PartitionError
-from sparkassets.core.partitions.hour_grid import HourGrid
 from sparkassets.core.partitions.range_set import RangeSet
-from sparkassets.core.partitions.slice_grid import SliceGrid
+from sparkassets.core.partitions.time_grids import HourGrid, SliceGrid
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sparkassets.core.patterns.file_cursor import (
+from sparkassets.core.patterns.known_files import (
+    FileSlot,
     KnownFile,
     file_key,
     fingerprint,
@@ -10,7 +11,6 @@ from sparkassets.core.patterns.file_cursor import (
     is_skipped_name,
     path_of_key,
 )
-from sparkassets.core.patterns.file_slot import FileSlot
 from sparkassets.core.patterns.known_tables import KnownTable, known_tables
 from sparkassets.core.patterns.path_pattern import PathPattern
 from sparkassets.core.patterns.pattern_fields import PatternError, SegmentField, TimeField

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkassets.core.partitions import Partitioning
-from sparkassets.core.patterns.file_slot import FileSlot
+from sparkassets.core.patterns.known_files import FileSlot
 from sparkassets.frozen import frozen
 
 

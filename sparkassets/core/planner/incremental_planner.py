@@ -17,9 +17,8 @@ from operator import is_not
 
 from sparkassets.core.conditions import datasets
 from sparkassets.core.instants import from_unix, to_unix
-from sparkassets.core.planner.decision import decide_asset
 from sparkassets.core.planner.plan import Plan, PlannedRun, RunQueue
-from sparkassets.core.planner.planner import assemble_plan
+from sparkassets.core.planner.planner import assemble_plan, decide_asset
 from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
 from sparkassets.core.spec.asset_graph import upstream_edges
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from sparkassets.core.instants import format_zoned, from_unix
 from sparkassets.core.journal.state import AssetState, DefinitionOutput, EventRef
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
-from sparkassets.core.phrases import few, join_nonempty
+from sparkassets.core.phrases import duration_text, few, join_nonempty, size_text
 from sparkassets.core.runs import RequestedRun, RunRequest
-from sparkassets.core.sizes import duration_text, size_text
 from sparkassets.core.spec.model import AssetSpec, OnCodeChange
 from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
-    from sparkassets.core.definitions.column_effects import ColumnEffect
+    from sparkassets.core.definitions.differences import ColumnEffect
     from sparkassets.core.notebook import HtmlTable
 
 ChangeVerdict = Literal["breaking", "additive", "unread"]
@@ -31,7 +30,7 @@ class CostEstimate:
         bytes, files: Size and number of the inlets' data files at the pinned versions and partitions: all columns,
             compressed. None where the size of one inlet is unknown.
         seconds, rows: Forecast from earlier runs of the asset; None without earlier runs.
-        between: Lower and upper bound of the seconds, see `sparkassets.core.runs.costs.Forecast`.
+        between: Lower and upper bound of the seconds, see `sparkassets.core.run_costs.Forecast`.
         earlier: Number of runs that the forecast rests on.
         unknown: Why an estimate is incomplete, one text for each inlet.
         assumed: The run is not planned yet and would read later versions than today's.

@@ -1,15 +1,265 @@
-"""Makes the `Plan` of a project from its state and an instant.
-
-Planning is a pure function, so a plan can be printed, compared in a test and simulated for any time.
-"""
+"""Makes the `Plan` of a project: each asset passes the `STEPS`, which remove what cannot run and say why."""
 
 from __future__ import annotations
 
-from sparkassets.core.planner.decision import decide_asset
-from sparkassets.core.planner.plan import Plan
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
+from dataclasses import replace
+
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.batch.run_batches import batch_candidates
+from sparkassets.core.planner.due import outdated_code, withheld_partitions
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, DecisionStep
+from sparkassets.core.planner.due.due_partitions import find_due_partitions
+from sparkassets.core.planner.due.due_runs import find_due_runs
+from sparkassets.core.planner.due.due_ticks import find_due_ticks, next_tick_of
+from sparkassets.core.planner.due.pending_partitions import explain_skipped, find_pending
+from sparkassets.core.planner.due.wanted_partitions import explain_beyond_newest, explain_left_out, mapped_inlets
+from sparkassets.core.planner.gates import table_losses
+from sparkassets.core.planner.gates.inlet_gates import apply_gates, describe_removed_input, find_kept_partitions
+from sparkassets.core.planner.gates.partition_gates import remove_failed, remove_partly_appended
+from sparkassets.core.planner.gates.upstream_waits import apply_upstream_waits
+from sparkassets.core.planner.plan import AssetNote, Plan, Waiting
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, UpstreamBarrier
+from sparkassets.core.planner.run_slots import (
+    build_settling_runs,
+    claims_whole_table,
+    describe_live_runs,
+    has_parallel_runs,
+    leftover_slots,
+)
+from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.asset_graph import find_ancestors
 from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+
+
+def decide_outlet(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
+    """Returns the decision for an outlet: the partitions that its maker's runs will bring, and no run of its own.
+
+    The maker must be decided before.
+    """
+    maker = context.decisions.get(asset.maker, AssetDecision())
+    decision = replace(maker, waiting=(), notes=())
+    return replace(table_losses.add_loss_notes(context, asset, context.state_of(asset), decision), runs=())
+
+
+def add_idle_reasons(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step after the runs: says what no step before had to say."""
+    found = case.pending
+    if found is None:
+        return course
+    waiting = [*course.waiting, *explain_left_out(case.context, case.asset, found.wanted | found.later)]
+    waiting += _later(case, found.later | course.later)
+    if not course.runs and not waiting:
+        waiting.append(_up_to_date(case))
+    told = PartitionSet.union(each.blocks for each in waiting if not each.blocks.is_everything)
+    waiting += explain_beyond_newest(case.context, case.asset, found.beyond_newest - told)
+    waiting += explain_skipped(case.context, case.asset, case.state)
+    for inlet, lost, gone in find_kept_partitions(case.context, case.asset, case.state.coverage):
+        if rest := lost - (course.due - found.failed) - PartitionSet.union(run.blocks for run in course.runs):
+            waiting.append(
+                Waiting(case.asset.name, describe_removed_input(case.context, inlet, gone), None, rest, quiet=True)
+            )
+    return course.with_waiting(tuple(waiting))
+
+
+def _later(case: DecisionInput, later: PartitionSet) -> list[Waiting]:
+    if not later:
+        return []
+    partitioning = case.asset.partitioning
+    first, at = next(partitioning.keys(later)), partitioning.first_finish_time(later)
+    reason = f"{first} is not over before {case.context.format_instant(at or case.context.now)}"
+    return [Waiting(case.asset.name, reason, at, later, quiet=True)]
+
+
+def _up_to_date(case: DecisionInput) -> Waiting:
+    state = case.state
+    since = f" since {state.last.run}" if state.last else ""
+    if not state.coverage:
+        return Waiting(case.asset.name, _nothing(case) + since)
+    return Waiting(
+        case.asset.name, f"up to date{since}{_of_tick(case)}", next_tick_of(case.context, case.asset), quiet=True
+    )
+
+
+def _of_tick(case: DecisionInput) -> str:
+    """Of an asset by a timetable: the tick that has come and finds nothing to do, and the next one."""
+    until, timetable = next_tick_of(case.context, case.asset), case.asset.schedule.timetable
+    if until is None or timetable is None:
+        return ""
+    ticks, then = find_due_ticks(case.context, case.asset, timetable, case.state), case.context.format_instant(until)
+    if isinstance(ticks, Waiting):
+        return f"; {case.asset.schedule.text} next at {then}"
+    at = case.context.format_instant(ticks[-1].run_after)
+    return f"; nothing to do yet for {case.asset.schedule.text} at {at}, next at {then}"
+
+
+def _nothing(case: DecisionInput) -> str:
+    names = [inlet.name for inlet in mapped_inlets(case.context, case.asset)]
+    faulty = next((name for name in names if name in case.context.faults), None)
+    if faulty is not None:
+        return f"waits for {faulty}: {case.context.faults[faulty]}"
+    return f"waits for the first partition of {listing(names)}" if names else "no partition is over yet"
+
+
+def _remove_reserved(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: without what a backfill in this very invocation computes."""
+    taken = case.context.reserved_partitions.get(case.asset.name)
+    both = course.blocks & taken if taken is not None and case.pending is not None else NOTHING
+    if not both:
+        return course
+    return course.without_partitions(both, Waiting(case.asset.name, "computed by the backfill", None, both))
+
+
+def _remove_withheld(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Step that reports withheld partitions, which are not due."""
+    if not case.state.withheld or case.pending is None:
+        return course
+    return replace(
+        course, waiting=(*course.waiting, *withheld_partitions.explain_withheld(case.context, case.asset, case.state))
+    )
+
+
+def _align_candidates(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: each candidate reads the upstream runs of its tick; those that wait for one are taken out."""
+    if not any(inlet.aligned for inlet in case.asset.inlets.values()):
+        return course
+    from sparkassets.core.planner.gates.aligned_inlets import align_candidates  # few projects have any
+
+    return align_candidates(case, course)
+
+
+def _apply_increments(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: of an inlet that is read incrementally, each run reads the new rows alone."""
+    if not course.candidates or all(inlet.read is None for inlet in case.asset.inlets.values()):
+        return course
+    from sparkassets.core.planner.gates.incremental_reads import apply_increments  # few projects have any
+
+    return apply_increments(case, course)
+
+
+def _hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step after the runs: what returns other columns than a ``strict`` table has waits."""
+    if not course.runs or not case.state.made:
+        return course
+    from sparkassets.core.planner.batch.held_runs import hold_schema_conflicts
+
+    return hold_schema_conflicts(case, course)
+
+
+def _hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Step that holds back runs over the asset's budget."""
+    if case.asset.budget is None:
+        return course
+    from sparkassets.core.planner.batch.held_runs import hold_over_budget  # few have one
+
+    return hold_over_budget(case, course)
+
+
+STEPS: tuple[DecisionStep, ...] = (
+    _remove_reserved,
+    _remove_withheld,
+    remove_failed,
+    remove_partly_appended,
+    apply_upstream_waits,
+    apply_gates,
+    _align_candidates,
+    _apply_increments,
+    batch_candidates,
+    _hold_schema_conflicts,
+    _hold_over_budget,
+)
+"""The steps from the due partitions to runs, in order."""
+
+
+def decide_asset(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
+    """Returns the decision for one asset; its upstream assets must be decided before."""
+    if asset.maker:
+        return decide_outlet(context, asset)
+    if asset.source is not None:
+        problem = context.faults.get(asset.name) or context.notes.get(asset.name)
+        return AssetDecision((), (Waiting(asset.name, problem),)) if problem else AssetDecision()
+    state = context.state_of(asset)
+    obstacle = (
+        _decide_running(context, asset, state)
+        or _decide_held_back(context, asset, state)
+        or _decide_unsettled(context, asset, state)
+    )
+    decision = obstacle or _run_steps(context, asset, state)
+    decision = table_losses.add_loss_notes(context, asset, state, decision)
+    decision = outdated_code.add_code_notes(context, asset, state, decision)
+    decision = withheld_partitions.add_withheld_barriers(context, asset, state, decision)
+    note = context.notes.get(asset.name)
+    return replace(decision, notes=(*decision.notes, AssetNote(asset.name, note))) if note else decision
+
+
+def _run_steps(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision:
+    pending = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
+    case = DecisionInput(context, asset, state, pending)
+    course = start_from_schedule(case)
+    for step in STEPS:
+        course = step(case, course)
+    if state.redo and pending is not None:
+        from sparkassets.core.planner.due.redo_requests import add_redo_runs
+
+        course = add_redo_runs(case, course, STEPS)
+    course = add_idle_reasons(case, course)
+    return AssetDecision(course.runs, course.waiting, course.coming, course.barriers)
+
+
+def start_from_schedule(case: DecisionInput) -> DecisionProgress:
+    """First step: finds missing and stale partitions, or, for an asset without partitions, unused events and ticks."""
+    return find_due_runs(case) if case.pending is None else find_due_partitions(case, case.pending)
+
+
+def _decide_running(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
+    """The decision for an asset that runs, beside which nothing else may."""
+    live = context.live_claims(state)
+    if not live or (has_parallel_runs(asset) and not any(claims_whole_table(link, state) for link in live)):
+        return None
+    waiting = describe_live_runs(context, asset, state)
+    return AssetDecision((), tuple(waiting), coming=PartitionSet.union(each.blocks for each in waiting))
+
+
+def _decide_unsettled(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
+    """Decision for an asset that had parallel runs of which some never ended; None without any."""
+    slots = leftover_slots(context, asset, state)
+    if not slots:
+        return None
+    waiting = Waiting(asset.name, "waits until what never ended side by side is settled")
+    return AssetDecision(tuple(build_settling_runs(context, asset, state, slots)), (waiting,))
+
+
+def _decide_held_back(context: PlanningContext, asset: AssetSpec, state: AssetState) -> AssetDecision | None:
+    """Decision for an asset that does not run whatever is due: lost, unfenced, paused or not selected; else None."""
+    if (lost := table_losses.decide_held_back(context, asset, state)) is not None:
+        return lost
+    if (unfenced := _unfenced_reason(context, asset, state)) is not None:
+        failure = f"{asset.name}, which failed"
+        return AssetDecision((), (Waiting(asset.name, unfenced),), barriers=(UpstreamBarrier(EVERYTHING, failure),))
+    if asset.paused or state.paused:
+        return _decide_at_rest(context, asset, state, "paused")
+    if context.select is not None and asset.name not in context.select:
+        return _decide_at_rest(context, asset, state, "not selected")
+    return None
+
+
+def _decide_at_rest(context: PlanningContext, asset: AssetSpec, state: AssetState, why: str) -> AssetDecision:
+    """Decision for a paused or unselected asset; it passes on the barriers of its inlets to its consumers."""
+    barriers: tuple[UpstreamBarrier, ...] = ()
+    if any(context.decisions[name].barriers for name in asset.inlets if name in context.decisions):
+        found = find_pending(context, asset, state) if asset.partitioning.is_partitioned else None
+        barriers = apply_upstream_waits(DecisionInput(context, asset, state, found), DecisionProgress()).barriers
+    return AssetDecision((), (Waiting(asset.name, why, quiet=True),), barriers=barriers)
+
+
+def _unfenced_reason(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str | None:
+    """Why an unfenced failure of this invocation blocks the asset: its commit may still land; None without one."""
+    if not state.chain or has_parallel_runs(asset) or state.chain[-1].status != "unfenced" or not state.failed:
+        return None
+    last = state.failed[-1]
+    if last.invocation != context.invocation or last.token != state.chain[-1].token:
+        return None
+    return f"failed, and what may have landed of {last.run} is not known: {last.error}"
 
 
 def make_plan(context: PlanningContext) -> Plan:
@@ -38,3 +288,17 @@ def assemble_plan(context: PlanningContext, project: ProjectSpec) -> Plan:
     waiting = tuple([item for decision in decisions for item in decision.waiting])
     notes = tuple([note for decision in decisions for note in decision.notes])
     return Plan(context.now, runs, waiting, notes, context.unseen)
+
+
+def find_decision(context: PlanningContext, asset: AssetSpec) -> AssetDecision:
+    """The decision for the asset, from the context's plan if one was made."""
+    if asset.name not in context.decisions:
+        context.decisions[asset.name] = decide_alone(context, asset)
+    return context.decisions[asset.name]
+
+
+def find_upcoming_partitions(context: PlanningContext, asset: AssetSpec) -> PartitionSet:
+    """Absent partitions that are to come in the same invocation."""
+    coming = find_decision(context, asset).coming
+    have = asset.partitioning.inside(context.state_of(asset).coverage)
+    return NOTHING if coming.is_everything else asset.partitioning.inside(coming) - have

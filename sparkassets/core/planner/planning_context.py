@@ -1,9 +1,11 @@
-"""The planner's read-only view of one moment, and the decisions that it makes, upstream first."""
+"""The planner's read-only view of one moment, its decisions, and the bounds of assets' partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sparkassets.core.conditions import UpdateLeaf
@@ -14,7 +16,7 @@ from sparkassets.core.journal.known_segments import with_known_segments
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, ClaimState, DatasetState, EventRef, State
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, NewestMapping, Partitioning, PartitionSet
-from sparkassets.core.planner.partition_bounds import partitions_in_bounds, possible_partitions
+from sparkassets.core.partitions.segment_functions import IdentityKey
 from sparkassets.core.planner.plan import AssetNote, PlannedRun, Waiting
 from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition
 from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, ReadAfter
@@ -22,6 +24,64 @@ from sparkassets.frozen import frozen
 
 if TYPE_CHECKING:
     from sparkassets.core.derivation.asset_columns import StoredColumns
+
+
+def partitions_in_bounds(asset: AssetSpec) -> PartitionSet:
+    """The partitions that the asset's own bounds allow: they begin at ``start`` or after, before ``end``.
+
+    The rule of schedules: no interval begins before ``start``, and none at ``end`` or after.
+    """
+    return asset.partitioning.partitions_between(asset.start, asset.end) & asset.reach
+
+
+def possible_partitions(
+    project: ProjectSpec, without: Mapping[str, PartitionSet] = MappingProxyType({})
+) -> Mapping[str, PartitionSet]:
+    """The partitions that each bounded asset can ever have; an unbounded asset has no entry.
+
+    Args:
+        project: The assets with their declared bounds.
+        without: By asset, further partitions that it will not have.
+    """
+    return _possible(IdentityKey(project), tuple(sorted(without.items(), key=lambda item: item[0])))
+
+
+def _possible_in_bounds(asset: AssetSpec) -> PartitionSet:
+    """Partitions within the asset's own bounds; the known ones of discovered segments are no bound."""
+    return asset.partitioning.without_open_segments.partitions_between(asset.start, asset.end) & asset.reach
+
+
+def _brought(inlet: InletSpec, able: Mapping[str, PartitionSet]) -> PartitionSet:
+    return EVERYTHING if inlet.view is not None else able.get(inlet.name, EVERYTHING)
+
+
+@lru_cache(maxsize=4)
+def _possible(
+    same: IdentityKey[ProjectSpec], without: tuple[tuple[str, PartitionSet], ...]
+) -> Mapping[str, PartitionSet]:
+    """Possible partitions of the bounded assets, upstream first.
+
+    An asset that can do without an inlet ignores what is skipped of it.
+    """
+    found: dict[str, PartitionSet] = {}
+    skipped = dict(without)
+    declared = _possible(same, ()) if skipped else found
+    for asset in same.value.assets.values():
+        able = _possible_in_bounds(asset) & found.get(asset.maker, EVERYTHING)
+        needs = [same.value.dependency(asset, inlet) for inlet in asset.inlets.values()]
+        brought = [
+            need.affected_partitions(_brought(inlet, declared if inlet.is_dispensable else found))
+            for inlet, need in zip(asset.inlets.values(), needs, strict=True)
+            if need.is_mapped
+        ]
+        if brought:
+            able = able & PartitionSet.union(brought)
+        if asset.name in skipped:
+            able = able - skipped[asset.name]
+        if not able.is_everything:
+            found[asset.name] = able
+    return found
+
 
 EstimateVolume = Callable[[AssetSpec, InletPin, AssetState], InletVolume]
 """Returns the volume of a pinned inlet; the asset's state says which of the inlet's files were read before."""

@@ -12,8 +12,7 @@ from sparkassets.core.sandbox.environment import (
     undeclared_names,
 )
 from sparkassets.core.sandbox.literals import ValueInSqlError
-from sparkassets.core.sandbox.sql_values import SqlFragment
-from sparkassets.core.sandbox.value_origins import find_untrusted_raw
+from sparkassets.core.sandbox.sql_values import SqlFragment, find_untrusted_raw
 
 __all__ = [
     "FILE",

@@ -1,11 +1,12 @@
-"""Counts the steps and characters of a rendering, and stops a template that takes too many."""
+"""Limits the cost of a template: work that is counted, and sizes of results estimated before they exist."""
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, Sized, ValuesView
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from jinja2 import TemplateRuntimeError, Undefined
 
@@ -110,3 +111,106 @@ class CostMeter:
         for value in values:
             self.step()
             yield value
+
+
+MOST_BITS: Final = 4_096
+"""Largest size of a whole number: some 1,200 digits."""
+_STEPS_OF_A_CALL: Final = 10
+"""A macro takes as long as so many turns of a loop."""
+_MULTIPLYING: Final = frozenset(
+    {"batch", "indent", "join", "ljust", "replace", "rjust", "round", "slice", "tojson", "zfill"}
+)
+"""Methods and filters whose result may be as large as what they are of, times their largest argument."""
+_NUMBER: Final = re.compile(r"[0-9]+")
+_MOST_DIGITS: Final = 9
+"""Most digits of a width; a longer width is always too large."""
+_VALUES_AS_WIDTHS: Final = re.compile(r"\*|\{[^{}]+\{")
+"""What makes a format take widths from its values."""
+
+
+def charge_operator(meter: CostMeter, operator: str, left: Any, right: Any) -> None:  # noqa: ANN401  whatever a template has
+    """Counts what an operator will make of two values.
+
+    Raises:
+        TooMuchError: It is too much.
+    """
+    characters = meter.weigh(left, right)
+    if operator == "%" and isinstance(left, str):
+        meter.write(_formatted_size(left, right))
+    elif operator == "+" and not isinstance(left, int | float):
+        meter.write(characters)
+    elif operator in ("*", "**") and isinstance(left, int) and isinstance(right, int):
+        one = left.bit_length()
+        bits = one + right.bit_length() if operator == "*" else one * abs(right) if abs(left) > 1 else 1
+        if bits > MOST_BITS:
+            raise TooMuchError(f"the template makes a number of more than {MOST_BITS:,} bits")
+    elif operator == "*":
+        for many, count in ((left, right), (right, left)):
+            if isinstance(count, int) and isinstance(many, str | bytes | list | tuple):
+                meter.write(max(0, count) * meter.weigh(many))
+
+
+def charge_call(meter: CostMeter, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:  # noqa: ANN401
+    """Counts what a call will make, as far as it is a method of a text or a container.
+
+    Raises:
+        TooMuchError: It is too much.
+    """
+    meter.step(_STEPS_OF_A_CALL)
+    method = getattr(function, "__wrapped__", function)  # Jinja wraps `format`
+    owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
+    characters = meter.weigh(*args, *kwargs.values())
+    if isinstance(owner, str | bytes):
+        meter.write(_result_size(meter, name, owner, [*args, *kwargs.values()]))
+        meter.step(len(owner) + characters)
+    elif isinstance(owner, list | tuple | dict | set):
+        meter.weigh(owner)
+
+
+def charge_filter(meter: CostMeter, name: str, value: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:  # noqa: ANN401
+    """Counts what a filter will make of a value.
+
+    Raises:
+        TooMuchError: It is too much.
+    """
+    meter.write(meter.weigh(value, *args, *kwargs.values()))
+    meter.write(_result_size(meter, name, value, [*args, *kwargs.values()]))
+
+
+def _result_size(meter: CostMeter, name: str, value: Any, given: Sequence[Any]) -> int:  # noqa: ANN401
+    """An upper bound in characters, or in items of a list."""
+    if name == "format" and isinstance(value, str):
+        return _formatted_size(value, given)
+    if name == "tojson" or (name == "sum" and _holds_lists(value)):
+        steps = meter.steps
+        meter.weigh(value)
+        size = (steps - meter.steps) ** 2  # values are indented by their depth; lists are copied for each one added
+    elif name in _MULTIPLYING:
+        size = len(value) if isinstance(value, Sized) else 1
+    else:
+        return 3 * len(value) if isinstance(value, str) else 1  # no letter has more than three as its other case
+    return (size + 1) * (1 + max(map(_size, given), default=0))
+
+
+def _holds_lists(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(each, list | tuple) for each in value)
+
+
+def _size(value: object) -> int:
+    """A number counts by itself: it may be a width, or a number of items."""
+    return abs(value) if isinstance(value, int) else len(value) if isinstance(value, Sized) else 1
+
+
+def _formatted_size(text: str, values: object) -> int:
+    """The format, every width in it, and its values as often as it may print them."""
+    widths = sum(10**_MOST_DIGITS if len(each) > _MOST_DIGITS else int(each) for each in _NUMBER.findall(text))
+    printed = CostMeter().weigh(values) * (text.count("%") + text.count("{"))
+    return len(text) + widths + printed + (_sum_of_numbers(values) if _VALUES_AS_WIDTHS.search(text) else 0)
+
+
+def _sum_of_numbers(values: object) -> int:
+    if isinstance(values, int):
+        return abs(values)
+    if isinstance(values, dict):
+        return sum(map(_sum_of_numbers, values.values()))
+    return sum(map(_sum_of_numbers, values)) if isinstance(values, list | tuple) else 0

@@ -24,11 +24,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import _PassArg
 from jinja2.visitor import NodeTransformer
 
-from sparkassets.core.sandbox.cost_meter import CostMeter
+from sparkassets.core.sandbox.cost_meter import CostMeter, charge_call, charge_filter, charge_operator
 from sparkassets.core.sandbox.literals import ValueInSqlError
-from sparkassets.core.sandbox.size_estimates import charge_call, charge_filter, charge_operator
-from sparkassets.core.sandbox.sql_values import PrintedValues, SqlFragment, join_sql, raw_sql
-from sparkassets.core.sandbox.value_origins import RAW, find_untrusted_raw
+from sparkassets.core.sandbox.sql_values import RAW, PrintedValues, SqlFragment, find_untrusted_raw, join_sql, raw_sql
 from sparkassets.core.suggestions import did_you_mean
 
 FUNCTIONS: Final = ("range",)

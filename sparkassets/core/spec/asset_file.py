@@ -11,10 +11,9 @@ from yaml.nodes import MappingNode, Node
 
 from sparkassets.core.assets import AssetError, parse_uri
 from sparkassets.core.credentials import secret_in_text, secrets_in
-from sparkassets.core.event_extras import encode_extra
+from sparkassets.core.events import encode_extra
 from sparkassets.core.spec import yaml_values
-from sparkassets.core.spec.catalog_tables import check_table, named_table
-from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.drafts import DURATIONS, AssetDraft, AssetFiles, ProjectDraft, normalize_path, resolve_path
 from sparkassets.core.spec.file_models import AssetFile
 from sparkassets.core.spec.model import SourceSpec, StorageLocation
 from sparkassets.core.spec.outlets import (
@@ -25,9 +24,8 @@ from sparkassets.core.spec.outlets import (
     refuse_keys_of_data,
 )
 from sparkassets.core.spec.partition import compile_partition
-from sparkassets.core.spec.paths import normalize_path, resolve_path
 from sparkassets.core.spec.shape_checks import check_shape
-from sparkassets.core.spec.source import compile_pattern, compile_source
+from sparkassets.core.spec.source import check_table, compile_pattern, compile_source, named_table
 from sparkassets.core.spec.sql_types import TypeNameError, check_type
 from sparkassets.core.spec.stores import check_scheme, without_store_name
 from sparkassets.core.spec.time_bounds import TimeBounds, compile_bounds, fixed_seconds

@@ -10,13 +10,11 @@ from yaml.nodes import ScalarNode
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import digest
-from sparkassets.core.definitions.normal_form import normal_form
-from sparkassets.core.event_objects import wrong_in_context
-from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting
+from sparkassets.core.events import wrong_in_context
+from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting, normal_form
 from sparkassets.core.redaction import redact
-from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
+from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft, normalize_path, sibling_path
 from sparkassets.core.spec.model import PythonBody, SqlBody
-from sparkassets.core.spec.paths import normalize_path, sibling_path
 from sparkassets.core.spec.rule_maps import row_removing_rules
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile
 from sparkassets.core.suggestions import suggest_close

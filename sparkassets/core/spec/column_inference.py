@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.query_text import yielded_columns
 from sparkassets.core.spec.bodies import AssetBody
 from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.suggestions import KnownColumns
 
 TableColumns = Callable[[str], Sequence[str] | None]
 """From the storage of a Delta table to its columns; None where they are unknown."""

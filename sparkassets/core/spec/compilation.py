@@ -7,16 +7,20 @@ from dataclasses import replace
 from typing import Literal
 
 from sparkassets.core.entry_points import Factory, InstalledKinds
-from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.partitions import Partitioning
-from sparkassets.core.sizes import parse_size
+from sparkassets.core.phrases import parse_size
 from sparkassets.core.spec import outlets
+from sparkassets.core.spec.asset_checks import (
+    check_self_written,
+    compile_external_schedule,
+    find_unbraced_assets,
+    warn_of_similar_identities,
+)
 from sparkassets.core.spec.asset_graph import find_cycles, sort_topologically, upstream_edges
-from sparkassets.core.spec.bare_tables import find_unbraced_assets
 from sparkassets.core.spec.bodies import AssetBody, ModuleFunction, ModuleSource, compile_body, join_bodies
 from sparkassets.core.spec.column_inference import TableColumns, check_partition_columns, find_known_columns
-from sparkassets.core.spec.deadlines import compile_expect
-from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles, ProjectDraft, resolve_path
+from sparkassets.core.spec.expect_and_notify import compile_expect, compile_notify
 from sparkassets.core.spec.file_models import BudgetMap, OpenLineageMap, ProfileMap
 from sparkassets.core.spec.inlets import compile_inlets
 from sparkassets.core.spec.model import (
@@ -29,29 +33,28 @@ from sparkassets.core.spec.model import (
     RunBudget,
     Schedule,
 )
-from sparkassets.core.spec.notification_rules import compile_notify
-from sparkassets.core.spec.paths import resolve_path
-from sparkassets.core.spec.profiles import profile_key_place
-from sparkassets.core.spec.properties import compile_folders, compile_properties
+from sparkassets.core.spec.outlets import compile_folders, compile_properties
+from sparkassets.core.spec.partition import compile_segment_params, warn_of_left_out
+from sparkassets.core.spec.project_file import (
+    describe_state,
+    is_kept_by_spark,
+    profile_key_place,
+    secrets_of,
+    state_place,
+)
 from sparkassets.core.spec.rule_checks import CodeCatalog
 from sparkassets.core.spec.schedule import compile_schedule
-from sparkassets.core.spec.secrets import secrets_of
-from sparkassets.core.spec.segment_params import compile_segment_params
-from sparkassets.core.spec.segments import warn_of_left_out
-from sparkassets.core.spec.self_written import check_self_written, compile_external_schedule
-from sparkassets.core.spec.similar_identities import warn_of_similar_identities
 from sparkassets.core.spec.sinks import compile_sinks
 from sparkassets.core.spec.source import plain_text
-from sparkassets.core.spec.state_locations import describe_state, is_kept_by_spark, state_place
 from sparkassets.core.spec.storage_overlaps import find_overlaps, storage_uses
 from sparkassets.core.spec.stores import check_named, stores_of
-from sparkassets.core.spec.strategy import compile_strategy, compile_unchanged
+from sparkassets.core.spec.strategy_and_write import check_upsert, compile_strategy, compile_unchanged
 from sparkassets.core.spec.time_bounds import TimeBounds
 from sparkassets.core.spec.time_dimension import are_intervals
-from sparkassets.core.spec.upsert_checks import check_upsert
 from sparkassets.core.spec.validations import compile_rules, refuse_rules
 from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, sort_problems
 from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.templating import check_template
 from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable
 from sparkassets.core.validations import ValidationRule

@@ -1,7 +1,8 @@
-"""Drafts: the project and its assets while they are compiled."""
+"""Projects and assets as read, before they are compiled, and the paths of their files."""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -140,3 +141,30 @@ class AssetFiles:
     def stores(self) -> tuple[NamedStore, ...]:
         """The stores that paths name."""
         return tuple(draft.store for draft in self.drafts.values() if draft.store is not None)
+
+
+def normalize_path(given: str) -> str:
+    """The path without ``./``, doubled and trailing slashes; an object-store URI keeps all but a trailing slash.
+
+    >>> normalize_path("./landing//flights/"), normalize_path("s3://Lake/x/")
+    ('landing/flights', 's3://Lake/x')
+    """
+    return given.rstrip("/") if "://" in given else posixpath.normpath(given)
+
+
+def resolve_path(given: str, *, root: str) -> str:
+    """Where the path leads, from the project's absolute folder ``root``.
+
+    >>> resolve_path("../landing", root="/work/conf"), resolve_path("s3://lake/x", root="/work/conf")
+    ('/work/landing', 's3://lake/x')
+    """
+    return normalize_path(given) if "://" in given else normalize_path(posixpath.join(root, given))
+
+
+def sibling_path(file: str, name: str) -> str:
+    """The path of ``name`` in the folder of ``file``.
+
+    >>> sibling_path("assets/sales/orders.yml", "orders.sql")
+    'assets/sales/orders.sql'
+    """
+    return normalize_path(posixpath.join(posixpath.dirname(file), name))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 from sparkassets.core.instants import Duration, InstantError
-from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.partitions import (
     Dependency,
     NamedMapping,
@@ -25,14 +24,20 @@ from sparkassets.core.phrases import listing
 from sparkassets.core.spec.bodies import AssetMention
 from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.file_models import InletMap, ReadMap, RequireMap
-from sparkassets.core.spec.inlet_views import compile_view, from_column, view_identity
 from sparkassets.core.spec.model import InletSpec, OnRemoved, PartitionRequirement, ReadAfter, ReadChanges, ReadMode
 from sparkassets.core.spec.outlets import refuse_reference
-from sparkassets.core.spec.partition_mappings import DeclaredMapping, MappedAsset, read_mapping
+from sparkassets.core.spec.partition_mappings import (
+    DeclaredMapping,
+    MappedAsset,
+    compile_view,
+    from_column,
+    read_mapping,
+    view_identity,
+)
 from sparkassets.core.spec.time_bounds import fixed_seconds
 from sparkassets.core.spec.validations import foreign_keys, referenced_assets
 from sparkassets.core.spec.yaml_document import DocumentPlace
-from sparkassets.core.suggestions import did_you_mean, suggest_close
+from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_close
 from sparkassets.errors import FileLocation
 
 _SAMPLE: Final = RangeSet.span(1_704_067_200, 1_735_689_600)

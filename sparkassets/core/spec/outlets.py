@@ -1,28 +1,62 @@
-"""Outlets: assets that one run writes together, all of them or none.
-
-A multi-asset and its outlets are assets of one namespace. The multi-asset (`AssetSpec.outlets`) has all that makes
-runs: inlets, schedule, partition, strategy, write, code. It is what is planned, claimed and run, and it has no data: no
-place, no columns, and an identity that nobody can name, so that nothing reads it or waits for it. An outlet
-(`AssetSpec.maker`) has what data has: a place, an identity, columns. It is what others read, and what events, coverage
-and lineage are of. It comes after its maker in the project's order and has that one's partitions and write.
-"""
+"""Outlets: assets that one run writes together, and the properties of their tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.phrases import listing
-from sparkassets.core.spec.file_models import AssetFile, OutletMap
+from sparkassets.core.spec.drafts import AssetDraft
+from sparkassets.core.spec.file_models import AssetFile, OutletMap, WriteMap
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.spec.properties import compile_folders, compile_properties
+from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import did_you_mean
 from sparkassets.core.validations import ValidationRule
 
 if TYPE_CHECKING:
     from sparkassets.core.spec.bodies import AssetBody
-    from sparkassets.core.spec.drafts import AssetDraft
+
+_DELTA: Final = "delta."
+"""Prefix of the properties that Delta stores with a table; it drops all others."""
+
+
+def compile_properties(draft: AssetDraft) -> dict[str, str]:
+    """The properties as Delta stores them; one that is not Delta's becomes a problem of the draft."""
+    for name in draft.keys.properties:
+        if not name.startswith(_DELTA):
+            message = f"{name!r} is no property of Delta's: their names begin with {_DELTA!r}"
+            (draft.at / "properties" / name).add_key_problem(message, hint="facts of your own belong to 'extra'")
+    return {name: plain_text(value) for name, value in draft.keys.properties.items()}
+
+
+def compile_folders(draft: AssetDraft) -> tuple[str, ...] | None:
+    """The columns that `partitioned_by` names; one that no table can have becomes a problem of the draft."""
+    names = draft.keys.partitioned_by
+    if names is None:
+        return None
+    at, seen = draft.at / "partitioned_by", set[str]()
+    for number, name in enumerate(names):
+        if name.lower() in seen:
+            (at / number).add_problem(f"{name!r} is in 'partitioned_by' twice")
+        seen.add(name.lower())
+    if not isinstance(draft.keys.write, WriteMap):  # an upsert may store other columns than the declared ones
+        _check_declared(draft, names)
+    return tuple(names)
+
+
+def _check_declared(draft: AssetDraft, names: Sequence[str]) -> None:
+    at, declared = draft.at / "partitioned_by", {name.lower() for name in draft.keys.types}
+    if not declared or not draft.are_reliable("columns"):
+        return
+    for number, name in enumerate(names):
+        if name.lower() not in declared:
+            message = f"{name!r} in 'partitioned_by' is not among the columns of {draft.name!r}"
+            (at / number).add_problem(message, hint=did_you_mean(name, draft.keys.types))
+    if declared <= {name.lower() for name in names}:
+        at.add_problem("'partitioned_by' names all columns, so that the files would hold none", hint="leave one out")
+
 
 _OF_DATA: Final = ("path", "table", "uri", "columns", "properties", "partitioned_by", "validations", "sql")
 """Keys that each outlet has for itself."""

@@ -1,21 +1,157 @@
-"""The partition of an asset: its dimensions of time and of segments, and the columns that hold them."""
+"""Compiles the key `partition`: its dimensions of time and segments, and the segments of params."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Final
+import re
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+from typing import Any, Final
 
-from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
+from sparkassets.core.partitions import (
+    Dependency,
+    Partitioning,
+    SegmentPartition,
+    TimePartition,
+    holds_segments,
+    segment_of,
+    segment_value,
+)
 from sparkassets.core.patterns import PathPattern, PatternError
+from sparkassets.core.phrases import listing
+from sparkassets.core.spec.drafts import AssetDraft, AssetFiles
 from sparkassets.core.spec.file_models import AssetFile, PartitionMap, SegmentsMap, WriteMap, needs_no_column
-from sparkassets.core.spec.model import SourceSpec
-from sparkassets.core.spec.params_segments import segments_of_params
-from sparkassets.core.spec.segments import check_keys, check_types
+from sparkassets.core.spec.model import InletSpec, SegmentParams, SourceSpec
+from sparkassets.core.spec.source import plain_text
 from sparkassets.core.spec.time_bounds import TimeBounds
-from sparkassets.core.spec.time_dimension import AUTO, automatic_dimension, compile_time_dimension, own_interval
+from sparkassets.core.spec.time_dimension import (
+    AUTO,
+    automatic_dimension,
+    compile_time_dimension,
+    is_timed,
+    own_interval,
+)
 from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.strategies import EveryInstance, Strategy
 from sparkassets.core.suggestions import did_you_mean
 from sparkassets.frozen import frozen
+
+_DECIMAL: Final = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
+_TEXT: Final = re.compile(r"varchar\(\d+\)")
+
+
+def check_keys(at: DocumentPlace, keys: Sequence[str]) -> None:
+    """Refuses an empty list, an empty key, and one that stands there twice.
+
+    Args:
+        at: The list.
+        keys: As they are written, in order.
+    """
+    if not keys:
+        at.add_problem("the list of segments is empty, so that nothing is wanted", hint="write segments: [<key>, …]")
+    first: dict[str, int] = {}
+    for index, key in enumerate(keys):
+        if not key:
+            (at / index).add_problem("the key of a segment cannot be empty")
+        elif first.setdefault(key, index) != index:
+            (at / index).add_problem(f"the segment {key!r} is listed twice")
+
+
+def check_types(at: DocumentPlace, keys: Sequence[str], *, column: str, declared: str) -> None:
+    """Refuses keys that the column cannot hold, or that it holds as another text.
+
+    Args:
+        at: The list.
+        keys: As they are written, in order.
+        column: That holds them.
+        declared: Its type, as Spark SQL names it.
+    """
+    kind = _kind(declared)
+    if not holds_segments(kind):
+        message = f"the column {column!r} is declared as {declared!r}, whose values have no text that could be a key"
+        at.add_problem(message, hint="segments are strings, whole numbers, decimals, dates or booleans")
+        return
+    for index, key in enumerate(keys):
+        if segment_value(key, kind) is None:
+            own = segment_of(key, kind)
+            told = f"such a value is told as {own!r}" if own not in (None, key) else None
+            message = f"{key!r} is no value of the column {column!r}, which is declared as {declared!r}"
+            (at / index).add_problem(message, hint=told)
+
+
+def _kind(declared: str) -> str:
+    """A type's name as Spark and Delta have it.
+
+    >>> _kind("NUMERIC( 9 )"), _kind("dec(9, 2)"), _kind("varchar(3)"), _kind("Int")
+    ('decimal(9,0)', 'decimal(9,2)', 'string', 'int')
+    """
+    plain = "".join(declared.lower().split())
+    if found := _DECIMAL.fullmatch(plain):
+        return f"decimal({found[1] or 10},{found[2] or 0})"
+    return "string" if _TEXT.fullmatch(plain) else plain
+
+
+def warn_of_left_out(draft: AssetDraft, inlets: Mapping[str, InletSpec], files: AssetFiles) -> None:
+    """Warns of a query that silently drops rows of unknown segments, because it joins the segments of the run."""
+    own = draft.partitioning
+    needs = [
+        Dependency(each.mapping, own, each.view or files.drafts[each.name].partitioning, each.matches)
+        for each in inlets.values()
+    ]
+    told = {ours.column for need in needs for ours, _ in need.shared_segment_dimensions}
+    untold = [column for column in own.open_columns if column not in told]
+    if not untold or not inlets or draft.keys.strategy == "every_instance":
+        return
+    (draft.at / "partition").add_warning(
+        f"no inlet tells the segments by {listing(untold)}, and the query joins {{{{ partitions }}}}: once some are "
+        "known, rows of others are left out",
+        hint="leave the join out, and new segments become known by their rows; or let an inlet tell them, such as by "
+        "partitions: {from: <column>}",
+    )
+
+
+_TAKEN = ("start", "end")
+_ADDING = ("append", "self")
+
+
+def segments_of_params(keys: AssetFile, beside: Partitioning) -> SegmentPartition | None:
+    """The segments that a list of params forms: the values of the first name that differs in every element.
+
+    What is appended is told by no column; an iteration takes the place of the one before it of the same params, so that
+    its rows are. None where segments are written, where a write by block would have to know the column, and where no
+    name tells the params apart.
+
+    Args:
+        keys: The keys of the asset.
+        beside: The other dimensions of the asset.
+    """
+    given = keys.params
+    if not isinstance(given, list) or keys.strategy != "every_instance" or beside.segments or not needs_no_column(keys):
+        return None
+    if keys.write in _ADDING and beside.time is None:
+        return None
+    name = find_telling_param(given, beside)
+    if name is None:
+        return None
+    values = (plain_text(one[name]) for one in given)
+    return SegmentPartition(name, tuple(sorted(values)), in_rows=keys.write not in _ADDING)
+
+
+def find_telling_param(given: list[dict[str, Any]], beside: Partitioning) -> str | None:
+    """The first name that all params have, each with another value that has a text; None where there is none."""
+    taken = {name.lower() for name in (*beside.names, *_TAKEN)}
+    names = [name for name in (given[0] if given else ()) if name.lower() not in taken]
+    return next((name for name in names if _tells(name, given)), None)
+
+
+def _tells(name: str, given: list[dict[str, Any]]) -> bool:
+    if not all(_is_text(one.get(name)) for one in given):
+        return False
+    return len({plain_text(one[name]) for one in given}) == len(given)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
 
 _SHORT: Final = {
     "@hourly": "hour",
@@ -200,3 +336,74 @@ def _check_declared(dimension: _DeclaredDimension, keys: AssetFile, *, fields: C
     elif isinstance(dimension.found, SegmentPartition):
         place = dimension.at / "segments"
         check_types(place, dimension.listed, column=column, declared=keys.types[column])
+
+
+_SEGMENTS = "{segments: [<key>, …], column: <a name among the params>}"
+_HINT = f"write partition: {_SEGMENTS}"
+
+
+def compile_segment_params(draft: AssetDraft, strategy: Strategy | None) -> SegmentParams | None:
+    """The params by segment; None where they are a map. What does not fit becomes problems of the draft."""
+    given, at = draft.keys.params, draft.at / "params"
+    if isinstance(given, dict) or not draft.are_reliable("params", "strategy", "partition"):
+        return None
+    if not given:
+        at.add_problem(
+            "the list of params is empty, so that nothing would run", hint="write params: [{<key>: <value>}, …]"
+        )
+    elif not isinstance(strategy, EveryInstance):
+        at.add_problem(
+            "a list of params needs strategy 'every_instance': each of them is a run of its own",
+            hint="write 'strategy: every_instance', or one map of params",
+        )
+    else:
+        return _build_segment_params(draft, at, given)
+    return None
+
+
+def _build_segment_params(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> SegmentParams | None:
+    segments = draft.partitioning.segments
+    listed = [i for i, each in enumerate(segments) if not each.is_open]
+    places = tuple(i for i in listed if all(segments[i].column in one for one in given))
+    if not places:
+        if not segments and needs_no_column(draft.keys):
+            _refuse_unlike(draft, at, given)
+            return None
+        message = "no listed segment tells which of these params a run has: none has its column's name in all"
+        beside = not draft.partitioning.is_partitioned and is_timed(draft.keys)
+        at.add_problem(
+            message, hint=f"write partition: [{{by: auto, column: <column>}}, {_SEGMENTS}]" if beside else _HINT
+        )
+        return None
+    named = [segments[place] for place in places]
+    found: dict[tuple[str, ...], Mapping[str, object]] = {}
+    for index, one in enumerate(given):
+        key = tuple(plain_text(one[each.column]) for each in named)
+        if key in found:
+            (at / index).add_problem(f"the params of {_describe_segment(named, key)} are there twice")
+        for each, value in zip(named, key, strict=True):
+            if value not in each.keys:
+                (at / index).add_problem(f"{value!r} is no segment of the column {each.column!r}", hint=_HINT)
+        found.setdefault(key, one)
+    lacking = next((key for key in product(*(each.keys for each in named)) if key not in found), None)
+    if lacking is not None:
+        at.add_problem(
+            f"there are no params of {_describe_segment(named, lacking)}", hint="write a map for each of the segments"
+        )
+    return SegmentParams(places, found)
+
+
+def _refuse_unlike(draft: AssetDraft, at: DocumentPlace, given: list[dict[str, Any]]) -> None:
+    """Says what a list of params lacks that needs no segments written."""
+    if find_telling_param(given, draft.partitioning) is None:
+        message = "nothing tells which of these params a run has: no name has another value in each of them"
+        at.add_problem(message, hint="give each a name of its own, such as {name: a}")
+        return
+    at.add_problem(
+        "each of these params would be appended once and never again: there is no interval to append them for",
+        hint="write schedule: '@daily', or another cron, or partition: {by: day}",
+    )
+
+
+def _describe_segment(named: list[SegmentPartition], key: tuple[str, ...]) -> str:
+    return ", ".join(f"{each.column} {value!r}" for each, value in zip(named, key, strict=True))

@@ -1,25 +1,299 @@
-"""The project file: its keys, its zone, and that nothing in it was meant to be filled in by another tool."""
+"""Reads the project file: profiles, secrets, and where the journal is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-from yaml.nodes import MappingNode
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from sparkassets.core.credentials import secret_in_text
+from sparkassets.core.instants import DAY
 from sparkassets.core.spec import yaml_values
-from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft
-from sparkassets.core.spec.file_models import ProjectFile
-from sparkassets.core.spec.profiles import chosen_profile, profile_key_place, refuse_shared, variables_of, with_profile
-from sparkassets.core.spec.secrets import refuse_misplaced_secrets, secret_names
+from sparkassets.core.spec.drafts import DURATIONS, ProjectDraft, resolve_path
+from sparkassets.core.spec.file_models import ProjectFile, StateMap
+from sparkassets.core.spec.model import NAMED, SecretRef
 from sparkassets.core.spec.shape_checks import check_shape
-from sparkassets.core.spec.state_locations import check_states, retention, says_retention, state_texts
 from sparkassets.core.spec.stores import check_stores
 from sparkassets.core.spec.time_bounds import check_zone, fixed_seconds
 from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, SourceFile, YamlDocument
 from sparkassets.core.spec.yaml_text import compose_documents
-from sparkassets.core.variables import VariableLookup
-from sparkassets.errors import SpecError
+from sparkassets.core.spec.yaml_values import substitute_variables, variables_in
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.table_names import format_table_name
+from sparkassets.core.variables import PROFILE, VariableLookup
+from sparkassets.errors import InputError, SpecError
+
+_OWN: Final = ("state", "warehouse")
+"""Keys whose value no two profiles may share."""
+
+
+def chosen_profile(document: YamlDocument, environment: Mapping[str, str]) -> str:
+    """The profile that holds: what is asked for, else the file's `profile`; empty where neither says one.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    asked = environment.get(PROFILE, "")
+    names = _names(document)
+    if asked and asked not in names:
+        where = document.file.label
+        if not names:
+            raise InputError(f"no profile {asked!r}: {where} has no `profiles`", hint="leave --profile out, or add it")
+        raise InputError(f"no profile {asked!r} in {where}", hint=did_you_mean(asked, names))
+    usual = node_at(document.root, ("profile",))
+    return asked or (
+        substitute_variables(usual.value, environment=environment)[0] if isinstance(usual, ScalarNode) else ""
+    )
+
+
+def variables_of(
+    document: YamlDocument, profile: str, environment: Mapping[str, str], *, settable: bool = True
+) -> Mapping[str, str]:
+    """The variables of a profile; as they are written where they name one that is not known here.
+
+    What is wrong with them is found when the file is read.
+    """
+    node = node_at(document.root, ("profiles", profile, "variables"))
+    found: dict[str, str] = {}
+    for name, value in node.value if isinstance(node, MappingNode) else ():
+        if isinstance(name, ScalarNode) and isinstance(value, ScalarNode):
+            text, bad = substitute_variables(
+                value.value, environment=VariableLookup(environment, found, settable=settable)
+            )
+            found[name.value] = value.value if bad else text
+    return found
+
+
+def with_profile(at: DocumentPlace, keys: ProjectFile, profile: str) -> ProjectFile:
+    """The keys of the project file as they are under a profile."""
+    own = (keys.profiles or {}).get(profile)
+    if own is None:
+        if profile and (at / "profile").exists and profile == keys.profile:
+            (at / "profile").add_problem(
+                f"there is no profile {profile!r}", hint=did_you_mean(profile, keys.profiles or {})
+            )
+        return keys
+    given = own.model_dump(exclude_none=True, exclude={"variables", "spark", "secrets", "state", "storage", "sinks"})
+    merged = {
+        "spark": {**keys.spark, **own.spark},
+        "secrets": {**keys.secrets, **own.secrets},
+        "storage": {**keys.storage, **own.storage},
+        "state": own.state or keys.state,
+        "sinks": keys.sinks if own.sinks is None else own.sinks,
+    }
+    return keys.model_copy(update={**given, **merged})
+
+
+def profile_key_place(at: DocumentPlace, key: str, profile: str) -> DocumentPlace:
+    """Where a key stands that a profile may say."""
+    own = at / "profiles" / profile / key
+    return own if own.exists else at / key
+
+
+def refuse_shared(
+    at: DocumentPlace, keys: ProjectFile, *, root: str, profile: str, environment: Mapping[str, str]
+) -> None:
+    """Refuses two profiles, or one and the file without a profile, that would write to one state or warehouse.
+
+    What was set for this invocation counts for the profile that holds.
+    """
+    document, profiles = at.document, keys.profiles or {}
+    for key in _OWN:
+        taken: dict[str, str] = {}
+        for name in profiles if keys.profile is not None else ("", *profiles):
+            place = _written_place(document, name, key, environment, settable=name == profile)
+            first = taken.setdefault(resolve_path(place, root=root), name)
+            if first == name:
+                continue
+            other = f"profile {first!r}" if first else "the project without a profile"
+            hint = f"give it a `{key}` of its own, or a variable in it another value"
+            (at / "profiles" / name).add_key_problem(f"profile {name!r} has the {key} of {other}: {place}", hint=hint)
+
+
+def _written_place(
+    document: YamlDocument, profile: str, key: str, environment: Mapping[str, str], *, settable: bool
+) -> str:
+    """A profile's `state` or `warehouse`; as written where a variable is not known here."""
+    for path in (("profiles", profile, key), (key,)):
+        node = node_at(document.root, path)
+        given = variables_of(document, profile, environment, settable=settable)
+        known = VariableLookup(environment, given, settable=settable)
+        if isinstance(node, ScalarNode):
+            return _text(node, known)
+        if isinstance(node, MappingNode):
+            told = {name.value: _text(each, known) for name, each in node.value if isinstance(each, ScalarNode)}
+            return told.get("path") or f"{NAMED}{format_table_name((told.get('catalog', ''), told.get('schema', '')))}"
+    return str(ProjectFile.model_fields[key].default)
+
+
+def _text(node: ScalarNode, known: Mapping[str, str]) -> str:
+    text, bad = substitute_variables(node.value, environment=known)
+    return node.value if bad else text
+
+
+def _names(document: YamlDocument) -> list[str]:
+    node = node_at(document.root, ("profiles",))
+    return [name.value for name, _ in node.value] if isinstance(node, MappingNode) else []
+
+
+def node_at(root: Node, path: tuple[str, ...]) -> Node | None:
+    """The value at a path of keys."""
+    node: Node | None = root
+    for step in path:
+        found: Iterator[Node] = iter(())
+        if isinstance(node, MappingNode):
+            found = (value for name, value in node.value if name.value == step)
+        node = next(found, None)
+    return node
+
+
+USUAL: Final = "./state"
+"""Where the state is unless its file says so."""
+_ONLY_AS: Final = {
+    "gcs": "gs://<bucket>/…",
+    **dict.fromkeys(("wasb", "wasbs"), "abfss://<container>@<account>.dfs.core.windows.net/…"),
+}
+"""Schemes that deltalake opens with other credentials, or not at all, and the spelling to use instead."""
+
+
+def state_place(state: str | StateMap, *, root: str) -> str:
+    """The absolute path or URI of a state; of one in a catalog ``table://`` and the name of its schema.
+
+    >>> state_place("./state", root="/p/conf"), state_place(StateMap(catalog="main", schema="my ops"), root="/p")
+    ('/p/conf/state', 'table://main.`my ops`')
+    """
+    if isinstance(state, str):
+        return resolve_path(state, root=root)
+    if path := _path(state):
+        return resolve_path(path, root=root)
+    return f"{NAMED}{format_table_name(_schema(state))}"
+
+
+def describe_state(state: str | StateMap) -> str:
+    """The state's location for people, as written in the file."""
+    if isinstance(state, str):
+        return state
+    return _path(state) or format_table_name(_schema(state))
+
+
+def is_kept_by_spark(state: str | StateMap) -> bool:
+    """Whether a Spark session keeps it."""
+    return not isinstance(state, str) and (_path(state) is None or state.commit == "spark")
+
+
+def state_texts(state: str | StateMap) -> list[tuple[str, str]]:
+    """The texts of the state's location in the file, each under the key `state`."""
+    told = (state,) if isinstance(state, str) else (state.catalog, state.schema_, _path(state))
+    return [("state", text) for text in told if text is not None]
+
+
+def check_states(at: DocumentPlace, keys: ProjectFile) -> None:
+    """Refuses invalid names and maps with no place or two, in the project and its profiles."""
+    for name, own in (keys.profiles or {}).items():
+        if own.state is not None:
+            _check(at / "profiles" / name / "state", own.state)
+    _check(at / "state", keys.state)
+
+
+def _check(at: DocumentPlace, state: str | StateMap) -> None:
+    if isinstance(state, str):
+        _check_scheme(at, state)
+        return
+    named = {key: text for key, text in (("catalog", state.catalog), ("schema", state.schema_)) if text is not None}
+    if (path := _path(state)) is not None:
+        for key in named:
+            (at / key).add_key_problem(f"{key!r} and 'path' both say where the state is; expected one of them")
+        if state.commit == "spark" and "://" not in path:
+            (at / "commit").add_problem(
+                "a state on a local disk is committed by the driver: Spark's commits there are safe in one JVM only",
+                hint="leave 'commit' out",
+            )
+        if state.commit != "spark":
+            _check_scheme(at / "path", path)
+        return
+    for key in ("catalog", "schema"):
+        if key not in named:
+            at.add_problem(f"the state has no {key!r}; expected a folder, a URI or {{catalog: <name>, schema: <name>}}")
+        elif not _is_name(named[key]):
+            (at / key).add_problem(f"{named[key]!r} is no name of a {key}")
+
+
+def _check_scheme(at: DocumentPlace, path: str) -> None:
+    """Refuses spellings by which the driver has no safe way to a store that it has one to."""
+    scheme, found, _ = path.partition("://")
+    if found and (other := _ONLY_AS.get(scheme.lower())) is not None:
+        at.add_problem(f"the driver keeps no state at '{scheme}://'; expected {other}")
+
+
+def says_retention(state: str | StateMap) -> bool:
+    """Whether it says how long entries are kept; a profile's that does not goes by the project's."""
+    return not isinstance(state, str) and state.retention is not None
+
+
+def retention(at: DocumentPlace, state: str | StateMap) -> int | None:
+    """How long entries are kept, in seconds; None for ever."""
+    text = None if isinstance(state, str) else state.retention
+    if text is None:
+        return None
+    place, found = at / "retention", fixed_seconds(at / "retention", text)
+    if 0 < found < DAY:
+        place.add_problem(f"'retention' is {text!r}; expected at least 1d")
+    return found
+
+
+def _path(state: StateMap) -> str | None:
+    """The path of the state; the default where only the retention is set."""
+    nowhere = (state.path, state.catalog, state.schema_) == (None, None, None)
+    return USUAL if nowhere and state.retention is not None else state.path
+
+
+def _schema(state: StateMap) -> tuple[str, str]:
+    """Catalog and schema; of a map that is refused, stand-ins."""
+    catalog, schema = (text if text and _is_name(text) else "unnamed" for text in (state.catalog, state.schema_))
+    return catalog, schema
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and not any(character in text for character in "/.")
+
+
+def secret_names(document: YamlDocument, profile: str) -> frozenset[str]:
+    """The names that the project file and the profile that holds have for secrets, before they are read."""
+    nodes = [node_at(document.root, path) for path in (("secrets",), ("profiles", profile, "secrets"))]
+    pairs = [pair for node in nodes if isinstance(node, MappingNode) for pair in node.value]
+    return frozenset(name.value for name, _ in pairs if isinstance(name, ScalarNode))
+
+
+def refuse_misplaced_secrets(at: DocumentPlace, keys: ProjectFile) -> None:
+    """Refuses a secret in a profile elsewhere than among the settings of Spark."""
+    for name, own in (keys.profiles or {}).items():
+        known = {*keys.secrets, *own.secrets}
+        state = state_texts(own.state) if own.state is not None else []
+        for key, text in (*state, ("warehouse", own.warehouse), ("logs", own.logs)):
+            _refuse(at / "profiles" / name / key, text, known)
+        for key, value in own.variables.items():
+            _refuse(at / "profiles" / name / "variables" / key, value, known)
+        for bucket, told in own.storage.items():
+            for key, text in told.model_dump(exclude_none=True).items():
+                _refuse(at / "profiles" / name / "storage" / bucket / key, text, known)
+
+
+def _refuse(at: DocumentPlace, text: object, known: set[str]) -> None:
+    for name in variables_in(text) if isinstance(text, str) else ():
+        if name in known:
+            hint = "`notify: {to: NAME}` and `spark: {key: ${NAME}}` take one"
+            at.add_problem(f"{name!r} is a secret, which cannot stand here", hint=hint)
+
+
+def secrets_of(at: DocumentPlace, keys: ProjectFile, profile: str) -> Mapping[str, SecretRef]:
+    """The secrets by name; ``keys`` are those under the profile."""
+    found: dict[str, SecretRef] = {}
+    for name, each in keys.secrets.items():
+        own = at / "profiles" / profile / "secrets" / name
+        place = own if own.exists else at / "secrets" / name
+        found[name] = SecretRef(each.scope, each.key, place.key_location)
+    return found
 
 
 def read_project_file(file: SourceFile, *, root: str, environment: Mapping[str, str]) -> ProjectDraft:

@@ -24,7 +24,7 @@ from sparkassets.core.spec.value_kinds import (
     require_map,
 )
 from sparkassets.core.suggestions import find_nearest
-from sparkassets.core.validations.verdicts import MOST_SAMPLES
+from sparkassets.core.validations.rules import MOST_SAMPLES
 
 _Column = Annotated[str, ValueDescription("the name of a column")]
 _ColumnList = Annotated[list[_Column], Field(json_schema_extra={"minItems": 1, "uniqueItems": True})]

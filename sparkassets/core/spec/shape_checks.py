@@ -9,13 +9,12 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from sparkassets.core.foreign_names import IN_YAML, called_here
 from sparkassets.core.partitions import NAMED_GRAINS
 from sparkassets.core.phrases import listing, show_value
 from sparkassets.core.spec import case_files, file_models, rule_maps
 from sparkassets.core.spec.value_kinds import EXPECTED
 from sparkassets.core.spec.yaml_document import DocumentPlace, KeyPath, YamlDocument
-from sparkassets.core.suggestions import did_you_mean, find_nearest, suggest_close
+from sparkassets.core.suggestions import IN_YAML, called_here, did_you_mean, find_nearest, suggest_close
 from sparkassets.frozen import frozen
 
 M = TypeVar("M", bound=BaseModel)

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sparkassets.core.entry_points import RegisteredError
-from sparkassets.core.known_columns import KnownColumns
 from sparkassets.core.phrases import listing
 from sparkassets.core.spec.drafts import AssetDraft
 from sparkassets.core.spec.rule_checks import (
@@ -21,8 +20,9 @@ from sparkassets.core.spec.rule_checks import (
 )
 from sparkassets.core.spec.rule_maps import CHECKS, TAKING, ForeignKeyMap, RegisteredRuleMap, RuleMap
 from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import KnownColumns
 from sparkassets.core.validations import Check, CheckScope, FailureAllowance, ForeignKeyCheck, ValidationRule
-from sparkassets.core.validations.registered import build_registered_check
+from sparkassets.core.validations.checks import build_registered_check
 
 WrittenRule = RuleMap | RegisteredRuleMap
 

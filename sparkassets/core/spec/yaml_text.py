@@ -29,7 +29,7 @@ UNTAGGED: Final = ""
 
 
 class _NoTags:
-    """Leaves the type of a scalar open: `sparkassets.core.spec.scalars` decides it."""
+    """Leaves the type of a scalar open: `sparkassets.core.spec.yaml_values` decides it."""
 
     def resolve(self, _kind: object, _value: object, _implicit: object) -> str:
         return UNTAGGED

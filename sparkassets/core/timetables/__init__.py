@@ -3,8 +3,7 @@
 What reads them from text is not loaded with them: a project that is compiled needs the kinds that it has and no more.
 """
 
-from sparkassets.core.timetables.base import Catchup, Slot, TickSequence, Timetable, TimetableError
-from sparkassets.core.timetables.continuous import ContinuousTimetable
-from sparkassets.core.timetables.once import OnceTimetable
+from sparkassets.core.timetables.tick_timetable import ContinuousTimetable, OnceTimetable
+from sparkassets.core.timetables.timetable import Catchup, Slot, TickSequence, Timetable, TimetableError
 
 __all__ = ["Catchup", "ContinuousTimetable", "OnceTimetable", "Slot", "TickSequence", "Timetable", "TimetableError"]

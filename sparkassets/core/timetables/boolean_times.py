@@ -13,8 +13,8 @@ from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, day_number, local_date
 from sparkassets.core.phrases import show_value
 from sparkassets.core.suggestions import did_you_mean
-from sparkassets.core.timetables.base import TickSequence, TimetableError, read_all_or_raise
-from sparkassets.core.timetables.tick_union import unite_ticks
+from sparkassets.core.timetables.ticks import unite_ticks
+from sparkassets.core.timetables.timetable import TickSequence, TimetableError, read_all_or_raise
 from sparkassets.frozen import frozen
 
 KeyPath = tuple[str | int, ...]

@@ -13,27 +13,30 @@ from sparkassets.core.entry_points import Factory
 from sparkassets.core.instants import Duration, InstantError, find_zone, format_zoned, from_unix, parse_instant, to_unix
 from sparkassets.core.phrases import listing, show_value
 from sparkassets.core.suggestions import suggest_close
-from sparkassets.core.timetables.base import Catchup, TickSequence, Timetable, TimetableError, read_all_or_raise
 from sparkassets.core.timetables.boolean_times import times_ticks, to_yaml_line
-from sparkassets.core.timetables.calendars import WorkingDays, find_calendar
-from sparkassets.core.timetables.continuous import ContinuousTimetable, build_continuous
-from sparkassets.core.timetables.cron import cron_ticks
-from sparkassets.core.timetables.every import every_ticks
-from sparkassets.core.timetables.exchanges import TradingCalendar
-from sparkassets.core.timetables.instants_list import InstantTicks
-from sparkassets.core.timetables.interval_shapes import (
+from sparkassets.core.timetables.calendars import ROLLS, Roll, RolledTicks, WorkingDays, find_calendar
+from sparkassets.core.timetables.exchanges import SessionTicks, TradingCalendar, TradingIntervals
+from sparkassets.core.timetables.registered import RegisteredSlots, build_registered_timetable
+from sparkassets.core.timetables.tick_timetable import (
+    ContinuousTimetable,
+    InstantTicks,
+    OnceTimetable,
+    TickTimetable,
+    build_continuous,
+    build_once,
+)
+from sparkassets.core.timetables.ticks import EVENTS, cron_ticks, every_ticks, sun_ticks, unite_ticks
+from sparkassets.core.timetables.timetable import (
     AbuttingIntervals,
+    Catchup,
     FixedLengthIntervals,
     InstantIntervals,
     IntervalShape,
+    TickSequence,
+    Timetable,
+    TimetableError,
+    read_all_or_raise,
 )
-from sparkassets.core.timetables.once import OnceTimetable, build_once
-from sparkassets.core.timetables.registered import RegisteredSlots, build_registered_timetable
-from sparkassets.core.timetables.rolled_ticks import ROLLS, Roll, RolledTicks
-from sparkassets.core.timetables.sessions import SessionTicks, TradingIntervals
-from sparkassets.core.timetables.sun import EVENTS, sun_ticks
-from sparkassets.core.timetables.tick_timetable import TickTimetable
-from sparkassets.core.timetables.tick_union import unite_ticks
 from sparkassets.frozen import frozen
 
 MODIFIERS: Final = ("timezone", "start", "end", "delay", "window", "catchup", "interval", "calendar", "roll")

@@ -8,12 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, runtime_checkable
 
-from sparkassets.core.crons.tick_search import HORIZON, first_from, last_until
+from sparkassets.core.crons.wall_clock import HORIZON, first_from, last_until
 from sparkassets.core.entry_points import EntryPointRegistry, Factory
 from sparkassets.core.instants import DAY, Duration, format_instant, from_unix, to_unix
 from sparkassets.core.phrases import kind_of, show_value
-from sparkassets.core.timetables.base import Catchup, Slot, TimetableError, describe_timetable
-from sparkassets.core.timetables.interval_shapes import duration_range
+from sparkassets.core.timetables.timetable import Catchup, Slot, TimetableError, describe_timetable, duration_range
 from sparkassets.frozen import frozen
 
 REGISTRY: Final = EntryPointRegistry("timetable", "sparkassets.timetables", "schedule", TimetableError)

@@ -1,14 +1,22 @@
-"""The timetable of any rule: its ticks, shaped into intervals, between bounds, delayed and widened."""
+"""Timetables whose slots follow from ticks: recurring ones, instants, once, continuous."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from sparkassets.core.crons.wall_clock import EARLIEST, LATEST
-from sparkassets.core.instants import DAY, Duration, from_unix, to_unix
-from sparkassets.core.timetables.base import Catchup, Slot, TickSequence, describe_timetable
-from sparkassets.core.timetables.interval_shapes import IntervalShape, duration_range
+from sparkassets.core.instants import DAY, Duration, format_zoned, from_unix, to_unix
+from sparkassets.core.timetables.timetable import (
+    Catchup,
+    InstantIntervals,
+    IntervalShape,
+    Slot,
+    TickSequence,
+    describe_timetable,
+    duration_range,
+)
 from sparkassets.frozen import frozen
 
 _PAGE = 31 * DAY
@@ -152,3 +160,70 @@ class TickTimetable:
         if self.window is not None:
             start = (-self.window).add_to(end, self.timezone)
         return Slot(from_unix(run_after), from_unix(start), from_unix(end))
+
+
+_SHOWN = 3
+
+
+@frozen
+class InstantTicks:
+    """Exactly these instants.
+
+    Attributes:
+        instants: Unix seconds; ascending, no two equal.
+        timezone: The zone that they are told in.
+    """
+
+    instants: tuple[int, ...] = ()
+    timezone: str = "UTC"
+
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+        at = bisect_right(self.instants, unix)
+        return self.instants[at] if at < len(self.instants) else None
+
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+        at = bisect_left(self.instants, unix)
+        return self.instants[at - 1] if at else None
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+        return list(self.instants[bisect_left(self.instants, start) : bisect_left(self.instants, end)])
+
+    def describe(self) -> str:
+        """The first of them, and how many more there are.
+
+        >>> InstantTicks((0, 60)).describe()
+        '1970-01-01T00:00Z, 1970-01-01T00:01Z'
+        """
+        shown = ", ".join(format_zoned(from_unix(each), self.timezone) for each in self.instants[:_SHOWN])
+        more = len(self.instants) - _SHOWN
+        return f"{shown} and {more} more" if more > 0 else shown
+
+
+class OnceTimetable(TickTimetable):
+    """One slot at ``start``; without a start there is no slot, as the run may be at any time."""
+
+
+def build_once(text: str, *, timezone: str, start: int | None, end: int | None) -> OnceTimetable:
+    """The timetable of ``@once``.
+
+    >>> build_once("@once", timezone="UTC", start=None, end=None).describe()
+    '@once (UTC)'
+    """
+    ticks = InstantTicks() if start is None else InstantTicks((start,))
+    return OnceTimetable(text, timezone, ticks, InstantIntervals(), start, end)
+
+
+class ContinuousTimetable(TickTimetable):
+    """No slots: there is always a run due between ``start`` and ``end``."""
+
+
+def build_continuous(text: str, *, timezone: str, start: int | None, end: int | None) -> ContinuousTimetable:
+    """The timetable of ``@continuous``.
+
+    >>> build_continuous("@continuous", timezone="UTC", start=None, end=None).describe()
+    '@continuous (UTC)'
+    """
+    return ContinuousTimetable(text, timezone, InstantTicks(), InstantIntervals(), start, end)

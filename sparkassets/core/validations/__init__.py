@@ -20,30 +20,26 @@ from sparkassets.core.validations.checks import (
     SqlCheck,
     UniqueCheck,
 )
-from sparkassets.core.validations.judgement_json import (
-    judgement_from,
-    judgement_to,
-    verdicts_from,
-    verdicts_to,
-)
 from sparkassets.core.validations.rules import (
-    FailureAllowance,
-    Severity,
-    ValidationRule,
-    row_removing_rules,
-    rules_digest,
-)
-from sparkassets.core.validations.verdicts import (
     MASKED,
     FailingRow,
+    FailureAllowance,
     PartitionRowCount,
     PastRowCounts,
     RuleOutcome,
     RuleTally,
     RuleVerdict,
     RunJudgement,
+    Severity,
+    ValidationRule,
+    judgement_from,
+    judgement_to,
     limit_tallies,
     qualified_rule_name,
+    row_removing_rules,
+    rules_digest,
+    verdicts_from,
+    verdicts_to,
 )
 
 __all__ = [

@@ -1,13 +1,16 @@
-"""Validation rules: a check, the rows that it applies to, and the severity for those that fail."""
+"""Validation rules, the verdicts on them, and the judgement of a run, also as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from decimal import Decimal
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions.json_form import encode_partitions, from_plain, to_plain
 from sparkassets.core.validations.checks import Check, RowCountCheck, UniqueCheck
 from sparkassets.errors import FileLocation
 from sparkassets.frozen import frozen
@@ -119,3 +122,247 @@ def rules_digest(rules: Sequence[ValidationRule]) -> str:
     told = [{"name": rule.name, **rule.to_yaml()} for rule in rules]
     text = json.dumps(told, sort_keys=True, ensure_ascii=False, default=str)
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+RuleOutcome = Literal["passed", "warned", "withheld", "dropped", "quarantined", "accepted"]
+"""What a rule did to partitions; a person published ``accepted`` ones although the rule fails."""
+
+FailingRow = Mapping[str, str]
+"""Some values of a row that fails, by column, as text."""
+
+MOST_SAMPLES: Final = 5
+MOST_VALUE: Final = 200
+MOST_VALUES: Final = 12
+MOST_COUNTS: Final = 400
+MOST_APART: Final = 100
+"""Most withheld partitions of one verdict that have figures of their own."""
+MASKED: Final = "•••"
+"""Stands for the values of columns that are not to be shown."""
+
+
+@frozen(array_like=True)
+class RuleTally:
+    """Measurements of one partition by one rule, or of all partitions for a rule over the whole run.
+
+    Attributes:
+        rule: The rule's name.
+        checked: Rows that the rule looked at: those that its ``where`` leaves, and that no earlier rule took away.
+        failing: Rows among them that fail; for a check of partitions, 1 where the partition fails.
+        observed: An observation to report, such as the newest value.
+        samples: Some rows that fail.
+    """
+
+    rule: str
+    block: PartitionSet
+    checked: int
+    failing: int = 0
+    observed: str = ""
+    samples: tuple[FailingRow, ...] = ()
+
+
+@frozen(array_like=True)
+class PartitionRowCount:
+    """How many rows a block had that was published, as one rule counts them; of a rule over a run, all its blocks."""
+
+    block: PartitionSet
+    rows: int
+
+
+PastRowCounts = Mapping[str, Sequence[PartitionRowCount]]
+"""By the names of the rules that compare with it, what was published, in the order of time or else of its runs."""
+
+
+def qualified_rule_name(asset: str, rule: str) -> str:
+    """The name of a rule among those of a run: with its outlet, where the run writes several, or its inlet."""
+    return f"{asset}: {rule}" if asset else rule
+
+
+@frozen
+class RuleVerdict:
+    """The outcome of one rule for all partitions of a run that share it.
+
+    Attributes:
+        checked, failing: Sums over these partitions.
+        observed: The first observation among these partitions.
+        samples: At most `MOST_SAMPLES`.
+        outlet: Of a multi-asset, the outlet whose rule it is.
+        inlet: The inlet whose rule it is, where it judged what was read.
+        details: What was measured of each block, where several are withheld; of very many the first `MOST_APART`.
+    """
+
+    rule: str
+    severity: Severity
+    outcome: RuleOutcome
+    blocks: PartitionSet
+    checked: int = 0
+    failing: int = 0
+    observed: str = ""
+    samples: tuple[FailingRow, ...] = ()
+    outlet: str = ""
+    inlet: str = ""
+    details: tuple[RuleTally, ...] = ()
+
+    @property
+    def by_partition(self) -> tuple[RuleVerdict, ...]:
+        """One verdict for each partition with figures of its own, then one for the others together."""
+        if not self.details:
+            return (self,)
+        left = self.restrict_to(self.blocks - self._detailed_partitions)
+        return (*map(self._from_tally, self.details), *([left] if left.blocks else []))
+
+    def restrict_to(self, parts: PartitionSet) -> RuleVerdict:
+        """The verdict for some of its partitions alone, with their own figures where they are kept."""
+        if parts.covers(self.blocks):
+            return self
+        own = tuple(each for each in self.details if parts.covers(each.block))
+        left = self.blocks & parts
+        if len(own) == 1 and own[0].block == left:
+            return self._from_tally(own[0])
+        others = [each for each in self.details if each not in own]
+        counted = replace(
+            self,
+            blocks=left,
+            checked=self.checked - sum(each.checked for each in others),
+            failing=self.failing - sum(each.failing for each in others),
+            details=own,
+        )
+        if not own:
+            return counted
+        samples = limit_samples(sample for each in own for sample in each.samples)
+        return replace(counted, samples=samples, observed=next((each.observed for each in own if each.observed), ""))
+
+    @property
+    def tallies(self) -> tuple[RuleTally, ...]:
+        """The measurements by partition where they are kept, else one for all partitions."""
+        return self.details or (
+            RuleTally(self.rule, self.blocks, self.checked, self.failing, self.observed, self.samples),
+        )
+
+    @property
+    def _detailed_partitions(self) -> PartitionSet:
+        return PartitionSet.union(each.block for each in self.details)
+
+    def _from_tally(self, tally: RuleTally) -> RuleVerdict:
+        one = replace(self, blocks=tally.block, checked=tally.checked, failing=tally.failing, details=())
+        return replace(one, observed=tally.observed, samples=tally.samples)
+
+    @property
+    def name(self) -> str:
+        """The rule, of a multi-asset with its outlet, of an inlet with that.
+
+        >>> RuleVerdict("not_null(a)", "fail", "passed", NOTHING, outlet="train").name
+        'train: not_null(a)'
+        """
+        return qualified_rule_name(self.outlet or self.inlet, self.rule)
+
+    @property
+    def text(self) -> str:
+        """The verdict in words, without its partitions.
+
+        >>> RuleVerdict("not_null(a)", "fail", "withheld", NOTHING, checked=900, failing=12).text
+        'not_null(a): 12 of 900 rows'
+        """
+        counted = f"{self.failing} of {self.checked} rows" if self.failing else f"{self.checked} rows"
+        return f"{self.name}: {self.observed or counted}"
+
+
+@frozen
+class RunJudgement:
+    """The withheld partitions of a run, with the verdicts of its rules.
+
+    Attributes:
+        withheld: Blocks that are not published; their old rows stay.
+        verdicts: What the rules did, in their order.
+        counts: Of published blocks, for the rules that later runs are compared by; by name, as `Verdict.name`.
+    """
+
+    withheld: PartitionSet = NOTHING
+    verdicts: tuple[RuleVerdict, ...] = ()
+    counts: Mapping[str, tuple[PartitionRowCount, ...]] = field(default_factory=dict)
+
+    def with_withheld(self, parts: PartitionSet) -> RunJudgement:
+        """The judgement that also withholds these partitions, because another outlet withholds them."""
+        counts = {rule: tuple(each for each in some if not each.block & parts) for rule, some in self.counts.items()}
+        return replace(self, withheld=self.withheld | parts, counts=counts)
+
+    def with_outlet(self, name: str) -> RunJudgement:
+        """The judgement with its rules named by their outlet: other outlets may have rules of the same names."""
+        verdicts = tuple(replace(each, outlet=name) for each in self.verdicts)
+        return replace(
+            self,
+            verdicts=verdicts,
+            counts={qualified_rule_name(name, rule): some for rule, some in self.counts.items()},
+        )
+
+    def merge(self, other: RunJudgement) -> RunJudgement:
+        """The judgement of both: a partition that either withholds is withheld."""
+        one, two = self.with_withheld(other.withheld), other.with_withheld(self.withheld)
+        return RunJudgement(one.withheld, (*one.verdicts, *two.verdicts), {**one.counts, **two.counts})
+
+    def verdicts_with(self, *outcomes: RuleOutcome) -> tuple[RuleVerdict, ...]:
+        """The verdicts with one of these outcomes."""
+        return tuple(each for each in self.verdicts if each.outcome in outcomes)
+
+
+def limit_tallies(tallies: Sequence[RuleTally]) -> tuple[RuleTally, ...]:
+    """The figures of the first blocks as they are kept: of many with fewer rows of each; none where it is only one."""
+    if len(tallies) < 2:  # noqa: PLR2004  those of one are the verdict's own
+        return ()
+    some = tallies[:MOST_APART]
+    most = max(1, MOST_APART // len(some))
+    return tuple(
+        replace(each, observed=shorten_text(each.observed), samples=limit_samples(each.samples)[:most]) for each in some
+    )
+
+
+def shorten_text(text: str) -> str:
+    """A text as it is kept.
+
+    >>> len(shorten_text("x" * 999)) == MOST_VALUE
+    True
+    """
+    return text if len(text) <= MOST_VALUE else f"{text[: MOST_VALUE - 1]}…"
+
+
+def limit_samples(samples: Iterable[FailingRow]) -> tuple[FailingRow, ...]:
+    """The first few, each with its first few columns and short values."""
+    kept: list[FailingRow] = []
+    for sample in samples:
+        if len(kept) == MOST_SAMPLES:
+            break
+        kept.append({shorten_text(name): shorten_text(value) for name, value in list(sample.items())[:MOST_VALUES]})
+    return tuple(kept)
+
+
+def verdicts_to(verdicts: Iterable[RuleVerdict]) -> list[dict[str, Any]]:
+    """JSON that `verdicts_from` reads back; what is empty is left out."""
+    return [to_plain(each) for each in verdicts]
+
+
+def verdicts_from(plain: Iterable[Mapping[str, Any]]) -> tuple[RuleVerdict, ...]:
+    """The verdicts of `verdicts_to`."""
+    return tuple(from_plain(each, RuleVerdict) for each in with_rules(plain))
+
+
+def judgement_to(judgement: RunJudgement) -> dict[str, Any]:
+    """JSON that `judgement_from` reads back: ``withheld``, ``verdicts`` and, where any are kept, ``counts``."""
+    return {"withheld": encode_partitions(judgement.withheld), "verdicts": [], **to_plain(judgement)}
+
+
+def judgement_from(plain: Mapping[str, Any]) -> RunJudgement | None:
+    """The judgement that is among the measures of a commit; None where nothing was judged."""
+    if "withheld" not in plain:
+        return None
+    return from_plain({**plain, "verdicts": with_rules(plain["verdicts"])}, RunJudgement)
+
+
+def with_rules(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The JSON of verdicts, with the rule in each measurement; older verdicts were stored without it."""
+    return [
+        {**each, "details": [_with_rule(each["rule"], told) for told in each.get("details", each.get("by_block", ()))]}
+        for each in verdicts
+    ]
+
+
+def _with_rule(rule: str, told: list[Any]) -> list[Any]:
+    return told if isinstance(told[0], str) else [rule, *told]

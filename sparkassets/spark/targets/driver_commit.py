@@ -17,26 +17,31 @@ from sparkassets.core.runs import asset_app
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.commit import CommitConflictError, CommitRequest, commit, create, is_committed
-from sparkassets.delta.features import keeps_paths, reason_of_columns, required_columns
+from sparkassets.delta.features import driver_properties, keeps_feed, keeps_paths, reason_of_columns, required_columns
 from sparkassets.delta.file_split import FileSplit, make_touch_test, split_files, split_staged
 from sparkassets.delta.file_statistics import KEEPS_BOUNDS
-from sparkassets.delta.iterations import IterationRows, make_readable
 from sparkassets.delta.live_files import LiveFile
 from sparkassets.delta.log import FileAction
-from sparkassets.delta.mixed_files import examine_mixed_files
-from sparkassets.delta.partition_files import UnchangedFiles
-from sparkassets.delta.staging import NULL_FOLDER, StagedFile, StagingAttempt, discard, discard_files, list_staged_files
-from sparkassets.delta.table_properties import driver_properties, keeps_feed
+from sparkassets.delta.partition_files import UnchangedFiles, examine_mixed_files
+from sparkassets.delta.staging import (
+    NULL_FOLDER,
+    IterationRows,
+    StagedFile,
+    StagingAttempt,
+    discard,
+    discard_files,
+    list_staged_files,
+    make_readable,
+)
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, FenceConflictError, RunOrder
-from sparkassets.spark import committers, sqltext
+from sparkassets.spark import scratch, sqltext
 from sparkassets.spark.failures import error_condition
-from sparkassets.spark.markers import format_marker
 from sparkassets.spark.own_session import given_setting, settings_of
 from sparkassets.spark.partition_guard import guard_for
-from sparkassets.spark.target_table import path_of
-from sparkassets.spark.targets import copied_rows, staging_layout
+from sparkassets.spark.target_table import format_marker, path_of
+from sparkassets.spark.targets import staging_layout
 from sparkassets.spark.targets.unchanged_partitions import before_commit
 from sparkassets.spark.validation import RowRules
 from sparkassets.spark.writes import PlannedWrite, layout_of
@@ -73,7 +78,7 @@ def spark_write_reason(work: PlannedWrite, table: DeltaTable | None) -> str | No
     ):
         return "the run changes the table's columns"
     session = landing.rows.sparkSession
-    if found := find_session_reason(session, new=table is None) or committers.find_staging_obstacle(
+    if found := find_session_reason(session, new=table is None) or scratch.find_staging_obstacle(
         session, path_of(work.asset)
     ):
         return found
@@ -159,7 +164,7 @@ def can_withhold(work: PlannedWrite, table: DeltaTable | None) -> bool:
     layout = {name.lower() for name in layout_of(work.asset, work.schema, work.table)}
     if layout.issuperset(name.lower() for name in work.asset.partitioning.columns):
         return True
-    return not _copies_none(work.asset, table) and (table is None or copied_rows.can_copy(work, table))
+    return not _copies_none(work.asset, table) and (table is None or staging_layout.can_copy(work, table))
 
 
 def _copies_none(asset: AssetSpec, table: DeltaTable | None) -> bool:
@@ -245,14 +250,14 @@ def select_published(staged: DriverStaging, withheld: PartitionSet) -> DriverSta
     )
     work = replace(staged.planned_write, blocks=guard_for(made.order, staged.planned_write.schema))
     replaced = _find_replaced(made.order, work, staged.table)
-    own = [file for file in kept if not copied_rows.is_copied(file)]
+    own = [file for file in kept if not staging_layout.is_copied(file)]
     lying = split_staged(staged.fields, own, withheld, partitioning=work.asset.partitioning)
     settled = replace(_with_files(staged, lying.outside), computation=made, planned_write=work, replaced=replaced)
     if not lying.mixed and not replaced.mixed:
         return _compare_staged(settled)
     rows = _read_again(staged, lying.mixed).filter(work.blocks.predicate) if work.blocks is not None else None
     if rows is not None and replaced.mixed and staged.table is not None:
-        rows = copied_rows.add_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
+        rows = staging_layout.add_copied(rows, work, staged.table, files=replaced.mixed, most=len(replaced.mixed))
     if rows is None:
         raise RunError(f"{work.asset.name}: rows of withheld partitions share files with others that cannot be read")
     again = _staged_rows(made, work, rows, staged.attempt, fields=staged.fields, table=staged.table, part=_AGAIN)
@@ -557,14 +562,14 @@ def _rows(
     marked = staging_layout.mark_taken(rows, asked)
     if marked is None or table is None or not mixed:
         return marked
-    return copied_rows.add_copied(marked, work, table, files=mixed)
+    return staging_layout.add_copied(marked, work, table, files=mixed)
 
 
 def _stage(work: PlannedWrite, rows: DataFrame, folder: str, layout: Sequence[str]) -> None:
     """Writes the rows as Parquet; those of one folder of the table come together in as few files as their size asks."""
     if layout:
         rows = _foldable(rows, layout).hint("rebalance", *map(sqltext.name, layout))
-    as_kept = {**KEEPS_BOUNDS, **committers.staging_options(rows.sparkSession, folder)}
+    as_kept = {**KEEPS_BOUNDS, **scratch.staging_options(rows.sparkSession, folder)}
     writer = rows.write.format("parquet").mode("error").options(**as_kept)
     try:
         (writer.partitionBy(*layout) if layout else writer).save(folder)
@@ -620,7 +625,7 @@ def _move_files(work: PlannedWrite, files: Sequence[StagedFile]) -> list[StagedF
 
 def _metrics(files: Sequence[StagedFile], replaced: FileSplit) -> dict[str, int]:
     """As Delta's own writer has them."""
-    taken, stays = [*replaced.inside, *replaced.mixed], copied_rows.count_copied(files)
+    taken, stays = [*replaced.inside, *replaced.mixed], staging_layout.count_copied(files)
     told = [file.rows for file in taken if file.rows is not None]
     deleted = {"numDeletedRows": sum(told) - stays} if replaced.mixed and len(told) == len(taken) else {}
     return {

@@ -12,19 +12,25 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.delta.commit import CommitConflictError
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
-from sparkassets.spark.catalogs.commits import changes_rows, commits_since
-from sparkassets.spark.catalogs.named_table import NamedTable, find_named_table
+from sparkassets.spark import commit_history
+from sparkassets.spark.commit_history import changes_rows, commits_since
 from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
+from sparkassets.spark.current_table import NamedTable, find_named_table
 from sparkassets.spark.partition_guard import find_segments
-from sparkassets.spark.relation import relation_of
 from sparkassets.spark.schemas import declared_schema, supplied_columns
 from sparkassets.spark.scratch import remove_scratch
-from sparkassets.spark.target_table import TargetTable
-from sparkassets.spark.targets import commit_history, quarantine, spark_commit
-from sparkassets.spark.targets.judged_staging import release_judged, stage_judged
-from sparkassets.spark.targets.row_judgement import find_rules, judge_rows, keys_of
+from sparkassets.spark.target_table import TargetTable, relation_of
+from sparkassets.spark.targets import judged_rows, spark_commit
+from sparkassets.spark.targets.judged_rows import (
+    drop_withheld,
+    find_rules,
+    is_prepared_for,
+    judge_rows,
+    keys_of,
+    release_judged,
+    stage_judged,
+)
 from sparkassets.spark.targets.unchanged_partitions import of_versions
-from sparkassets.spark.targets.withheld_rows import drop_withheld, is_prepared_for
 from sparkassets.spark.validation import TAKEN
 from sparkassets.spark.workplace import SparkWorkplace
 from sparkassets.spark.writes import check_schema, plan_write
@@ -107,9 +113,9 @@ class NamedTarget:
             rows = beforehand.read_judged()
 
             def commit(marker: CommitMarker) -> None:
-                if quarantine.is_needed(marker) and TAKEN in rows.columns:
+                if judged_rows.is_needed(marker) and TAKEN in rows.columns:
                     self._enlist()
-                    quarantine.keep_quarantined(
+                    judged_rows.keep_quarantined(
                         rows, asked, made.order, keys_of(made.order, asked, rows.schema), marker=marker
                     )
                 self._commit(session, beforehand.select_published(marker.withheld), marker)

@@ -13,24 +13,38 @@ from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RunJudgement
 from sparkassets.core.writes import PublishWrite
 from sparkassets.delta.commit import CommitConflictError, CommitRequest, is_committed, refuse_conflicts
-from sparkassets.delta.iterations import iteration_rows
-from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations
-from sparkassets.delta.writer_choice import spark_commit_reason, spark_creation_reason
+from sparkassets.delta.features import spark_commit_reason, spark_creation_reason
+from sparkassets.delta.staging import StagingAttempt, discard_all, discard_iterations, iteration_rows
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, DataCommit, Enlist, RunComputation, RunOrder, TargetMissingError
+from sparkassets.spark import commit_history
 from sparkassets.spark.computation import OutletComputations, SparkComputation, computation_for, hold_rows
 from sparkassets.spark.delta_files import read_version
 from sparkassets.spark.iterations import RestoreComputation, unpublished_schema
-from sparkassets.spark.markers import format_marker
 from sparkassets.spark.partition_guard import find_segments
 from sparkassets.spark.schemas import declared_schema, supplied_columns
 from sparkassets.spark.scratch import remove_scratch_folders
-from sparkassets.spark.target_table import TableAtPath, TargetTable, describe_table, find_table_at, open_table, path_of
-from sparkassets.spark.targets import commit_history, driver_commit, quarantine, spark_commit
-from sparkassets.spark.targets.judged_staging import JudgedStaging, release_judged, stage_judged
-from sparkassets.spark.targets.row_judgement import find_rules, judge_rows, keys_of
+from sparkassets.spark.target_table import (
+    TableAtPath,
+    TargetTable,
+    describe_table,
+    find_table_at,
+    format_marker,
+    open_table,
+    path_of,
+)
+from sparkassets.spark.targets import driver_commit, judged_rows, spark_commit
+from sparkassets.spark.targets.judged_rows import (
+    JudgedStaging,
+    drop_withheld,
+    find_rules,
+    is_prepared_for,
+    judge_rows,
+    keys_of,
+    release_judged,
+    stage_judged,
+)
 from sparkassets.spark.targets.unchanged_partitions import MERGED, after_commit, after_merge
-from sparkassets.spark.targets.withheld_rows import drop_withheld, is_prepared_for
 from sparkassets.spark.validation import TAKEN, RowRules
 from sparkassets.spark.workplace import SparkWorkplace
 from sparkassets.spark.writes import PlannedWrite, RowLanding, check_schema, mode_of, plan_write
@@ -168,9 +182,9 @@ class PathTarget:
             rows, publish = beforehand.read_judged(), partial(self._commit_some, session, beforehand)
 
         def commit(marker: CommitMarker) -> None:
-            if quarantine.is_needed(marker) and TAKEN in rows.columns:
+            if judged_rows.is_needed(marker) and TAKEN in rows.columns:
                 self._enlist()
-                quarantine.keep_quarantined(
+                judged_rows.keep_quarantined(
                     rows, asked, made.order, keys_of(made.order, asked, rows.schema), marker=marker
                 )
             publish(marker)

@@ -7,15 +7,12 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.delta.table_properties import spark_properties
+from sparkassets.delta.features import spark_properties
 from sparkassets.errors import RunError
 from sparkassets.ports import CommitMarker, FenceConflictError
 from sparkassets.spark.failures import error_condition, is_conflict, run_error
-from sparkassets.spark.layouts import run_alterations
-from sparkassets.spark.marked_commits import mark_commits
-from sparkassets.spark.markers import format_marker
-from sparkassets.spark.relation import relation_of
-from sparkassets.spark.target_table import TargetTable
+from sparkassets.spark.schema_changes import run_alterations
+from sparkassets.spark.target_table import TargetTable, format_marker, mark_commits, relation_of
 from sparkassets.spark.upserts import key_merge
 from sparkassets.spark.writes import PlannedWrite, RowLanding, layout_of
 

@@ -1,8 +1,4 @@
-"""What the first folders of an attempt keep apart of its rows: those that rules take away, and copied ones.
-
-Spark names such a folder by a column, `sparkassets_taken=0`. Readers other than Spark take every `name=value` in a path
-for a column of the table, so that files get paths without it before they are committed.
-"""
+"""Columns and folders that tell staged rows apart: taken by rules, or copied from mixed files."""
 
 from __future__ import annotations
 
@@ -10,17 +6,75 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sparkassets.delta.live_files import LiveFile
 from sparkassets.delta.staging import StagedFile, discard_folders, move_files
 from sparkassets.spark import sqltext
-from sparkassets.spark.targets import copied_rows
+from sparkassets.spark.delta_files import can_read_files, read_files
+from sparkassets.spark.target_table import path_of
 from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules
+from sparkassets.spark.writes import PlannedWrite
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from deltalake import DeltaTable
+    from pyspark.sql import Column, DataFrame
 
-_KINDS = {TAKEN: "integer", copied_rows.MARK: "string"}
+MARK = "sparkassets_copied"
+"""The column that separates copied rows from the run's own, in folders and files of their own."""
+_COPIED = "true"
+_OWN = "false"
+OWN, COPIED = (f"{MARK}={value}" for value in (_OWN, _COPIED))
+"""The folders of the run's own rows and of copied rows, as Spark names them."""
+IS_OWN = f"{MARK} = '{_OWN}'"
+"""Whether a row is the run's own, as SQL."""
+
+
+def can_copy(work: PlannedWrite, table: DeltaTable) -> bool:
+    """Whether rows of any of the table's files can be copied."""
+    return not _has_mark(work.landing.rows) and can_read_files(table, path=path_of(work.asset))
+
+
+def add_copied(
+    rows: DataFrame, work: PlannedWrite, table: DeltaTable, *, files: Sequence[LiveFile], most: int | None = None
+) -> DataFrame | None:
+    """The run's rows and those of ``files`` outside its partitions, distinguished by the column `MARK`.
+
+    None where only Delta can read the files, as of `read_files`, or the table has such a column.
+    """
+    from pyspark.sql import functions as sql
+
+    if work.blocks is None or _has_mark(rows):
+        return None
+    there = read_files(rows.sparkSession, table, files, path=path_of(work.asset), most=most)
+    if there is None:
+        return None
+    staying = work.blocks.find_outside_rows(there).select("*", _mark(copied=True))
+    own = rows.select("*", _mark(copied=False))
+    return own.unionByName(staying.withColumn(TAKEN, sql.lit(STAYS)) if TAKEN in rows.columns else staying)
+
+
+def count_copied(files: Sequence[StagedFile]) -> int:
+    """How many of the staged rows are copied."""
+    return sum(file.rows for file in files if is_copied(file))
+
+
+def is_copied(file: StagedFile) -> bool:
+    """Whether its rows are copied."""
+    return file.partition.get(MARK) == _COPIED
+
+
+def _has_mark(rows: DataFrame) -> bool:
+    return MARK in (name.lower() for name in rows.columns)
+
+
+def _mark(*, copied: bool) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.lit(_COPIED if copied else _OWN).alias(MARK)
+
+
+_KINDS = {TAKEN: "integer", MARK: "string"}
 """By column, in the order of the folders."""
-_PLAIN = {f"{TAKEN}={STAYS}": "stays", copied_rows.OWN: "own", copied_rows.COPIED: "copied"}
+_PLAIN = {f"{TAKEN}={STAYS}": "stays", OWN: "own", COPIED: "copied"}
 """What the folders are called in the end, whose files are committed."""
 
 
@@ -48,13 +102,13 @@ def folder_kinds(files: Sequence[StagedFile]) -> Mapping[str, str]:
 
 def own_folder(files: Sequence[StagedFile]) -> str:
     """Where the run's own rows that stay are, in the attempt's folder."""
-    values = {TAKEN: f"{TAKEN}={STAYS}", copied_rows.MARK: copied_rows.OWN}
+    values = {TAKEN: f"{TAKEN}={STAYS}", MARK: OWN}
     return "".join(f"/{values[name]}" for name in folder_kinds(files))
 
 
 def drop_copied(rows: DataFrame, kinds: Mapping[str, str]) -> DataFrame:
     """Of staged rows the run's own."""
-    return rows.filter(copied_rows.IS_OWN).drop(copied_rows.MARK) if copied_rows.MARK in kinds else rows
+    return rows.filter(IS_OWN).drop(MARK) if MARK in kinds else rows
 
 
 def move_committed(table: str, files: Sequence[StagedFile]) -> list[StagedFile]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
-from sparkassets.core.row_counts import row_counts
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.writes import row_counts
 from sparkassets.delta.file_split import FileSplit
 from sparkassets.delta.partition_files import UnchangedFiles, group_by_files, is_known_position
 from sparkassets.delta.staging import StagedFile

@@ -10,12 +10,10 @@ from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.markers import format_marker
-from sparkassets.spark.missing_features import is_lacking
+from sparkassets.spark.failures import is_lacking
 from sparkassets.spark.own_session import given_setting, open_brief_session
-from sparkassets.spark.relation import TableRelation
-from sparkassets.spark.upserts.row_reduction import DELETED
-from sparkassets.spark.upserts.staged_rows import StagedRows
+from sparkassets.spark.target_table import TableRelation, format_marker
+from sparkassets.spark.upserts.staged_rows import DELETED, StagedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

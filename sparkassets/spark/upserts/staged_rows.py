@@ -1,22 +1,220 @@
-"""A run's rows, computed once into a place of the attempt's own, which is gone when the attempt is over."""
+"""One row for each key of a run, reduced and staged before the merge."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
+from sparkassets.core.writes import UpsertWrite, is_unstored_column
+from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
-from sparkassets.spark.relation import TableRelation
+from sparkassets.spark.failures import error_mentions
+from sparkassets.spark.row_comparison import row_hash
+from sparkassets.spark.schemas import column_type
 from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
-from sparkassets.spark.upserts.row_reduction import DELETED, UpsertRows
+from sparkassets.spark.target_table import TableRelation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+DELETED: Final = "__sparkassets_deleted"
+"""Whether a row deletes its key."""
+_TIED: Final = "__sparkassets_tied"
+_HASH: Final = "__sparkassets_hash"
+_ORDER: Final = "__sparkassets_order"
+_NO_KEY, _NO_ORDER, _SEVERAL = (f"sparkassets: {what}" for what in ("no key", "no newest_by", "several of a key"))
+_SHOWN = 5
+
+CHANGE, VERSION = "_change_type", "_commit_version"
+"""Columns of Delta's change feed."""
+_GONE = "('delete', 'update_preimage')"
+"""What takes a row away; where its key stays, the row that an update has made of it wins."""
+
+
+@frozen
+class UpsertRows:
+    """The rows of a run, and what an upsert makes of their columns.
+
+    Attributes:
+        asset: For messages.
+        frame: As computed; a row outside the run's blocks fails the job that computes it.
+        keys: Columns that tell rows apart, those of partitions with them, as the frame has them.
+        newest_by: Columns by which rows of a key are ordered, within a run and against earlier runs.
+        tie_breakers: Columns by which one of a run's own rows of a key is chosen, the weightiest first; none is NULL.
+        delete_when: None where no row deletes.
+        is_feed: Whether the rows are changes as Delta's feed tells them.
+        is_history: Whether each is a change that stays, at the instant that the last of its keys tells.
+    """
+
+    asset: str
+    frame: DataFrame
+    keys: tuple[str, ...]
+    newest_by: tuple[str, ...]
+    tie_breakers: tuple[str, ...]
+    delete_when: str | None
+    is_feed: bool = False
+    is_history: bool = False
+
+    @classmethod
+    def from_frame(cls, asset: str, write: UpsertWrite, frame: DataFrame, *, partition: Sequence[str]) -> UpsertRows:
+        """The rows by what the asset says of them.
+
+        Raises:
+            RunError: A column that it names is not there.
+        """
+        schema, owner = frame.schema, f"the result of {asset}"
+        named = [column_type(schema, name, owner=owner)[0] for name in (*write.keys, *partition)]
+        newest_by = tuple(column_type(schema, name, owner=owner)[0] for name in write.newest_by)
+        names = {name.lower() for name in schema.names}
+        is_feed = CHANGE in names and write.delete_when is None
+        delete_when = f"{CHANGE} IN {_GONE}" if is_feed else write.delete_when
+        within = (*newest_by, *([VERSION] if is_feed and VERSION in names else []))
+        keys = tuple(dict.fromkeys(named))
+        return cls(asset, frame, keys, newest_by, within, delete_when, is_feed)
+
+    @property
+    def stored_columns(self) -> list[str]:
+        """The columns that the table gets."""
+        return [name for name in self.frame.columns if not is_unstored_column(name)]
+
+    @property
+    def remembers_all(self) -> bool:
+        """Whether the table does not store the order of its rows, so that it is remembered of every key."""
+        return any(map(is_unstored_column, self.newest_by))
+
+    @property
+    def remembers(self) -> bool:
+        """Whether later runs must know what the table does not tell."""
+        return (self.is_history or bool(self.newest_by)) and (self.delete_when is not None or self.remembers_all)
+
+    def reduce_rows(self) -> DataFrame:
+        """The newest row of each key, with `DELETED`; the job fails where a key is NULL, or several are the newest."""
+        from pyspark.sql import functions as sql
+
+        first = sqltext.name(self.keys[0])
+        nulls = " OR ".join(f"{sqltext.name(name)} IS NULL" for name in self.keys)
+        unordered = " OR ".join(f"{sqltext.name(name)} IS NULL" for name in self.tie_breakers) or "false"
+        guard = (
+            f"CASE WHEN {nulls} THEN raise_error({sqltext.text(_NO_KEY)}) "
+            f"WHEN {unordered} THEN raise_error({sqltext.text(_NO_ORDER)}) "
+            f"WHEN {_TIED} THEN raise_error({sqltext.text(_SEVERAL)}) ELSE {first} END"
+        )
+        chosen = self._chosen()
+        return chosen.withColumn(self.keys[0], sql.expr(guard)).select(
+            *(sql.col(sqltext.name(name)) for name in [*self.frame.columns, DELETED])
+        )
+
+    def _chosen(self) -> DataFrame:
+        """The newest rows of each key, of which those after the first are told as `_TIED`.
+
+        The same row come twice is one, where there is an order: who delivers changes may repeat them.
+        """
+        from pyspark.sql import Window
+        from pyspark.sql import functions as sql
+
+        by_key = Window.partitionBy(*(sql.col(sqltext.name(name)) for name in self.keys))
+        rows = self._mark_deleted()
+        if not self.tie_breakers:
+            return rows.withColumn(_TIED, sql.count(sql.lit(1)).over(by_key) > 1)
+        ordered = by_key.orderBy(*(sql.expr(each).desc() for each in self._order()))
+        hashed = row_hash(self.frame.schema)
+        rows = rows.withColumn(_HASH, sql.lit(None).cast("bigint") if hashed is None else sql.expr(hashed))
+        rows = rows.withColumns(
+            {
+                "__sparkassets_rank": sql.rank().over(ordered),
+                "__sparkassets_number": sql.row_number().over(ordered),
+                "__sparkassets_first": sql.first_value(_HASH).over(ordered),
+            }
+        ).filter("__sparkassets_rank = 1")
+        again = "__sparkassets_number > 1"
+        return rows.filter(f"NOT ({again} AND {_HASH} <=> __sparkassets_first AND {_HASH} IS NOT NULL)").withColumn(
+            _TIED, sql.expr(again)
+        )
+
+    def _order(self) -> list[str]:
+        """SQL of what decides between rows of a key, the weightiest first.
+
+        In a history a change wins over a deletion that `newest_by` does not put after it. The commit of a feed comes
+        only then: later runs do not know it, and must decide in the same way.
+        """
+        order, came = [sqltext.name(name) for name in self.tie_breakers], f"NOT {DELETED}"
+        if self.is_history and order[-1:] == [sqltext.name(VERSION)] and VERSION not in self.newest_by:
+            return [*order[:-1], came, order[-1]]
+        return [*order, came] if self.is_history or self.is_feed else order
+
+    def _mark_deleted(self) -> DataFrame:
+        """The rows that count, with `DELETED`."""
+        from pyspark.sql import functions as sql
+
+        rows = self.frame
+        if (
+            self.is_feed and self.is_history
+        ):  # there a row is a change of its own time, which what it was before has not
+            rows = rows.filter(f"{CHANGE} <> 'update_preimage'")
+        deletes = "false" if self.delete_when is None else f"coalesce(({self.delete_when}), false)"
+        return rows.withColumn(DELETED, sql.expr(deletes))
+
+    def explain_error(self, error: Exception) -> RunError | None:
+        """The refusal of rows that an upsert cannot tell apart, with the first of their keys; None of other errors."""
+        made = None
+        if error_mentions(error, _NO_KEY):
+            made = RunError(f"{self.asset}: {self._nulls(self.keys)}: a key cannot be NULL; nothing was written")
+        elif error_mentions(error, _NO_ORDER):
+            made = RunError(
+                f"{self.asset}: {self._nulls(self.tie_breakers)}, "
+                "which does not tell which row of a key is the newest; nothing was written"
+            )
+        elif error_mentions(error, _SEVERAL):
+            made = self._several()
+        if made is not None:
+            made.is_data_error = True
+        return made
+
+    def _nulls(self, columns: Sequence[str]) -> str:
+        counts = (
+            self._mark_deleted().selectExpr(*(f"count_if({sqltext.name(name)} IS NULL)" for name in columns)).collect()
+        )
+        told = [
+            f"{name} is NULL in {count:,} row{'s' if count > 1 else ''}"
+            for name, count in zip(columns, counts[0], strict=True)
+            if count
+        ]
+        return ", ".join(told)
+
+    def _several(self) -> RunError:
+        from pyspark.sql import functions as sql
+
+        names = [sql.col(sqltext.name(name)).cast("string") for name in self.keys]
+        found = self._chosen().filter(_TIED).select(*names).distinct().limit(_SHOWN + 1).collect()
+        shown = "; ".join(", ".join(map(str, row)) for row in sorted(tuple(row) for row in found[:_SHOWN]))
+        more = "; …" if len(found) > _SHOWN else ""
+        keys = ", ".join(self.keys)
+        if self.is_history:
+            what = "several changes of one key at one instant"
+            if self.newest_by:
+                what += f", equal in {', '.join(self.newest_by)}"
+            hint = "a list of columns orders them: newest_by: [<time>, <column>], such as the position in the log"
+        elif self.newest_by:
+            what = f"several rows of one key that are equal in {', '.join(self.newest_by)}"
+            hint = "a list of columns tells more: newest_by: [<column>, <column>]"
+        elif self.tie_breakers:
+            what, hint = "several rows of one key in one commit of the inlet", "choose one of them in the query"
+        else:
+            what, hint = "several rows of one key", "newest_by: <column> says which of them counts"
+        return RunError(f"{self.asset}: {what}: {keys} is {shown}{more}; nothing was written", hint=hint)
+
+
+def stored_schema(schema: StructType) -> StructType:
+    """The columns of a result that an upsert stores."""
+    from pyspark.sql.types import StructType
+
+    return StructType([field for field in schema.fields if not is_unstored_column(field.name)])
+
 
 _BOUNDED: Final = frozenset({"tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz", "string"})
 _AS_TEXT: Final = {

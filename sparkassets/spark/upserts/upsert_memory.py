@@ -21,11 +21,9 @@ from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker
 from sparkassets.spark import sqltext
 from sparkassets.spark.current_table import OpenedTable, open_relation
-from sparkassets.spark.markers import format_marker, read_marker, read_own_marker
-from sparkassets.spark.relation import TableRelation
 from sparkassets.spark.scratch import companion_relation
-from sparkassets.spark.target_table import open_table
-from sparkassets.spark.upserts.row_reduction import DELETED, UpsertRows
+from sparkassets.spark.target_table import TableRelation, format_marker, open_table, read_marker, read_own_marker
+from sparkassets.spark.upserts.staged_rows import DELETED, UpsertRows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkassets.spark.validation.check_caller import CheckCaller
+from sparkassets.spark.validation.inlet_checks import CheckCaller
 from sparkassets.spark.validation.measurement import measure
 from sparkassets.spark.validation.partition_grouping import PartitionGrouping
 from sparkassets.spark.validation.row_rules import STAYS, TAKEN, RowRules

@@ -1,18 +1,77 @@
-"""The write modes by what the core calls them; a file each."""
+"""The write modes that replace, append or publish, and which mode an asset has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.writes import AppendWrite, PublishWrite, ReplaceWrite, UpsertWrite, Write
 from sparkassets.errors import RunError
-from sparkassets.spark.writes.append import AppendMode
-from sparkassets.spark.writes.landing import LandingMode
-from sparkassets.spark.writes.publish import PublishMode
-from sparkassets.spark.writes.replace import ReplaceMode
+from sparkassets.ports import RunOrder
+from sparkassets.spark import schema_changes
+from sparkassets.spark.partition_guard import PartitionGuard
+from sparkassets.spark.target_table import TargetTable, relation_of
+from sparkassets.spark.writes.landing import AllColumnsMode, LandingMode, RowLanding
 from sparkassets.spark.writes.upsert import UpsertMode
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+class AppendMode(AllColumnsMode):
+    """Implements `LandingMode` for `sparkassets.core.writes.AppendWrite`."""
+
+    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
+        """The columns change only as the asset's ``schema`` lets them."""
+        schema_changes.refuse_misfit(order.asset, schema, table)
+
+    def plan_landing(
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+    ) -> RowLanding:
+        """An append of rows that are checked here, as Delta checks none."""
+        guarded = frame if blocks is None else blocks.guard_rows(frame)
+        rows, columns = schema_changes.evolve_rows(guarded, order.asset, table)
+        return RowLanding(
+            rows,
+            columns=columns,
+            statements_before=schema_changes.widening_statements(order.asset, guarded.schema, table),
+        )
+
+
+class ReplaceMode(AllColumnsMode):
+    """Implements `LandingMode` for `sparkassets.core.writes.ReplaceWrite`."""
+
+    def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
+        """A run that replaces all may change the columns; one of some blocks, as the asset's ``schema`` lets it."""
+        if order.rebuilds or order.blocks.is_everything:
+            schema_changes.refuse_broken(order.asset.name, schema, table)
+        else:
+            schema_changes.refuse_misfit(order.asset, schema, table)
+
+    def plan_landing(
+        self, order: RunOrder, frame: DataFrame, table: TargetTable, *, blocks: PartitionGuard | None
+    ) -> RowLanding:
+        """An overwrite of all, or of what is in the blocks."""
+        asset = order.asset
+        if order.rebuilds or blocks is None:
+            guarded = frame if blocks is None else blocks.guard_rows(frame)
+            rows, columns = schema_changes.replace_rows(guarded, table)
+            after = schema_changes.restore_statements(frame.sparkSession, relation_of(asset), guarded.schema, table)
+            return RowLanding(rows, "all", columns, statements_after=after)
+        guarded = blocks.guard_rows(frame)
+        rows, columns = schema_changes.evolve_rows(guarded, asset, table)
+        before = schema_changes.widening_statements(asset, guarded.schema, table)
+        return RowLanding(rows, "blocks", columns, statements_before=before)
+
+
+class PublishMode(ReplaceMode):
+    """Implements `LandingMode` for `sparkassets.core.writes.PublishWrite`.
+
+    To readers of the table it is what ``replace`` is: the files that go stay in the folders of their own iterations.
+    """
+
 
 _MODES: Final[Mapping[type[Write], LandingMode]] = {
     ReplaceWrite: ReplaceMode(),

@@ -1,9 +1,11 @@
-"""What one commit of a run's rows is to do to the table that is there, decided before anybody commits."""
+"""Plans how rows land in a table, checks that they fit, and explains constraints that they violate."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
 from math import prod
 from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
@@ -13,16 +15,15 @@ from sparkassets.core.partitions import SegmentPartition
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import PublishWrite
+from sparkassets.delta.features import keeps_feed, spark_properties
 from sparkassets.delta.staging import NULL_FOLDER
-from sparkassets.delta.table_properties import keeps_feed, spark_properties
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
-from sparkassets.spark.failures import error_condition, is_conflict, run_error
+from sparkassets.spark.failures import error_condition, is_conflict, run_error, whole_message
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
 from sparkassets.spark.schemas import declared_schema, refuse_folders, refuse_undeclared, refuse_unwritable
 from sparkassets.spark.upserts.staged_rows import KeptRows
-from sparkassets.spark.violations import violation
 from sparkassets.spark.writes.landing import ChosenRows, RowLanding
 from sparkassets.spark.writes.modes import mode_of
 
@@ -31,6 +32,63 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from sparkassets.spark.target_table import TargetTable
+
+_CHECK = re.compile(
+    r"CHECK constraint (?P<name>.+?) \((?P<expression>.+)\) violated by row with values:(?P<values>(?:\n - .*)*)"
+)
+_VALUE = re.compile(r"\n - (?P<column>[^\n]*?) : (?P<value>[^\n]*)")
+_NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (?P<column>[^\n]+?)\.?(?:\n|$|\s+SQLSTATE)")
+_INVARIANT = re.compile(r"`?(?P<column>.+?)`? IS NOT NULL", re.IGNORECASE)
+_OF_THE_WRITE = "EXPRESSION("
+"""Delta's name for the condition of a ``replaceWhere``, which it checks as it does a table's constraints."""
+_GENERATED = "Generated Column"
+
+
+def violation(error: BaseException, schema: StructType, *, asset: str) -> RunError | None:
+    """The refusal by one of the target's constraints; None where it was none of them."""
+    message = whole_message(error)
+    if found := _CHECK.search(message):
+        if nulls := _INVARIANT.fullmatch(found["expression"]):
+            return _refusal(asset, f"NOT NULL of the column {nulls['column']}", "")
+        if found["name"].startswith(_OF_THE_WRITE):
+            return None
+        return _refusal(asset, _rule(found["name"], found["expression"]), _values(found["values"], schema))
+    if found := _NOT_NULL.search(message):
+        return _refusal(asset, f"NOT NULL of the column {found['column']}", "")
+    return None
+
+
+def _refusal(asset: str, rule: str, values: str) -> RunError:
+    shown = f": {values}" if values else ""
+    return RunError(
+        f"{asset}: the target refuses a row by its {rule}{shown}; nothing was written",
+        hint="mend or filter such rows in the query, or change the table's constraint",
+    )
+
+
+def _rule(name: str, expression: str) -> str:
+    return f"generated column {expression}" if name == _GENERATED else f"constraint {name} ({expression})"
+
+
+def _values(text: str, schema: StructType) -> str:
+    kinds = {field.name.lower(): field.dataType.simpleString() for field in schema.fields}
+    return ", ".join(
+        f"{each['column']} is {_format_value(each['value'], kinds, each['column'])}" for each in _VALUE.finditer(text)
+    )
+
+
+def _format_value(value: str, kinds: Mapping[str, str], column: str) -> str:
+    """A value as people write it: Delta tells dates in days and timestamps in microseconds since 1970."""
+    try:
+        match kinds.get(column.lower()):
+            case "date":
+                return str(date(1970, 1, 1) + timedelta(days=int(value)))
+            case "timestamp" | "timestamp_ntz":
+                return str((datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(value))).replace(tzinfo=None))
+    except (ValueError, OverflowError):
+        pass
+    return "NULL" if value == "null" else value
+
 
 _DAYS: Final = frozenset({"date", "string"})
 """Types of a column of days, or longer slots, by which a new table is laid out in folders."""

@@ -1,33 +1,163 @@
-"""``upsert``: a run's rows take the place of those with their keys; others come to what is there."""
+"""The write mode that merges rows by their keys, with or without a history of each key."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.writes import UpsertWrite, is_unstored_column
+from sparkassets.core.writes import HistoryColumns, UpsertWrite, is_unstored_column
 from sparkassets.errors import RunError
 from sparkassets.frozen import frozen
 from sparkassets.ports import CommitMarker, RunOrder
-from sparkassets.spark import layouts, schema_evolution, sqltext
+from sparkassets.spark import schema_changes, sqltext
 from sparkassets.spark.failures import run_error
 from sparkassets.spark.partition_guard import PartitionGuard, guard_for
-from sparkassets.spark.relation import TableRelation, relation_of
-from sparkassets.spark.target_table import TargetTable
-from sparkassets.spark.upserts import key_history
+from sparkassets.spark.target_table import TableRelation, TargetTable, relation_of
 from sparkassets.spark.upserts.key_merge import KeyMerge
-from sparkassets.spark.upserts.row_reduction import DELETED, UpsertRows, stored_schema
-from sparkassets.spark.upserts.staged_rows import KeptRows, StagedRows, stage_kept, stage_rows
+from sparkassets.spark.upserts.staged_rows import (
+    DELETED,
+    KeptRows,
+    StagedRows,
+    UpsertRows,
+    stage_kept,
+    stage_rows,
+    stored_schema,
+)
 from sparkassets.spark.upserts.upsert_memory import MEASURE, UpsertMemory
 from sparkassets.spark.writes.landing import ChosenRows, ReadyRows, RowLanding
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+_CAME: Final = "__sparkassets_came"
+_UNTIL: Final = "__sparkassets_until"
+_NUMBER: Final = "__sparkassets_number"
+_STORED: Final = "__sparkassets_stored"
+
+
+def with_times(schema: StructType, write: UpsertWrite, history: HistoryColumns, *, asset: str) -> StructType:
+    """The columns of a table with a history, by those of a result.
+
+    Raises:
+        RunError: The result has one that is added, or none that tells the time.
+    """
+    from pyspark.sql.types import BooleanType, StructField, StructType
+
+    names = {field.name.lower(): field for field in schema.fields}
+    for added in (history.valid_to, history.current):
+        if added.lower() in names:
+            raise RunError(f"{asset}: the result has the column {added!r}, which the history adds")
+    time = names.get(history.valid_from.lower())
+    if time is None and not write.newest_by:
+        raise RunError(
+            f"{asset}: nothing tells from when a row holds: the result has no column {history.valid_from!r}",
+            hint="give it, or write newest_by: <the column of the source's time>, which it then holds",
+        )
+    stored = [field for field in schema.fields if not is_unstored_column(field.name)]
+    if time is None:
+        first = names.get(write.newest_by[0].lower())
+        if first is None:
+            raise RunError(f"the result of {asset} has no column {write.newest_by[0]!r}")
+        time = StructField(history.valid_from, first.dataType, nullable=True)
+        stored.append(time)
+    ends = StructField(history.valid_to, time.dataType, nullable=True)
+    return StructType([*stored, ends, StructField(history.current, BooleanType(), nullable=True)])
+
+
+def changes(
+    asset: str, write: UpsertWrite, history: HistoryColumns, frame: DataFrame, *, partition: Sequence[str]
+) -> UpsertRows:
+    """The rows of a run as changes: each of a key at an instant."""
+    from pyspark.sql import functions as sql
+
+    given = {name.lower() for name in frame.columns}
+    has_time = history.valid_from.lower() in given
+    if not has_time:
+        frame = frame.withColumn(history.valid_from, sql.col(sqltext.name(write.newest_by[0])))
+    more = write.newest_by if has_time else write.newest_by[1:]
+    rows = UpsertRows.from_frame(
+        asset, replace(write, newest_by=more), frame, partition=[*partition, history.valid_from]
+    )
+    within = rows.tie_breakers if has_time and rows.tie_breakers else (rows.keys[-1], *rows.tie_breakers)
+    return replace(rows, tie_breakers=within, is_history=True)
+
+
+def state(
+    rows: UpsertRows, history: HistoryColumns, came: DataFrame, *, there: DataFrame | None, remembered: DataFrame | None
+) -> DataFrame:
+    """The rows that the table is to have of the keys that come, but for those that it has so.
+
+    A row of the table that a deletion of its instant came after is among them, as one with `DELETED`.
+
+    Args:
+        rows: What comes, as told by `changes`.
+        history: The names of its columns.
+        came: The changes and deletions, with `DELETED`.
+        there: The rows of the table, of these keys at least; None of an empty one.
+        remembered: What is remembered of the keys, as `Memory.as_rows` yields it; None where nothing is.
+    """
+    from pyspark.sql import functions as sql
+
+    *keys, time = rows.keys
+    hidden = [name for name in rows.newest_by if is_unstored_column(name)]
+    values = [name for name in came.columns if name not in (*rows.keys, DELETED)]
+    values = [name for name in values if name in hidden or not is_unstored_column(name)]
+    mine = came.select(*map(_c, rows.keys), *map(_c, values), _c(DELETED), sql.lit(1).alias(_CAME))
+    mine = mine.withColumn(_UNTIL, sql.lit(None).cast(came.schema[time].dataType))
+    touched = came.select(*map(_c, keys)).distinct()
+    events = mine
+    if remembered is not None:
+        remembered = remembered.join(touched, keys, "left_semi")
+        gone = remembered.filter(DELETED).withColumn(_CAME, sql.lit(0))
+        events = events.unionByName(gone, allowMissingColumns=True)
+    if there is not None:
+        known = there.join(touched, keys, "left_semi").withColumns({DELETED: sql.expr("false"), _CAME: sql.lit(0)})
+        known = known.withColumnRenamed(history.valid_to, _UNTIL).drop(history.current)
+        if remembered is not None and hidden:
+            newest = remembered.filter(f"NOT {DELETED}").select(*map(_c, rows.keys), *map(_c, hidden))
+            known = known.join(newest, list(rows.keys), "left")
+        events = events.unionByName(known, allowMissingColumns=True)
+    return _sequence(events, rows, history).drop(*hidden)
+
+
+def _sequence(events: DataFrame, rows: UpsertRows, history: HistoryColumns) -> DataFrame:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    *keys, time = rows.keys
+    at_once = Window.partitionBy(*map(_c, rows.keys))
+    newest = [_c(name).desc() for name in rows.newest_by]
+    order = [*newest, _c(DELETED).asc(), _c(_CAME).desc()]
+    is_stored = sql.expr(f"{_CAME} = 0 AND NOT {DELETED}")
+    numbered = events.withColumns(
+        {
+            _NUMBER: sql.row_number().over(at_once.orderBy(*order)),
+            _STORED: sql.max(is_stored).over(at_once),
+        }
+    )
+    chosen = numbered.filter(f"{_NUMBER} = 1")
+    by_key = Window.partitionBy(*map(_c, keys)).orderBy(_c(time))
+    until = sql.lead(_c(time)).over(by_key)
+    ended = chosen.withColumn(history.valid_to, until)
+    ended = ended.withColumn(history.current, sql.col(_q(history.valid_to)).isNull())
+    same = f"{_CAME} = 0 AND {_UNTIL} <=> {_q(history.valid_to)}"
+    changed = ended.filter(f"CASE WHEN {DELETED} THEN {_STORED} ELSE NOT ({same}) END")
+    return changed.drop(_NUMBER, _STORED, _CAME, _UNTIL)
+
+
+def _c(name: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.col(_q(name))
+
+
+def _q(name: str) -> str:
+    return sqltext.name(name)
 
 
 class UpsertMode:
@@ -39,15 +169,15 @@ class UpsertMode:
         """Those whose names do not begin with ``_``, and those of a history."""
         write = _upsert(asset)
         if write.history is not None:
-            return key_history.with_times(schema, write, write.history, asset=asset.name)
+            return with_times(schema, write, write.history, asset=asset.name)
         return stored_schema(schema)
 
     def refuse_misfit(self, order: RunOrder, schema: StructType, table: TargetTable) -> None:
         """A rebuild may change the columns; another run as the asset's ``schema`` lets it."""
         if order.rebuilds:
-            layouts.refuse_broken(order.asset.name, schema, table)
+            schema_changes.refuse_broken(order.asset.name, schema, table)
         else:
-            schema_evolution.refuse_misfit(order.asset, schema, table)
+            schema_changes.refuse_misfit(order.asset, schema, table)
 
     def choose_rows(self, order: RunOrder, frame: DataFrame) -> ChosenRows:
         """The newest of each key, which are the newest as well where nothing else is left of the rows."""
@@ -96,8 +226,8 @@ class UpsertMode:
     ) -> RowLanding:
         """Of a rebuild: its rows take the place of all."""
         del blocks  # no row is outside by now
-        rows, columns = layouts.replace_rows(frame, table)
-        after = layouts.restore_statements(frame.sparkSession, relation_of(order.asset), frame.schema, table)
+        rows, columns = schema_changes.replace_rows(frame, table)
+        after = schema_changes.restore_statements(frame.sparkSession, relation_of(order.asset), frame.schema, table)
         return RowLanding(rows, "all", columns, statements_after=after)
 
 
@@ -180,7 +310,7 @@ class _UpsertRun:
             for condition in [*bounds, *([] if self.blocks is None else [self.blocks.predicate])]:
                 there = there.filter(condition)
         came = found.read_rows(self.session)
-        return key_history.state(self.rows, self.write.history, came, there=there, remembered=remembered)
+        return state(self.rows, self.write.history, came, there=there, remembered=remembered)
 
     def make_merge(self, found: StagedRows) -> RowLanding | None:
         """How what is staged is merged; None where there is no table yet."""
@@ -188,7 +318,7 @@ class _UpsertRun:
             return None
         stored = [name for name in found.schema.names if name != DELETED and not is_unstored_column(name)]
         kept = found.read_rows(self.session).select(*map(sqltext.name, stored))
-        fitting, columns = schema_evolution.evolve_rows(kept, self.asset, self.table)
+        fitting, columns = schema_changes.evolve_rows(kept, self.asset, self.table)
         merge = KeyMerge(
             found,
             self.rows.keys,
@@ -197,7 +327,7 @@ class _UpsertRun:
             match_condition=None if self.blocks is None else self.blocks.predicate,
             has_deletes=self.rows.delete_when is not None,
         )
-        before = schema_evolution.alter_statements(self.asset, fitting.schema, self.table)
+        before = schema_changes.alter_statements(self.asset, fitting.schema, self.table)
         return RowLanding(fitting, "nothing", columns, statements_before=before, merge=merge)
 
     def explain_error(self, error: Exception) -> RunError:
@@ -214,7 +344,7 @@ def _rows_of(order: RunOrder, frame: DataFrame) -> UpsertRows:
     """The rows as an upsert takes them."""
     asset, write = order.asset, _upsert(order.asset)
     if write.history is not None:
-        return key_history.changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
+        return changes(asset.name, write, write.history, frame, partition=asset.partitioning.columns)
     return UpsertRows.from_frame(asset.name, write, frame, partition=asset.partitioning.columns)
 
 

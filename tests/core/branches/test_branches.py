@@ -6,9 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.branches.base_mirror import BASE, mirror_updates
-from sparkassets.core.branches.branch_locations import branch_state_location, check_branch_name
-from sparkassets.core.branches.branch_project import BranchProject, base_uri, build_branch_project
+from sparkassets.core.branches.branch_project import (
+    BASE,
+    BranchProject,
+    base_uri,
+    branch_state_location,
+    build_branch_project,
+    check_branch_name,
+    mirror_updates,
+)
 from sparkassets.core.branches.difference import comparison_keys
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.state import State

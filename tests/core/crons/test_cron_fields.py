@@ -7,7 +7,7 @@ from croniter import croniter
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.crons.expand import CronError, expand
+from sparkassets.core.crons.cron import CronError, expand
 from sparkassets.core.instants import local_datetime, local_seconds, to_unix
 from sparkassets.core.timetables.parse import parse_timetable
 

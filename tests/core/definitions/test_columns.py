@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.definitions.column_effects import ColumnEffect, find_column_effect, find_columns_read
+from sparkassets.core.definitions.differences import ColumnEffect, find_column_effect, find_columns_read
 
 BASE = "SELECT day, origin, avg(delay) AS mean FROM {{ inlets.f }} WHERE delay > 0 GROUP BY day, origin"
 PLAIN = "SELECT day, upper(origin) AS origin_code, delay FROM {{ inlets.f }} WHERE delay > 0"

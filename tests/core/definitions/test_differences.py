@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.differences import MOST_LINES, describe_difference, layout_query
-from sparkassets.core.definitions.normal_form import normal_form, words
+from sparkassets.core.query_text import normal_form, words
 from tests.core.definitions.test_normal import QUERIES
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.definitions.definition import MOST_TEXT
-from sparkassets.core.definitions.normal_form import normal_form
+from sparkassets.core.query_text import normal_form
 
 QUERIES = (
     "SELECT day, origin, avg(dep_delay) AS mean_delay FROM {{ inlets.flights }} GROUP BY ALL",

@@ -7,8 +7,7 @@ import pytest
 from sparkassets.core.derivation.asset_columns import AssetDerivations, derive_asset
 from sparkassets.core.derivation.column_lineage import trace_column
 from sparkassets.core.spec.model import InletSpec, ReadChanges, SegmentParams, SqlBody
-from sparkassets.core.writes import UpsertWrite
-from sparkassets.core.writes.upsert import HistoryColumns
+from sparkassets.core.writes import HistoryColumns, UpsertWrite
 from tests.builders import HERE, asset, project, source
 
 UPSERT = UpsertWrite(("id",), newest_by=("_at",))

@@ -5,16 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from sparkassets.core.documents.events import event_document
-from sparkassets.core.documents.explanation import node_document
+from sparkassets.core.documents.document_values import problems_document
 from sparkassets.core.documents.graph import build_graph, graph_document
-from sparkassets.core.documents.impact import downstream_document
-from sparkassets.core.documents.plan import plan_document
-from sparkassets.core.documents.problems import problems_document
-from sparkassets.core.documents.runs import run_document
-from sparkassets.core.documents.status import status_document, summarize_status
-from sparkassets.core.documents.summary import summary_document
-from sparkassets.core.journal.run_records import run_records
+from sparkassets.core.documents.plan import downstream_document, plan_document
+from sparkassets.core.documents.records import event_document
+from sparkassets.core.documents.runs import run_document, summary_document
+from sparkassets.core.documents.status import node_document, status_document, summarize_status
+from sparkassets.core.journal.history import run_records
 from sparkassets.core.partitions import EVERYTHING, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.planner.explain.explanation import ExplanationNode
 from sparkassets.core.planner.explain.status import AssetStatus, asset_status

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.documents.messages import NotificationMessage, build_messages
-from sparkassets.core.documents.notices import AssetNotice, NoticeCollector
+from sparkassets.core.documents.notices import AssetNotice, NoticeCollector, NotificationMessage, build_messages
 from sparkassets.core.journal.entries import ClaimEntry, FailureEntry, LateEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import NOTHING

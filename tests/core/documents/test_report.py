@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.documents.report import ReportHistory, build_report
-from sparkassets.core.documents.report.credential_mask import CredentialMask
-from sparkassets.core.documents.report.grid_cells import cells_document
-from sparkassets.core.documents.report.partition_links import PartitionLinks
-from sparkassets.core.documents.report.status_causes import StatusPiece
+from sparkassets.core.documents.report.asset_page import PartitionLinks
+from sparkassets.core.documents.report.grid_cells import StatusPiece, cells_document
+from sparkassets.core.documents.report.report_documents import CredentialMask
 from sparkassets.core.journal.lineage import trace_lineage
 from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
 from sparkassets.core.planner.explain.status import asset_status, partition_grid

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.documents.report import KINDS, ReportHistory, build_report
-from sparkassets.core.documents.report.partition_links import PartitionLinks
+from sparkassets.core.documents.report.asset_page import PartitionLinks
 from sparkassets.core.journal.codec import from_row
 from sparkassets.core.journal.lineage import trace_lineage
 from sparkassets.core.planner.explain.status import partition_grid

@@ -14,7 +14,7 @@ from sparkassets.core.journal.announcements import (
 )
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import EventEntry, NumberedEntry
-from sparkassets.core.journal.event_documents import recorded_event_values
+from sparkassets.core.journal.history import recorded_event_values
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.partitions import UNPARTITIONED, Partitioning, SegmentPartition, TimePartition
 from sparkassets.core.spec.model import InletSpec, Schedule

@@ -24,7 +24,7 @@ from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.planner.planner import make_plan
 from sparkassets.core.spec.model import AssetSpec, InletSpec, PartitionRequirement, StorageLocation
 from sparkassets.core.strategies import DateRange, EveryInstance
-from sparkassets.runtime.source_observation import changed_spec_entries
+from sparkassets.runtime.observation import changed_spec_entries
 from tests.builders import Segments, Story, asset, at, partitioned, project, source, timed
 from tests.depth import histories
 

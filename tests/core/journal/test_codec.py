@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec import from_row, to_row
 from sparkassets.core.journal.entries import (
+    BackfillEntry,
     ClaimEntry,
     EventEntry,
     FailureEntry,

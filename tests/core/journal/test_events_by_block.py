@@ -10,8 +10,8 @@ import pytest
 from sparkassets.core.conditions.parsing import parse_condition
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec import decode, encode, from_row
-from sparkassets.core.journal.event_documents import recorded_event_values
 from sparkassets.core.journal.fold.dispatch import fold
+from sparkassets.core.journal.history import recorded_event_values
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.planner.plan import PlannedRun
 from sparkassets.core.runs import RunConsumption

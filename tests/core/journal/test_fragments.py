@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sparkassets.core.journal.entries import NumberedEntry, ObservedEntry
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.partitions import PartitionSet
-from sparkassets.core.partitions.growing_ranges import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions.stamped_partitions import GrowingRanges, GrowingStamps
 from tests.builders import Story, asset, at, project, source
 from tests.work import calls_of
 

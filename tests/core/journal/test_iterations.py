@@ -11,7 +11,7 @@ from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SuccessE
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.iterations import visible_iterations
 from sparkassets.core.journal.lineage import trace_lineage
-from sparkassets.core.journal.retirement import retire_iterations
+from sparkassets.core.journal.retention import retire_iterations
 from sparkassets.core.journal.state import State
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.planner.planning_context import PlanningContext

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from sparkassets.core.journal.codec.entries import redact_entry
 from sparkassets.core.journal.entries import FailureEntry, ObservedEntry, SuccessEntry
 from sparkassets.core.journal.marks import MarkEntry
-from sparkassets.core.journal.redaction import redact_entry
 from sparkassets.core.partitions import EVERYTHING, NOTHING
 from sparkassets.core.validations import RuleTally, RuleVerdict
 

@@ -1,7 +1,7 @@
 """Runs as people see them: claims joined with how they ended."""
 
 from sparkassets.core.journal.entries import FailureEntry, SuccessEntry
-from sparkassets.core.journal.run_records import run_records
+from sparkassets.core.journal.history import run_records
 from tests.builders import Story, asset, at, days, project, source
 
 

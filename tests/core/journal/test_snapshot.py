@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparkassets.app.state import find_differences
 from sparkassets.core.journal import recent_events
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.codec.rows import JournalRow
@@ -14,7 +15,6 @@ from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, FailedBlocks, State, TableLoss
 from sparkassets.core.journal.table_findings import ForeignCommit
-from sparkassets.core.journal.verification import find_differences
 from sparkassets.core.spec.model import InletSpec
 from sparkassets.core.strategies import DateRange
 from sparkassets.errors import StateError

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sparkassets.core.journal.entries import EventEntry, SuccessEntry
-from sparkassets.core.journal.event_documents import EventUsage
+from sparkassets.core.journal.history import EventUsage
 from sparkassets.core.journal.state import EventRef
 from sparkassets.core.spec.model import Schedule
 from tests.builders import Story, asset, days, project, source

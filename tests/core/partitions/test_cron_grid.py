@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration, from_unix
 from sparkassets.core.partitions import OverlapMapping, PartitionError, RangeSet, TimePartition, WindowMapping
-from sparkassets.core.timetables.cron import cron_ticks
+from sparkassets.core.timetables.ticks import cron_ticks
 from tests.core.clocks import instants_near_changes, wall_clock, zones
 from tests.core.partitions.test_mappings import GRAINS, SLOT_SECONDS, mappings
 from tests.core.partitions.test_time_partition import at

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.cron import expand
 from sparkassets.core.instants import DAY, Duration, day_number, local_date, local_seconds
 from sparkassets.core.partitions import (
     Dependency,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import RangeSet, StampedRanges
-from sparkassets.core.partitions.growing_ranges import GrowingRanges, GrowingStamps
+from sparkassets.core.partitions.stamped_partitions import GrowingRanges, GrowingStamps
 
 pairs = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 30)), max_size=5)
 some = pairs.map(lambda found: RangeSet.from_pairs((start, start + length) for start, length in found))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import NOTHING, PartitionSet, RangeSet, StampedPartitions
-from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
+from sparkassets.core.partitions.stamped_partitions import GrowingPartitions, GrowingStampedPartitions
 from tests.core.partitions.segmented import NAMED, overlays, sets, stamped
 
 steps = st.lists(st.tuples(st.booleans(), sets), max_size=6)

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.partitions import PartitionSet, RangeSet
-from sparkassets.core.partitions.incremental_answers import (
+from sparkassets.core.partitions.segment_functions import (
     DistinctValues,
     IncrementalAnswers,
+    OneSidedRule,
+    combine_values,
     count_common_ends,
     differing_span,
+    map_values,
 )
-from sparkassets.core.partitions.segment_functions import OneSidedRule, combine_values, map_values
 
 KEYS = [(f"{number:03}",) for number in range(40)]
 VALUES = st.dictionaries(st.sampled_from(KEYS), st.integers(1, 3))

@@ -15,11 +15,11 @@ from sparkassets.core.partitions import (
     StampedPartitions,
     TimePartition,
     WindowMapping,
-    growing_sets,
-    memoization,
+    segment_functions,
+    stamped_partitions,
 )
 from sparkassets.core.partitions import partition_set as sets_
-from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
+from sparkassets.core.partitions.stamped_partitions import GrowingPartitions, GrowingStampedPartitions
 from tests.core.partitions.segmented import assert_is, assert_is_canonical, bounded_sets, members, overlays, sets
 
 DAYS = Partitioning(TimePartition("day", "UTC"), (SegmentPartition("a", ("be", "de")), SegmentPartition("b", ("x",))))
@@ -30,7 +30,7 @@ anything = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 @pytest.fixture
 def everything_is_large(monkeypatch):
-    for module in (memoization, growing_sets, sets_):
+    for module in (segment_functions, stamped_partitions, sets_):
         monkeypatch.setattr(module, "MANY", 0)
 
 
@@ -53,7 +53,7 @@ def test_what_is_asked_of_partitionings(a, b, mapping):
         both.required_partitions(b & WEEKS.known_partitions),
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memoization, "MANY", 0)
+        patch.setattr(segment_functions, "MANY", 0)
         for _ in range(2):
             assert [
                 DAYS.cover(a),

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.instants import Duration, InstantError, parse_instant, to_unix
 from sparkassets.core.partitions import OverlapMapping, PartitionError, RangeSet, TimePartition
-from sparkassets.core.partitions.hour_grid import HourGrid
-from sparkassets.core.partitions.slice_grid import SliceGrid
+from sparkassets.core.partitions.time_grids import HourGrid, SliceGrid
 from tests.core.clocks import ZONES, instants_near_changes, offset, telling_changes, wall_clock, zones
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "partitions.json").read_text())

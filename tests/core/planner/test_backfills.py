@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec.snapshot import decode, encode
+from sparkassets.core.journal.entries import BackfillEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import NOTHING
 from sparkassets.core.results import RunResult

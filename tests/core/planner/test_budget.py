@@ -2,9 +2,9 @@
 
 import pytest
 
-from sparkassets.core.journal.backfill_requests import BackfillEntry
-from sparkassets.core.planner.batch.budget import plan_within_budget
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.journal.entries import BackfillEntry
+from sparkassets.core.planner.batch.held_runs import plan_within_budget
+from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner
 from sparkassets.core.planner.planner import make_plan

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec import decode, encode
-from sparkassets.core.journal.entries import ObservedEntry, SegmentEntry
+from sparkassets.core.journal.entries import BackfillEntry, ObservedEntry, SegmentEntry
 from sparkassets.core.journal.table_findings import TableFinding, TargetEntry
 from sparkassets.core.partitions import EVERYTHING
 from sparkassets.core.spec.model import AssetSpec, InletSpec, StorageLocation

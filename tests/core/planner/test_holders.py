@@ -2,7 +2,7 @@
 
 from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import RenewEntry
-from sparkassets.core.planner.explain.claim_holders import ClaimHolder, find_claim_holders
+from sparkassets.core.planner.explain.status import ClaimHolder, find_claim_holders
 from tests.builders import Story, asset, at, project, source
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import SqlBody
 from sparkassets.core.strategies import LatestOnly

@@ -10,7 +10,7 @@ import pytest
 from sparkassets.core.journal.codec import decode, encode, from_row
 from sparkassets.core.journal.fold.dispatch import fold
 from sparkassets.core.partitions import Partitioning, SegmentPartition, TimePartition
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.core.writes import AppendWrite

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from sparkassets.core.journal.codec.values import spec_from, spec_to
+from sparkassets.core.journal.codec.rows import spec_from, spec_to
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.runtime.driver_work import TickWork
 from sparkassets.state.memory_store import MemoryStore

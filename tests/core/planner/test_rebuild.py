@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from sparkassets.core.journal.entries import ObservedEntry
 from sparkassets.core.partitions import NOTHING
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.partition_marks import MarkRequest, accept_withheld
 from sparkassets.core.planner.explain.status import asset_status
 from sparkassets.core.spec.model import InletSpec

@@ -1,6 +1,6 @@
 """What is told of segments that left a list, that never had anything, and that came where there was time alone."""
 
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.explanation import explain_asset
 from sparkassets.core.planner.explain.status import asset_status
 from tests.builders import Story, asset, project, source

@@ -16,7 +16,7 @@ from sparkassets.core.journal.codec import decode, encode
 from sparkassets.core.journal.entries import FailureEntry, ObservedEntry, SuccessEntry
 from sparkassets.core.partitions import PartitionSet
 from sparkassets.core.planner.batch.backfill import plan_backfill
-from sparkassets.core.planner.batch.rebuild import plan_rebuild
+from sparkassets.core.planner.batch.requested_runs import plan_rebuild
 from sparkassets.core.planner.explain.explanation import explain_planned_asset
 from sparkassets.core.planner.explain.status import asset_status, partition_grid
 from sparkassets.core.planner.incremental_planner import IncrementalPlanner

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.codec import decode, encode
+from sparkassets.core.journal.entries import BackfillEntry
 from sparkassets.core.journal.marks import MarkEntry
 from sparkassets.core.partitions import NOTHING, NewestMapping, OverlapMapping
 from sparkassets.core.planner.batch.backfill import backfillable_partitions, plan_backfill

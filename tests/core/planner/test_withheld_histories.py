@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.instants import Duration
-from sparkassets.core.journal.backfill_requests import BackfillEntry
-from sparkassets.core.journal.entries import SpecEntry
+from sparkassets.core.journal.entries import BackfillEntry, SpecEntry
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.due.withheld_partitions import find_withheld

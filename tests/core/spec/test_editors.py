@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from sparkassets.core.spec.editor_schema import json_schema
-from sparkassets.core.spec.editor_schema import json_schema as schema_of
 from sparkassets.core.spec.file_models import AssetFile, ProjectFile, written_keys
+from sparkassets.core.spec.file_schema import json_schema
+from sparkassets.core.spec.file_schema import json_schema as schema_of
 
 
 def test_it_names_its_dialect_and_tells_the_files_apart():

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from sparkassets.core.journal.codec.values import spec_from, spec_to
+from sparkassets.core.journal.codec.rows import spec_from, spec_to
 from sparkassets.core.journal.fold_specs import build_fold_spec
 from sparkassets.core.partitions import RangeSet
 from tests.core.spec.in_memory import compiled, errors_of, one

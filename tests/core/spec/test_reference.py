@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 from sparkassets.core.spec import file_models
-from sparkassets.core.spec.key_reference import render_markdown
+from sparkassets.core.spec.file_schema import render_markdown
 
 MODELS = [each for each in vars(file_models).values() if isinstance(each, type) and issubclass(each, BaseModel)]
 KEYS = [(model, name) for model in MODELS for name in file_models.written_keys(model)]

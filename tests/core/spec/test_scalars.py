@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sparkassets.core.spec.scalars import UnresolvedVariable, plain_value, substitute_variables
+from sparkassets.core.spec.yaml_values import UnresolvedVariable, plain_value, substitute_variables
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkassets.core.branches.branch_locations import branch_state_location
+from sparkassets.core.branches.branch_project import branch_state_location
 from sparkassets.core.spec.storage_overlaps import StorageUse, find_overlaps, storage_uses
 from sparkassets.core.variables import PROFILE
 from sparkassets.errors import InputError

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.timetables import Timetable
-from sparkassets.core.timetables.align import RunAlignment, align_runs
 from sparkassets.core.timetables.parse import parse_timetable
+from sparkassets.core.timetables.timetable import RunAlignment, align_runs
 from sparkassets.errors import InputError
 
 

@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkassets.core.crons.expand import expand
+from sparkassets.core.crons.cron import expand
 from sparkassets.core.crons.wall_clock import WallClockTicks
 from sparkassets.core.instants import DAY, day_number, format_instant, from_unix, to_unix
-from sparkassets.core.timetables.base import TimetableError
-from sparkassets.core.timetables.calendars import find_calendar
-from sparkassets.core.timetables.exchanges import find_trading_calendar
-from sparkassets.core.timetables.rolled_ticks import ROLLS, RolledTicks
-from sparkassets.core.timetables.sessions import SessionTicks, TradingIntervals
+from sparkassets.core.timetables.calendars import ROLLS, RolledTicks, find_calendar
+from sparkassets.core.timetables.exchanges import SessionTicks, TradingIntervals, find_trading_calendar
+from sparkassets.core.timetables.timetable import TimetableError
 from tests.depth import examples
 
 CODES = ["DE", "DE-BY", "US-NY", "AE", "XNYS", "XSHG"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sparkassets.core.crons.expand import expand
-from sparkassets.core.timetables.presets import AS_CRONS, PRESETS
+from sparkassets.core.crons.cron import expand
+from sparkassets.core.timetables.ticks import AS_CRONS, PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)

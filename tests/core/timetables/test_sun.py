@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkassets.core.instants import DAY, format_instant, from_unix, to_unix
-from sparkassets.core.timetables.base import TimetableError
-from sparkassets.core.timetables.sun import EVENTS, sun_ticks
+from sparkassets.core.timetables.ticks import EVENTS, sun_ticks
+from sparkassets.core.timetables.timetable import TimetableError
 
 AMSTERDAM = {"latitude": 52.37, "longitude": 4.9}
 TROMSO = {"latitude": 69.65, "longitude": 18.96}

@@ -1,23 +1,29 @@
-"""What a report knows of the past: the newest entries of the journal, read once, as runs, events and origins."""
+"""The past as a report shows it: the newest journal entries as rows of runs, events and verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from sparkassets.core.journal import event_documents
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal import history
 from sparkassets.core.journal import lineage as origins
 from sparkassets.core.journal.announcements import event_partitioning
-from sparkassets.core.journal.entries import NumberedEntry
-from sparkassets.core.journal.run_records import RUN_KINDS, RunRecord, run_records
+from sparkassets.core.journal.entries import NumberedEntry, SuccessEntry
+from sparkassets.core.journal.history import RUN_KINDS, RunRecord, run_records
 from sparkassets.core.journal.state import EventRef
-from sparkassets.core.partitions import Partitioning
+from sparkassets.core.partitions import Partitioning, PartitionSet
 from sparkassets.core.phrases import few
+from sparkassets.core.planner.due.withheld_partitions import accept_command, find_withheld, instance_span
+from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_partitions
-from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.validations import RuleVerdict, ValidationRule, qualified_rule_name
 from sparkassets.frozen import frozen
 
-KINDS = tuple(dict.fromkeys([*RUN_KINDS, *event_documents.EVENT_KINDS, *event_documents.USING_KINDS, *origins.KINDS]))
+KINDS = tuple(dict.fromkeys([*RUN_KINDS, *history.EVENT_KINDS, *history.USING_KINDS, *origins.KINDS]))
 """The kinds of entries that tell of runs, events, or where data came from."""
 MOST_ENTRIES = 12_000
 """So many of the newest of them are read."""
@@ -61,7 +67,7 @@ class ReportHistory:
             return []
         first = found[0][1].seq
         later = (each for each in self.entries if each.seq >= first)
-        uses = event_documents.EventUsage([ref for _, ref in found], later)
+        uses = history.EventUsage([ref for _, ref in found], later)
         return [
             {
                 **_event_values(each, ref, event_partitioning(project, asset=ref.asset, uri=ref.uri)),
@@ -75,5 +81,218 @@ class ReportHistory:
 def _event_values(entry: NumberedEntry, ref: EventRef, partitioning: Partitioning) -> dict[str, Any]:
     """One event, and its partitions by the first of their keys."""
     listed = partitioning.is_partitioned and partitioning.can_list(ref.parts)
-    told = event_documents.recorded_event_values(entry, ref, partitioning)
+    told = history.recorded_event_values(entry, ref, partitioning)
     return {**told, "slices": label_partitions(ref.parts, partitioning) if listed else few(told["partitions"])}
+
+
+MOST_TEXT = 2_000
+"""Characters of an error, and of what else nobody bounds."""
+
+
+def drop_empty(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The same without what nobody knows, or is empty: most is."""
+    return {name: value for name, value in told.items() if value not in (None, "", [], {})}
+
+
+def partition_text(parts: PartitionSet, asset: AssetSpec | None) -> str:
+    """Partitions by the first of their keys; nothing for the whole of an asset, or of what is none any more."""
+    if asset is None or not asset.partitioning.is_partitioned or not asset.partitioning.can_list(parts):
+        return ""
+    return label_partitions(parts, asset.partitioning)
+
+
+def partition_count(parts: PartitionSet, asset: AssetSpec | None) -> int | None:
+    """How many partitions these are; None for the whole of an asset, or of what is none any more."""
+    if asset is None or not asset.partitioning.is_partitioned or not asset.partitioning.can_list(parts):
+        return None
+    return asset.partitioning.count(parts)
+
+
+def shorten(text: str) -> str:
+    """The beginning of a text that nobody bounds."""
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+
+
+MOST_JUDGED = 90
+"""Runs of an asset whose verdicts are told, the newest."""
+MOST_VERDICTS = 30
+"""Verdicts of one run that are told one by one."""
+MOST_SAMPLE = 200
+"""Characters of a value of a row."""
+
+
+@frozen
+class JudgedRun:
+    """What the rules said of one run; ``at`` is when it was recorded, Unix seconds."""
+
+    run: str
+    at: int
+    verdicts: tuple[RuleVerdict, ...]
+
+
+def validations_document(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> dict[str, Any] | None:
+    """The rules, by run what each of them said, and what is withheld now; None where there is nothing to tell.
+
+    ``runs`` are oldest first, each with ``[place of the rule, outcome, failing, checked]``.
+    """
+    written = {
+        qualified_rule_name(name if asset.outlets else "", rule.name): rule
+        for name in asset.written_assets
+        for rule in context.asset(name).rules
+    }
+    asked = {
+        qualified_rule_name(inlet.name, rule.name): rule for inlet in asset.inlets.values() for rule in inlet.rules
+    }
+    judged = [*islice(_judged_runs(context, asset, past), MOST_JUDGED)]
+    names = list(dict.fromkeys([*written, *(each.name for one in judged for each in one.verdicts)]))
+    withheld = [*_withheld_rows(context, asset)]
+    if not names and not withheld:
+        return None
+    places = {name: place for place, name in enumerate(names)}
+    return {
+        "rules": [_rule(name, written.get(name) or asked.get(name)) for name in names],
+        "inlets": [[inlet.name, rule.name] for inlet in asset.inlets.values() for rule in inlet.rules],
+        "runs": [
+            {
+                "run": one.run,
+                "at": one.at,
+                "told": [[places[each.name], each.outcome, each.failing, each.checked] for each in one.verdicts],
+            }
+            for one in reversed(judged)
+        ],
+        "withheld": withheld,
+    }
+
+
+def verdict_rows(verdicts: Sequence[RuleVerdict], asset: AssetSpec | None) -> list[dict[str, Any]]:
+    """What rules said, with some of the rows that fail; of each slice that is withheld for itself."""
+    return [
+        drop_empty(
+            {
+                "rule": each.name,
+                "severity": each.severity,
+                "outcome": each.outcome,
+                "slices": partition_text(each.blocks, asset),
+                "checked": each.checked,
+                "failing": each.failing,
+                "observed": shorten(each.observed),
+                "samples": [{name: value[:MOST_SAMPLE] for name, value in row.items()} for row in each.samples],
+            }
+        )
+        for each in islice((one for verdict in verdicts for one in verdict.by_partition), MOST_VERDICTS)
+    ]
+
+
+def _judged_runs(context: PlanningContext, asset: AssetSpec, past: ReportHistory) -> Iterator[JudgedRun]:
+    """The newest runs of which verdicts are known, the newest first; of an outlet those of its own rules."""
+    maker = context.asset(asset.maker) if asset.maker else asset
+    for numbered in past.dataset_entries(maker.uri):
+        entry = numbered.entry
+        if isinstance(entry, SuccessEntry) and entry.asset == maker.name:
+            verdicts = entry.verdicts if not asset.maker else _outlet_verdicts(entry.verdicts, asset)
+            if verdicts:
+                yield JudgedRun(entry.run, to_unix(numbered.at), verdicts)
+
+
+def _outlet_verdicts(verdicts: Sequence[RuleVerdict], outlet: AssetSpec) -> tuple[RuleVerdict, ...]:
+    """Those of the outlet's own rules, as it tells them itself."""
+    return tuple(replace(each, outlet="") for each in verdicts if each.outlet == outlet.name)
+
+
+def _rule(name: str, rule: ValidationRule | None) -> dict[str, Any]:
+    """A rule as it is written; of one that is not any more its name."""
+    if rule is None:
+        return {"name": name, "gone": True}
+    told = {
+        "name": name,
+        "severity": rule.severity,
+        "asks": shorten(_text(rule.check.to_yaml())),
+        "allow": str(rule.allow) if rule.allow is not None else "",
+        "where": shorten(rule.where),
+        "per": rule.check.scope,
+    }
+    return drop_empty(told)
+
+
+def _text(asks: object) -> str:
+    """What a check asks, as in YAML but in a line."""
+    if isinstance(asks, dict):
+        return ", ".join(str(name) if value is None else f"{name} {_text(value)}" for name, value in asks.items())
+    return ", ".join(map(_text, asks)) if isinstance(asks, list | tuple) else str(asks)
+
+
+def _withheld_rows(context: PlanningContext, asset: AssetSpec) -> Iterator[dict[str, Any]]:
+    """What is withheld and rests, the newest first."""
+    maker = context.asset(asset.maker) if asset.maker else asset
+    state = context.state_of(maker)
+    found = find_withheld(context, maker, state)
+    for record, parts in reversed(found.records):
+        yield {
+            "run": record.run,
+            "accept": accept_command(context, state, record, named=found.partitions_to_name(parts)),
+            "at": record.at,
+            "slices": partition_text(parts, maker) or instance_span(context, record),
+            "count": partition_count(parts, maker),
+            "rules": verdict_rows(record.verdicts, maker),
+        }
+
+
+MOST_RUNS = 6_000
+"""The newest runs that a report has."""
+MOST_EVENTS = 4_000
+"""The newest events that it has."""
+_SHOWN = 4
+
+
+def run_row(run: RunRecord, project: ProjectSpec) -> dict[str, Any]:
+    """One run; what is not known of it is left out."""
+    asset = project.assets.get(run.asset)
+    told = {
+        "run": run.run,
+        "asset": run.asset,
+        "kind": run.kind,
+        "status": run.status,
+        "started": run.started,
+        "ended": run.ended,
+        "seconds": None if run.seconds is None else round(run.seconds, 2),
+        "slices": partition_text(run.blocks, asset),
+        "count": partition_count(run.blocks, asset),
+        "unchanged": partition_count(run.unchanged, asset) if run.unchanged else None,
+        "withheld": (partition_count(run.withheld, asset) or 1) if run.withheld else None,
+        "verdicts": verdict_rows([each for each in run.verdicts if each.outcome != "passed"], asset),
+        "rows": run.rows,
+        "version": run.version,
+        "attempts": run.attempts if run.attempts not in (None, 1) else None,
+        "reason": shorten(run.reason),
+        "error": shorten(run.error),
+        "hint": shorten(run.hint),
+        "details": shorten(run.details),
+        "adopted": run.adopted,
+        "skipped": shorten(run.skipped),
+        "interval": run.interval,
+        "definition": run.request.definition[:8],
+        "events": list(run.request.events[-_SHOWN:]),
+        "reads": [
+            drop_empty(
+                {"asset": name, "slices": partition_text(pin.parts, project.assets.get(name)), "version": pin.version}
+            )
+            for name, pin in run.request.pins.items()
+        ],
+    }
+    return drop_empty(told)
+
+
+def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
+    """One event; what is not known of it is left out."""
+    told = {
+        "seq": event["seq"],
+        "at": event["at"],
+        "asset": event["asset"],
+        "uri": event["uri"],
+        "slices": event["slices"],
+        "run": event["run"],
+        "extra": {name: shorten(str(value)) for name, value in list(event["extra"].items())[:8]},
+        "triggered": event["triggered"][:_SHOWN],
+        "included_in": event["included_in"][:_SHOWN],
+    }
+    return drop_empty(told)

@@ -1,25 +1,68 @@
-"""The documents of a whole report: one of all assets, one of runs and events, and one of each asset."""
+"""The documents of a whole report, without credentials: its assets, runs and events, and a page an asset."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sparkassets.core.documents.graph import build_graph, graph_document
-from sparkassets.core.documents.report.asset_page import asset_document
-from sparkassets.core.documents.report.credential_mask import CredentialMask
-from sparkassets.core.documents.report.history import ReportHistory
-from sparkassets.core.documents.report.partition_links import PartitionLinks
-from sparkassets.core.documents.report.row_values import drop_empty, partition_count, partition_text, shorten
-from sparkassets.core.documents.report.run_rows import MOST_EVENTS, MOST_RUNS, event_row, run_row
+from sparkassets.core.documents.report.asset_page import PartitionLinks, asset_document
+from sparkassets.core.documents.report.history import (
+    MOST_EVENTS,
+    MOST_RUNS,
+    ReportHistory,
+    drop_empty,
+    event_row,
+    partition_count,
+    partition_text,
+    run_row,
+    shorten,
+)
 from sparkassets.core.documents.status import COUNTS, summarize_status
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
 from sparkassets.core.planner.explain.lateness import describe_lateness
 from sparkassets.core.planner.explain.status import AssetStatus, asset_status
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.redaction import redact
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.frozen import frozen
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_.]{0,14}|\d{4}-[0-9T:.,-]{0,40}")
+"""What surely needs no look: short words, and keys of time; most texts of a large report are these."""
+
+_KEYS_AND_NUMBERS = frozenset({"times", "cells", "codes"})
+"""What hundreds of thousands of slices are told by."""
+
+
+class CredentialMask:
+    """What hides credentials and the values of variables; texts that were looked at are remembered."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self._known: dict[str, str] = {}
+
+    def mask(self, value: Any) -> Any:  # noqa: ANN401  any JSON
+        """The same JSON without them, but for what stands as a key."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            return {name: each if name in _KEYS_AND_NUMBERS else self.mask(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.mask(each) for each in value]
+        return value
+
+    def _text(self, text: str) -> str:
+        if text not in self._known:
+            self._known[text] = self._mask_text(text)
+        return self._known[text]
+
+    def _mask_text(self, text: str) -> str:
+        if not self._variables and _HARMLESS.fullmatch(text):
+            return text
+        return redact(text, variables=self._variables)
+
 
 FORMAT = 1
 """Of the documents; the site's scripts are written beside them, so it only tells them apart."""

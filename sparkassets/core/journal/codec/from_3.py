@@ -9,7 +9,7 @@ from typing import Any
 from sparkassets.core.instants import Duration
 from sparkassets.core.journal.codec.rows import JournalRow, SnapshotRow
 from sparkassets.core.partitions.json_form import to_plain
-from sparkassets.core.validations.judgement_json import with_rules
+from sparkassets.core.validations.rules import with_rules
 
 Body = dict[str, Any]
 Row = JournalRow | SnapshotRow

@@ -1,7 +1,4 @@
-"""Encodes the state as rows of ``<state>/watermarks``, and decodes them; ``decode(encode(state)) == state``.
-
-There is one row for each asset and dataset. A driver reads the snapshot and the journal's tail, not its history.
-"""
+"""Encodes the state as rows of its table and decodes them; upgrades rows of older formats."""
 
 from __future__ import annotations
 
@@ -15,9 +12,18 @@ from typing import Any
 
 import msgspec
 
-from sparkassets.core.journal.codec.formats import body_from, body_to
-from sparkassets.core.journal.codec.rows import SnapshotRow
-from sparkassets.core.journal.codec.values import beside_columns, bound, columns_to, extra_to, parts_from, unbound
+from sparkassets.core.journal.codec.entries import from_row, to_row
+from sparkassets.core.journal.codec.formats import FORMAT, body_from, body_to
+from sparkassets.core.journal.codec.rows import (
+    JournalRow,
+    SnapshotRow,
+    beside_columns,
+    bound,
+    columns_to,
+    extra_to,
+    parts_from,
+    unbound,
+)
 from sparkassets.core.journal.recent_events import EventPack, RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, DefinitionOutput, EventRef, State
 from sparkassets.core.partitions import StampedPartitions
@@ -200,3 +206,38 @@ def _ref_to(ref: EventRef) -> list[Any]:
 def _ref_from(uri: str, ref: Sequence[Any]) -> EventRef:
     seq, asset, at, flat, extra, run, interval = ref
     return EventRef(seq, uri, asset, at, flat_from(flat), extra, run, interval and (interval[0], interval[1]))
+
+
+def entry_of_today(row: JournalRow) -> JournalRow:
+    """The row of the same entry in the present format.
+
+    Raises:
+        StateError: The row is damaged or newer, or the upgraded row would not decode to the same entry.
+    """
+    if not _is_older(row.body):
+        return row
+    upgraded = to_row(from_row(row))
+    if from_row(upgraded) != from_row(row):
+        raise StateError(f"journal entry {row.seq} would not be the same in format {FORMAT}; nothing was changed")
+    return upgraded
+
+
+def known_of_today(row: SnapshotRow) -> SnapshotRow:
+    """The snapshot's row of the same asset or dataset in the present format.
+
+    Raises:
+        StateError: The row is damaged or newer, or the upgraded row would not decode to the same state.
+    """
+    if not _is_older(row.body):
+        return row
+    state = decode([row], journal_id="")
+    upgraded = encode(state)[0]
+    if decode([upgraded], journal_id="") != state:
+        name = row.asset or row.uri
+        raise StateError(f"the snapshot's row of {name!r} would not be the same in format {FORMAT}")
+    return replace(upgraded, seq=row.seq, commit=row.commit)
+
+
+def _is_older(body: str) -> bool:
+    version = json.loads(body)["v"]
+    return isinstance(version, int) and version < FORMAT

@@ -1,8 +1,4 @@
-"""Records which events and ticks assets have used, and forgets events that no asset will use any more.
-
-`AssetState.consumed` has one sequence number for each dataset, up to which events are used. Exceptions below that
-number, events that some or all partitions have still to answer, are listed one by one in `AssetState.partly`.
-"""
+"""Which causes assets have used up: events, ticks, and requests to compute partitions again."""
 
 from __future__ import annotations
 
@@ -10,7 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from sparkassets.core.journal.entries import ClaimEntry
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.entries import (
+    BackfillEntry,
+    ClaimEntry,
+    NumberedEntry,
+    RedoRequest,
+    SkippedEntry,
+    SuccessEntry,
+)
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldSpec
 from sparkassets.core.journal.recent_events import RecentEvents
@@ -242,3 +246,42 @@ def _answering_partitions(
         else over
         for inlet in reading
     )
+
+
+def fold_backfill_request(work: FoldWorkspace, entry: BackfillEntry, numbered: NumberedEntry) -> None:
+    """Adds the request as the newest: it replaces the same older request, and takes its partitions from all others."""
+    asset = work.assets[entry.asset]
+    others = [each for each in asset.redo if each.asked != entry.asked]
+    if not entry.asked:
+        work.assets[entry.asset] = replace(asset, redo=requests_without(others, entry.blocks))
+        return
+    newest = RedoRequest(
+        numbered.seq, to_unix(numbered.at), entry.asked, entry.blocks, entry.newest_first, entry.limited
+    )
+    work.assets[entry.asset] = replace(asset, redo=_open_requests([*requests_without(others, entry.blocks), newest]))
+
+
+def answer_requests(requests: Iterable[RedoRequest], entry: SuccessEntry | SkippedEntry) -> tuple[RedoRequest, ...]:
+    """The requests after a success or a skipped run, which answers those that were recorded before its claim."""
+    if entry.blocks.is_everything:
+        return tuple(requests)
+    return _open_requests(
+        replace(each, left=each.left - entry.blocks) if each.seq < entry.token else each for each in requests
+    )
+
+
+def requests_without(requests: Iterable[RedoRequest], blocks: PartitionSet) -> tuple[RedoRequest, ...]:
+    """The requests without these blocks."""
+    return _open_requests(replace(each, left=each.left - blocks) for each in requests)
+
+
+def drop_unknown_requests(asset: AssetState) -> AssetState:
+    """Drops requests for segments that the asset does not have any more."""
+    if not asset.redo or not asset.spec.partitioning.segments:
+        return asset
+    known = asset.spec.partitioning.known_partitions
+    return replace(asset, redo=tuple(each for each in asset.redo if each.left.overlaps(known)))
+
+
+def _open_requests(requests: Iterable[RedoRequest]) -> tuple[RedoRequest, ...]:
+    return tuple(each for each in requests if each.left)

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal.entries import EventEntry, NumberedEntry, ObservedEntry
-from sparkassets.core.journal.fold import cause_consumption, segments, withholding
-from sparkassets.core.journal.fold.losses import asset_after_finding, maker_after_finding
-from sparkassets.core.journal.fold.removals import forget_restored, keep_removed_rows
+from sparkassets.core.journal.fold import cause_consumption, segments, unpublished_partitions
+from sparkassets.core.journal.fold.outputs import forget_restored, keep_removed_rows
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.fold_specs import FoldInlet
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import DatasetState, EventRef
 from sparkassets.core.journal.table_findings import TargetEntry
+from sparkassets.core.journal.table_losses import asset_after_finding, maker_after_finding
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
 from sparkassets.frozen import frozen
 
@@ -129,7 +129,7 @@ def _publish_event_ref(
         cause_consumption.forget_used_events(work, ref.uri)
     for name, inlet, before in readers:
         _propagate_update(work, name, inlet, before, update)
-    withholding.retry_triggered(work, ref.uri)
+    unpublished_partitions.retry_triggered(work, ref.uri)
 
 
 def _mark_event_used(work: FoldWorkspace, name: str, ref: EventRef) -> None:
@@ -192,7 +192,7 @@ def mark_stale(
     """
     asset = work.assets[name]
     if not asset.spec.partitioning.is_partitioned:
-        withholding.retry_ignored_update(work, name, inlet)
+        unpublished_partitions.retry_ignored_update(work, name, inlet)
         return  # an asset without partitions compares the dataset's number with what it consumed
     computed = asset.coverage | asset.claimed_partitions
     affected = computed
@@ -200,9 +200,9 @@ def mark_stale(
         affected = work.inlet_with_coverage(inlet).needs.affected_partitions(changed)
         if before is not None and inlet.needs.goes_by_newest:
             affected = affected | before.needs.affected_partitions(changed)
-        withholding.retry_updated(work, name, affected)
+        unpublished_partitions.retry_updated(work, name, affected)
     else:
-        withholding.retry_updated(work, name, EVERYTHING)
+        unpublished_partitions.retry_updated(work, name, EVERYTHING)
     if inlet.on_update == "ignore":
         affected = affected - computed  # computed ones stay current; failed ones get a new cause
     work.add_stale_mark(name, inlet, affected, seq=seq)

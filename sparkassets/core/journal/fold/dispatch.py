@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sparkassets.core.journal.backfill_requests import BackfillEntry
 from sparkassets.core.journal.entries import (
+    BackfillEntry,
     ClaimEntry,
     Entry,
     EventEntry,
@@ -23,17 +23,7 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.fold import (
-    backfill_requests,
-    datasets,
-    iterations,
-    marks,
-    outlets,
-    runs,
-    segments,
-    skips,
-    specs,
-)
+from sparkassets.core.journal.fold import cause_consumption, datasets, marks, outlets, outputs, runs, segments, specs
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.iterations import RetiredEntry
 from sparkassets.core.journal.marks import MarkEntry
@@ -60,12 +50,12 @@ _HANDLERS: Mapping[type[Entry], Callable[[FoldWorkspace, Any, NumberedEntry], No
     SuccessEntry: runs.fold_success,
     OutletEntry: outlets.fold_outlet,
     FailureEntry: runs.fold_failure,
-    SkippedEntry: skips.fold_skip,
+    SkippedEntry: marks.fold_skip,
     PauseEntry: runs.fold_pause,
     MarkEntry: marks.fold_mark,
     SegmentEntry: segments.fold_segments,
-    BackfillEntry: backfill_requests.fold_backfill_request,
-    RetiredEntry: iterations.fold_retirement,
+    BackfillEntry: cause_consumption.fold_backfill_request,
+    RetiredEntry: outputs.fold_retirement,
     LateEntry: runs.fold_lateness,
     TickPassedEntry: runs.fold_passed_tick,
 }

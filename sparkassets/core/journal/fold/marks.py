@@ -1,20 +1,27 @@
-"""Folds a person's marks: partitions or instances are done, missing, skipped or accepted."""
+"""Folds a person's marks, and skipped runs, which write nothing but use up their causes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
-from sparkassets.core.journal import withheld_records
-from sparkassets.core.journal.entries import NumberedEntry
-from sparkassets.core.journal.fold import backfill_requests, cause_consumption, datasets, provenance
-from sparkassets.core.journal.fold.failures import failures_without_events, forget_failed
-from sparkassets.core.journal.fold.losses import accept_table_content
-from sparkassets.core.journal.fold.removals import clear_kept_and_owed
-from sparkassets.core.journal.fold.runs import later_interval, record_aligned_instance, skip_instance, want_instance
+from sparkassets.core.journal import marks, table_losses, withheld_records
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry
+from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, unpublished_partitions
+from sparkassets.core.journal.fold.outputs import clear_kept_and_owed
+from sparkassets.core.journal.fold.runs import (
+    forget_failures,
+    later_interval,
+    record_aligned_instance,
+    skip_instance,
+    stale_after_run,
+    want_instance,
+)
+from sparkassets.core.journal.fold.unpublished_partitions import clear_failures, failures_without_events, forget_failed
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
 from sparkassets.core.journal.marks import InstanceMark, MarkEntry, PartitionMark, add_instance_mark, add_mark
-from sparkassets.core.journal.state import AlignedInstance, AssetState
+from sparkassets.core.journal.state import AlignedInstance, AssetState, LastSkip
+from sparkassets.core.journal.table_losses import accept_table_content
 from sparkassets.core.partitions import NOTHING, PartitionSet
 
 
@@ -40,7 +47,7 @@ def fold_mark(work: FoldWorkspace, entry: MarkEntry, numbered: NumberedEntry) ->
         withheld = withheld_records.accept_instance(asset.withheld, entry.run, mark.text)
         work.assets[entry.asset] = replace(asset, failed=(), withheld=withheld)
         return
-    redo = asset.redo if entry.kind == "missing" else backfill_requests.requests_without(asset.redo, entry.blocks)
+    redo = asset.redo if entry.kind == "missing" else cause_consumption.requests_without(asset.redo, entry.blocks)
     if entry.blocks.is_everything:
         after = _mark_whole_asset(work, asset, entry)
     else:
@@ -94,7 +101,7 @@ def _mark_partitions(work: FoldWorkspace, asset: AssetState, entry: MarkEntry, s
 
 def _mark_done(work: FoldWorkspace, asset: AssetState, blocks: PartitionSet, seq: int) -> AssetState:
     asset = accept_table_content(cause_consumption.use_up_causes(work, asset, blocks, None, token=seq), blocks)
-    asset = provenance.accept_definition(asset, blocks)
+    asset = outputs.accept_definition(asset, blocks)
     stale = {name: marks.without_stamped(blocks, through=seq) for name, marks in asset.stale.items()}
     return replace(
         clear_kept_and_owed(asset, blocks, None, through=seq),
@@ -142,7 +149,63 @@ def _mark_whole_asset(work: FoldWorkspace, asset: AssetState, entry: MarkEntry) 
     watermarks = {**after.watermarks, **entry.watermarks}
     after = replace(after, cursor=later_interval(after.cursor, entry.cursor), watermarks=watermarks)
     return (
-        provenance.accept_definition(accept_table_content(after, entry.blocks), entry.blocks)
+        outputs.accept_definition(accept_table_content(after, entry.blocks), entry.blocks)
         if entry.kind == "done"
         else after
     )
+
+
+def fold_skip(work: FoldWorkspace, entry: SkippedEntry, numbered: NumberedEntry) -> None:
+    """Present partitions of the run count as current, and others rest until a new cause.
+
+    No watermark moves, so that later runs read the rows that this one did not.
+    """
+    work.flush_stale_marks(entry.asset)
+    asset = work.assets[entry.asset]
+    chain = asset.chain_without_slot(entry.token)
+    if entry.token < asset.placed:
+        work.assets[entry.asset] = replace(asset, chain=chain)
+        return
+    claim = asset.claim_entry(entry.token)
+    after = _use_up_skipped(work, asset, entry, claim)
+    work.assets[entry.asset] = replace(
+        cause_consumption.drop_unknown_requests(
+            replace(after, redo=cause_consumption.answer_requests(asset.redo, entry))
+        ),
+        done=max(asset.done, entry.token),
+        chain=chain,
+        withheld=unpublished_partitions.withheld_after_skip(work, asset, entry, claim, numbered),
+        marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
+        additions=asset.additions.without_partitions(entry.blocks),
+        skip=LastSkip(entry.run, numbered.seq, to_unix(numbered.at), entry.reason, entry.invocation),
+    )
+    if entry.blocks.is_everything and claim is not None and claim.request.interval is not None:
+        skip_instance(work, entry.asset, claim.request.interval, numbered.seq)
+    for uri in asset.spec.named:
+        cause_consumption.forget_used_events(work, uri)
+    if entry.blocks.is_everything and after.failed:
+        forget_failures(work, entry.asset)
+
+
+def _use_up_skipped(
+    work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None
+) -> AssetState:
+    """The asset after the skipped run used up everything that it was claimed for."""
+    is_whole, partitioned = entry.blocks.is_everything, asset.spec.partitioning.is_partitioned
+    # partitions were added to the asset, or taken from it, since the claim: its consumption no longer applies
+    counts = claim if is_whole != partitioned else None
+    scheduled = counts if counts is not None and counts.kind == "scheduled" else None
+    after = cause_consumption.use_up_causes(work, asset, entry.blocks, counts, token=entry.token)
+    if not is_whole:
+        after = replace(
+            after,
+            stale=stale_after_run(after, entry.blocks, scheduled, through=entry.token),
+            owed=after.owed - entry.blocks,
+            gaps=after.gaps - entry.blocks,
+            failed=clear_failures(asset.failed, entry.blocks, invocation=entry.invocation),
+        )
+    elif scheduled is None:
+        after = replace(after, failed=())
+    if scheduled is not None:
+        after = replace(after, cursor=later_interval(after.cursor, scheduled.request.cursor))
+    return table_losses.accept_table_content(outputs.accept_definition(after, entry.blocks), entry.blocks)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
 from sparkassets.core.journal.entries import NumberedEntry, OutletEntry
-from sparkassets.core.journal.fold import datasets, iterations, segments
-from sparkassets.core.journal.fold.losses import record_table_version, replaced_table_finding
+from sparkassets.core.journal.fold import datasets, outputs, segments
 from sparkassets.core.journal.fold.runs import former_after_run, last_run, record_instance
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 
 
 def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry) -> None:
@@ -37,7 +37,7 @@ def fold_outlet(work: FoldWorkspace, entry: OutletEntry, numbered: NumberedEntry
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
         marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
-        iterations=iterations.add_published_iteration(after, entry, numbered),
+        iterations=outputs.add_published_iteration(after, entry, numbered),
     )
     datasets.publish_event(work, numbered)
     if entry.unchanged:
@@ -52,6 +52,6 @@ def _fold_outlet_rollback(work: FoldWorkspace, entry: OutletEntry, numbered: Num
     asset, maker = work.assets[entry.asset], work.assets.get(entry.maker)
     link = maker.claim_state(entry.recorder) if maker is not None else None
     after = record_table_version(asset, entry, numbered.seq, link=link)
-    shown = iterations.iterations_after_rollback(asset, entry)
+    shown = outputs.iterations_after_rollback(asset, entry)
     work.assets[entry.asset] = replace(after, done=max(asset.done, entry.token), iterations=shown)
     datasets.publish_event(work, numbered)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from sparkassets.core.instants import to_unix
 from sparkassets.core.journal import marks
-from sparkassets.core.journal.added_partitions import AddedPartitions
 from sparkassets.core.journal.entries import (
     NOT_TRIED,
     ClaimEntry,
@@ -20,21 +19,12 @@ from sparkassets.core.journal.entries import (
     SuccessEntry,
     TickPassedEntry,
 )
-from sparkassets.core.journal.fold import (
-    backfill_requests,
-    cause_consumption,
-    datasets,
-    iterations,
-    segments,
-    withholding,
-)
-from sparkassets.core.journal.fold.failures import add_failure, clear_failures
-from sparkassets.core.journal.fold.losses import record_table_version, replaced_table_finding
-from sparkassets.core.journal.fold.provenance import record_definition
-from sparkassets.core.journal.fold.removals import clear_kept_and_owed
+from sparkassets.core.journal.fold import cause_consumption, datasets, outputs, segments, unpublished_partitions
+from sparkassets.core.journal.fold.outputs import clear_kept_and_owed, record_definition
+from sparkassets.core.journal.fold.unpublished_partitions import add_failure, clear_failures
 from sparkassets.core.journal.fold.workspace import FoldWorkspace
-from sparkassets.core.journal.promoted_partitions import promoted_after_run
-from sparkassets.core.journal.recovery_questions import RecoveryQuestion, asked_partitions
+from sparkassets.core.journal.marks import RecoveryQuestion, asked_partitions
+from sparkassets.core.journal.partition_records import AddedPartitions, promoted_after_run
 from sparkassets.core.journal.state import (
     AlignedInstance,
     AssetState,
@@ -43,6 +33,7 @@ from sparkassets.core.journal.state import (
     FormerPartitions,
     LastRun,
 )
+from sparkassets.core.journal.table_losses import record_table_version, replaced_table_finding
 from sparkassets.core.journal.withheld_records import REPORTED_OUTCOMES
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
 from sparkassets.core.runs import BranchPromotion, RunCost, RunDivision
@@ -177,7 +168,7 @@ def _fold_rollback(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, 
     if entry.token < asset.placed:
         work.assets[entry.asset] = replace(asset, chain=asset.chain_without_slot(entry.recorder))
         return
-    work.assets[entry.asset] = iterations.roll_back_iteration(asset, entry, numbered.seq)
+    work.assets[entry.asset] = outputs.roll_back_iteration(asset, entry, numbered.seq)
     datasets.publish_event(work, numbered)
 
 
@@ -249,14 +240,14 @@ def _settle_success(work: FoldWorkspace, asset: AssetState, entry: SuccessEntry,
         last=last_run(asset, entry, claim, numbered),
         former=former_after_run(asset, entry, claim),
         skip=None if entry.published_partitions else asset.skip,
-        withheld=withholding.withheld_after_success(work, asset, entry, claim, numbered),
+        withheld=unpublished_partitions.withheld_after_success(work, asset, entry, claim, numbered),
         costs=_costs_with(asset, entry),
-        redo=backfill_requests.answer_requests(asset.redo, entry),
+        redo=cause_consumption.answer_requests(asset.redo, entry),
         marks=marks.marks_after_success(asset.marks, entry.blocks, through=entry.token),
-        iterations=iterations.add_published_iteration(asset, entry, numbered),
+        iterations=outputs.add_published_iteration(asset, entry, numbered),
         taken=promoted_after_run(asset.taken, entry.published_partitions, _promotion_of(claim)),
     )
-    return backfill_requests.drop_unknown_requests(settled)
+    return cause_consumption.drop_unknown_requests(settled)
 
 
 def _promotion_of(claim: ClaimEntry | None) -> BranchPromotion | None:

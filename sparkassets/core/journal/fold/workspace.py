@@ -15,7 +15,7 @@ from sparkassets.core.journal.fold_specs import FoldInlet
 from sparkassets.core.journal.recent_events import RecentEvents
 from sparkassets.core.journal.state import AssetState, DatasetState, EventRef, State
 from sparkassets.core.partitions import NOTHING, PartitionSet, StampedPartitions
-from sparkassets.core.partitions.growing_sets import GrowingPartitions, GrowingStampedPartitions
+from sparkassets.core.partitions.stamped_partitions import GrowingPartitions, GrowingStampedPartitions
 
 Name = TypeVar("Name", str, tuple[str, str])
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.batch.instance_runs import PartitionSlot, assign_slots
-from sparkassets.core.planner.batch.lookback import partitions_before_gaps
-from sparkassets.core.planner.batch.run_batches import partition_limit
+from sparkassets.core.planner.batch.run_batches import (
+    PartitionSlot,
+    assign_slots,
+    partition_limit,
+    partitions_before_gaps,
+)
 from sparkassets.core.planner.due.condition_causes import ConditionCauses, find_causes
 from sparkassets.core.planner.due.due_ticks import MOST_RUNS
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
-from sparkassets.core.planner.due.pending_partitions import find_pending, resolve_partitions
-from sparkassets.core.planner.due.suspects import choose_next_partitions
+from sparkassets.core.planner.due.pending_partitions import choose_next_partitions, find_pending, resolve_partitions
 from sparkassets.core.planner.due.withheld_partitions import explain_withheld, find_withheld
 from sparkassets.core.planner.gates.aligned_inlets import AlignedGroup, align_unpartitioned, group_by_upstream_runs
-from sparkassets.core.planner.gates.former_partitions import explain_partly_appended, partly_appended_partitions
 from sparkassets.core.planner.gates.incremental_reads import read_without_position
 from sparkassets.core.planner.gates.inlet_gates import check_gates
-from sparkassets.core.planner.partition_bounds import partitions_in_bounds, possible_partitions
+from sparkassets.core.planner.gates.partition_gates import explain_partly_appended, partly_appended_partitions
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext, partitions_in_bounds, possible_partitions
 from sparkassets.core.planner.run_slots import (
     RunSlots,
     busy_partitions,

@@ -1,15 +1,21 @@
-"""Runs that are held back: a person lets them run, or changes something; what reads them waits."""
+"""Holds back runs that exceed a budget or conflict with a table's schema, until a person acts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import PartitionSet
+from sparkassets.core.phrases import duration_text, size_text
+from sparkassets.core.planner.batch.cost_estimates import estimate_cost
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
-from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.planning_context import UpstreamBarrier
+from sparkassets.core.planner.due.outdated_code import own_definition_id
+from sparkassets.core.planner.plan import CostEstimate, Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext, UpstreamBarrier
 from sparkassets.core.planner.wording import name_partitions
+from sparkassets.core.spec.column_changes import ColumnChanges, rebuild_command
+from sparkassets.core.spec.model import AssetSpec, RunBudget, SqlBody
 from sparkassets.frozen import frozen
 
 
@@ -54,3 +60,103 @@ def plan_without_held_runs(found: Plan, held: Sequence[HeldRun]) -> Plan:
 
 def _runs_not_held(runs: Sequence[PlannedRun], held: Sequence[HeldRun]) -> tuple[PlannedRun, ...]:
     return tuple(run for run in runs if all(run is not each.run for each in held))
+
+
+_OVER = "over budget: "
+
+
+def hold_over_budget(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step after the runs: without those that are over budget."""
+    return remove_held_runs(case, course, _find_over_budget(case.context, case.asset, course.runs), "budget")
+
+
+def plan_within_budget(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+    """The plan of one asset without the runs that are over its budget."""
+    return plan_without_held_runs(found, _find_over_budget(context, asset, found.runs))
+
+
+def is_budget_wait(wait: Waiting) -> bool:
+    """Whether it is a budget that something waits for."""
+    return wait.reason.startswith(_OVER)
+
+
+def _find_over_budget(context: PlanningContext, asset: AssetSpec, runs: tuple[PlannedRun, ...]) -> list[HeldRun]:
+    """The runs that are over the asset's budget, with why they wait. One that settles an older run is not held."""
+    budget = asset.budget
+    if budget is None or context.estimate_volume is None or context.over_budget:
+        return []
+    found = []
+    for run in runs:
+        if run.asset == asset.name and not run.recovers:
+            reasons = _describe_excess(
+                budget, estimate_cost(context, asset, run.blocks, run.request.pins, context.estimate_volume)
+            )
+            if reasons:
+                text = f"{_OVER}{' and '.join(reasons)}; with --over-budget it runs"
+                found.append(HeldRun(run, Waiting(asset.name, text, None, run.blocks)))
+    return found
+
+
+def _describe_excess(budget: RunBudget, cost: CostEstimate) -> list[str]:
+    """What exceeds the budget; what is not known exceeds nothing."""
+    found = []
+    if budget.bytes is not None and cost.bytes is not None and cost.bytes > budget.bytes:
+        found.append(f"reads {size_text(cost.bytes)} of at most {size_text(budget.bytes)}")
+    if budget.seconds is not None and cost.seconds is not None and cost.seconds > budget.seconds:
+        found.append(f"takes ~{duration_text(cost.seconds)} of at most {duration_text(budget.seconds)}")
+    return found
+
+
+def hold_schema_conflicts(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Step that holds back runs whose columns do not fit the table."""
+    return remove_held_runs(case, course, _find_conflicting_runs(case.context, case.asset, course.runs), "columns")
+
+
+def plan_within_schema(context: PlanningContext, asset: AssetSpec, found: Plan) -> Plan:
+    """The plan of one asset without the runs whose columns do not fit the table."""
+    return plan_without_held_runs(found, _find_conflicting_runs(context, asset, found.runs))
+
+
+def explain_schema_conflict(context: PlanningContext, asset: AssetSpec, state: AssetState) -> str:
+    """Why no partial run can write the columns that the code returns now; empty without a known conflict."""
+    if not _is_in_question(asset, state) or context.stored_columns is None:
+        return ""
+    if not (table := context.stored_columns(asset)) or (returned := _returned_columns(context, asset)) is None:
+        return ""
+    found = ColumnChanges.from_columns(table, returned)
+    return found.describe_conflict(asset, rebuild_command(asset)) if found.added else ""
+
+
+def _find_conflicting_runs(context: PlanningContext, asset: AssetSpec, runs: Sequence[PlannedRun]) -> list[HeldRun]:
+    """The runs whose columns do not fit, with the reason; a run that settles an older one is not held."""
+    bound = [run for run in runs if run.asset == asset.name and not run.recovers and not _takes_all(asset, run)]
+    reason = explain_schema_conflict(context, asset, context.state_of(asset)) if bound else ""
+    return [HeldRun(run, Waiting(asset.name, reason, None, run.blocks, stuck=True)) for run in bound] if reason else []
+
+
+def _takes_all(asset: AssetSpec, run: PlannedRun) -> bool:
+    """Whether the run replaces the whole table, columns included."""
+    return run.request.rebuilds or (asset.write is not None and asset.write.takes_all and run.blocks.is_everything)
+
+
+def _is_in_question(asset: AssetSpec, state: AssetState) -> bool:
+    """Whether the table is ``strict`` and was computed wholly by other code than the asset's."""
+    if asset.schema != "strict" or not isinstance(asset.body, SqlBody) or asset.writes_itself:
+        return False
+    made = {each.definition.id for each in state.made if each.blocks}
+    return bool(made) and own_definition_id(asset) not in made
+
+
+def _returned_columns(context: PlanningContext, asset: AssetSpec) -> Sequence[str] | None:
+    """The columns that the query returns, given its inlets' present columns; None where that is not sure."""
+    from sparkassets.core.derivation.asset_columns import derive_asset  # where code has changed
+
+    def columns(name: str) -> Sequence[str] | None:
+        inlet = context.project.assets[name]
+        stored = context.stored_columns(inlet) if context.stored_columns is not None else None
+        if stored or inlet.source is None:
+            return stored or None
+        return (*inlet.columns, *inlet.partitioning.columns) if inlet.columns else None
+
+    found = derive_asset(asset, columns)
+    return None if found is None else (*found.columns,)

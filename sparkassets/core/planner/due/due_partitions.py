@@ -1,25 +1,30 @@
-"""Finds the due partitions of a partitioned asset: missing and stale ones, as far as the schedule lets them through."""
+"""Finds the due partitions of a partitioned asset, its ready conditions, and ticks with nothing to do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
-from sparkassets.core.conditions import Condition
+from sparkassets.core.conditions import Condition, ConditionResult, TimeLeaf, UpdateLeaf, evaluate_condition
 from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.entries import TickPassedEntry
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.due.condition_causes import (
     ConditionUsage,
+    PassedTick,
     condition_usage,
     consume_everything,
     find_passed_ticks,
+    has_news,
+    next_tick,
 )
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
 from sparkassets.core.planner.due.due_ticks import DueTick, before_tick, find_due_ticks, instance_tick, tick_at
-from sparkassets.core.planner.due.pending_partitions import PendingPartitions
-from sparkassets.core.planner.due.readiness import evaluate_readiness, explain_unready
-from sparkassets.core.planner.due.triggers import (
+from sparkassets.core.planner.due.pending_partitions import (
+    PendingPartitions,
     TickRound,
+    find_pending,
     is_due_by_trigger,
     is_instance_of_tick,
     partly_answered_partitions,
@@ -28,12 +33,125 @@ from sparkassets.core.planner.due.triggers import (
 )
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.requirements import (
+    explain_refused,
+    feedable_partitions,
+    partitions_with_input,
+    split_refused_partitions,
+)
 from sparkassets.core.planner.run_slots import abandoned_partitions, busy_partitions, has_parallel_runs
+from sparkassets.core.planner.wording import describe_unmet
 from sparkassets.core.runs import TIMETABLE
-from sparkassets.core.spec.model import AssetSpec
-from sparkassets.core.strategies import DateRange, FullRefresh
-from sparkassets.core.timetables import OnceTimetable, Timetable
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec
+from sparkassets.core.strategies import DateRange, FullRefresh, SegmentBatches
+from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable
 from sparkassets.frozen import frozen
+
+
+def evaluate_readiness(
+    context: PlanningContext,
+    asset: AssetSpec,
+    condition: Condition,
+    state: AssetState,
+    found: PendingPartitions,
+    ticks: Mapping[TimeLeaf, PassedTick | None],
+) -> ConditionResult[PartitionSet]:
+    """Returns the partitions that the condition, and each leaf of it, makes ready."""
+    due = found.due_partitions | found.by_trigger
+
+    def ready(leaf: UpdateLeaf | TimeLeaf) -> PartitionSet:
+        if isinstance(leaf, TimeLeaf):
+            return due if ticks[leaf] is not None else _unanswered_partitions(asset, state, leaf.source_text, due)
+        return _ready(context, asset, state, found, leaf)
+
+    return evaluate_condition(condition, ready, lambda leaf: _never_fed_partitions(context, asset, leaf, due))
+
+
+def explain_unready(
+    context: PlanningContext,
+    asset: AssetSpec,
+    verdict: ConditionResult[PartitionSet],
+    blocks: PartitionSet,
+    found: PendingPartitions,
+) -> tuple[Waiting, ...]:
+    """Why ``blocks``, for which the condition does not hold, wait; quietly where their input never existed."""
+    waiting: list[Waiting] = []
+    for inlet in asset.inlets.values():
+        refused = NOTHING
+        if context.dependency(asset, inlet).is_mapped:
+            refused = split_refused_partitions(context, asset, inlet, blocks & (found.missing - found.holes))[0]
+        quiet = [said for said in explain_refused(context, asset, inlet, refused) if said.quiet] if refused else []
+        waiting += quiet
+        blocks = blocks - PartitionSet.union(said.blocks for said in quiet)
+    return (*waiting, *_group_by_lacking(context, asset, verdict, blocks))
+
+
+def _group_by_lacking(
+    context: PlanningContext, asset: AssetSpec, verdict: ConditionResult[PartitionSet], blocks: PartitionSet
+) -> tuple[Waiting, ...]:
+    """Groups ``blocks`` by the leaves that they lack; one waiting reason for each group."""
+    parts: list[tuple[PartitionSet, tuple[UpdateLeaf | TimeLeaf, ...]]] = [(blocks, ())]
+    for leaf, ready in _leaves(verdict):
+        split = [(part & ready, wanted) for part, wanted in parts]
+        parts = split + [(part - ready, (*wanted, leaf)) for part, wanted in parts]
+        parts = [(part, wanted) for part, wanted in parts if part]
+    waiting = []
+    for part, wanted in sorted(parts, key=lambda each: each[0].first):
+        until = next_tick(context, context.state_of(asset), [leaf for leaf in wanted if isinstance(leaf, TimeLeaf)])
+        said = describe_unmet(verdict.node, set(wanted).__contains__)
+        waiting.append(Waiting(asset.name, f"waits for {said} ({asset.schedule.text})", until, part))
+    return tuple(waiting)
+
+
+def _leaves(verdict: ConditionResult[PartitionSet]) -> Iterator[tuple[UpdateLeaf | TimeLeaf, PartitionSet]]:
+    """Yields each leaf with the partitions that need not wait for it."""
+    if isinstance(verdict.node, UpdateLeaf | TimeLeaf):
+        yield verdict.node, verdict.value | (verdict.never_decidable or NOTHING)
+    for child in verdict.children:
+        yield from _leaves(child)
+
+
+def _mapped_inlets(context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf) -> list[InletSpec]:
+    """The inlets of the leaf's dataset that map an update to partitions, by their time at least."""
+    uri = context.uri(asset.name, leaf)
+    own = (inlet for inlet in asset.inlets.values() if inlet.uri == uri)
+    needs = ((inlet, context.dependency(asset, inlet)) for inlet in own)
+    return [inlet for inlet, need in needs if need.is_mapped and need.tells_time]
+
+
+def _ready(
+    context: PlanningContext, asset: AssetSpec, state: AssetState, found: PendingPartitions, leaf: UpdateLeaf
+) -> PartitionSet:
+    due, mapped = found.due_partitions | found.by_trigger, _mapped_inlets(context, asset, leaf)
+    if not mapped:
+        return (
+            due
+            if has_news(context, leaf, state)
+            else _unanswered_partitions(asset, state, context.uri(asset.name, leaf), due)
+        )
+    ready = NOTHING
+    for inlet in mapped:
+        there = partitions_with_input(context, asset, inlet, found.missing)
+        there = there - split_refused_partitions(context, asset, inlet, there)[0]
+        ready = ready | there | found.stale.get(inlet.name, NOTHING)
+    return ready
+
+
+def _never_fed_partitions(
+    context: PlanningContext, asset: AssetSpec, leaf: UpdateLeaf | TimeLeaf, due: PartitionSet
+) -> PartitionSet:
+    """The ``due`` partitions for which a leaf's dataset can never have any data."""
+    mapped = _mapped_inlets(context, asset, leaf) if isinstance(leaf, UpdateLeaf) else []
+    never = due if mapped else NOTHING
+    for inlet in mapped:
+        never = never - feedable_partitions(context, asset, inlet, never)
+    return never
+
+
+def _unanswered_partitions(asset: AssetSpec, state: AssetState, key: str, due: PartitionSet) -> PartitionSet:
+    """The ``due`` partitions that have still to answer an event or a tick."""
+    return asset.partitioning.cover(due & state.unanswered_partitions(key)) & due
+
 
 _FURTHER = "left for the next invocation: added by a run of what another run had added"
 
@@ -281,3 +399,34 @@ def _owed_partitions(asset: AssetSpec, state: AssetState) -> PartitionSet:
         return NOTHING
     listed = asset.partitioning.cover(state.owed) & asset.partitioning.known_partitions
     return listed & asset.partitioning.inside(state.coverage)
+
+
+def assets_with_idle_ticks(project: ProjectSpec) -> list[AssetSpec]:
+    """The assets whose ticks may find nothing to do."""
+    return [
+        asset
+        for asset in project.assets.values()
+        if isinstance(asset.strategy, SegmentBatches)
+        and asset.schedule.timetable is not None
+        and not isinstance(asset.schedule.timetable, ContinuousTimetable | OnceTimetable)
+    ]
+
+
+def find_idle_ticks(context: PlanningContext) -> Iterator[TickPassedEntry]:
+    """Those of the ticks that have come, of a planned context in which nothing runs or is to come."""
+    for asset in assets_with_idle_ticks(context.project):
+        state, timetable = context.state_of(asset), asset.schedule.timetable
+        if timetable is not None and _has_nothing_to_do(context, asset, state):
+            ticks = find_due_ticks(context, asset, timetable, state)
+            if not isinstance(ticks, Waiting):
+                yield TickPassedEntry(asset.name, ticks[-1].cursor)
+
+
+def _has_nothing_to_do(context: PlanningContext, asset: AssetSpec, state: AssetState) -> bool:
+    """Whether the asset may run, and nothing of it is out of date or comes upstream."""
+    decided = context.decisions.get(asset.name)
+    if decided is None or decided.runs or decided.coming or decided.barriers or state.chain:
+        return False
+    if asset.paused or state.paused or not context.is_selected(asset) or is_due_by_trigger(context, asset):
+        return False
+    return not find_pending(context, asset, state).due_partitions

@@ -7,9 +7,8 @@ from dataclasses import replace
 from sparkassets.core.definitions import AssetDefinition
 from sparkassets.core.journal.state import AssetState, DefinitionOutput
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.planner.partition_bounds import partitions_in_bounds
 from sparkassets.core.planner.plan import AssetNote
-from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext
+from sparkassets.core.planner.planning_context import AssetDecision, PlanningContext, partitions_in_bounds
 from sparkassets.core.spec.model import AssetSpec
 
 

@@ -1,20 +1,171 @@
-"""Finds which partitions of an asset are wanted, missing, stale, failed or withheld."""
+"""Finds which partitions are wanted, missing, stale, failed or skipped, and which of them run first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.marks import PartitionMark
 from sparkassets.core.journal.state import AssetState, FailedBlocks
-from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.partitions import NOTHING, Partitioning, PartitionSet
+from sparkassets.core.planner.due.due_ticks import MOST_RUNS, DueTick, catchup_of, instance_tick, slots_after, tick_at
 from sparkassets.core.planner.due.outdated_code import outdated_partitions
-from sparkassets.core.planner.due.suspects import SuspectPartitions
-from sparkassets.core.planner.due.triggers import is_due_by_trigger, is_instance_of_tick
 from sparkassets.core.planner.due.wanted_partitions import find_wanted
 from sparkassets.core.planner.due.withheld_partitions import NOTHING_WITHHELD, WithheldStatus, find_withheld
+from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.requirements import waived_inputs
+from sparkassets.core.planner.wording import listing, plural
+from sparkassets.core.runs import TIMETABLE
 from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance, FullRefresh, SegmentBatches
+from sparkassets.core.timetables import ContinuousTimetable, OnceTimetable, Timetable
 from sparkassets.frozen import frozen
+
+TickRound = tuple[DueTick, PartitionSet]
+"""A tick with the partitions for which it is the oldest unanswered tick."""
+
+
+def is_due_by_trigger(context: PlanningContext, asset: AssetSpec) -> bool:
+    """Whether each tick, and each event that no inlet maps, makes all partitions of the asset due.
+
+    Under ``full_refresh`` always; of segments alone under ``every_instance``, where each segment at each tick is an
+    instance, and under ``segments`` where no inlet tells which of them changed.
+    """
+    match asset.strategy:
+        case FullRefresh():
+            return asset.partitioning.is_partitioned
+        case EveryInstance():
+            return is_instance_of_tick(asset)
+        case SegmentBatches():
+            return not any(
+                inlet.on_update == "rerun" and context.dependency(asset, inlet).tells_segments
+                for inlet in asset.inlets.values()
+            )
+    return False
+
+
+def is_instance_of_tick(asset: AssetSpec) -> bool:
+    """Whether an instance is a segment at a tick or an update, as the partitions of the asset have no time."""
+    timeless = asset.partitioning.is_partitioned and asset.partitioning.time is None
+    return timeless and isinstance(asset.strategy, EveryInstance)
+
+
+def unanswered_partitions(asset: AssetSpec, state: AssetState, tick: DueTick, blocks: PartitionSet) -> PartitionSet:
+    """Partitions of ``blocks`` that have still to answer a tick of the timetable: all where no run has yet."""
+    used = state.ticks.get(TIMETABLE)
+    return blocks if used is None or used < tick.run_after else partly_answered_partitions(asset, state, blocks)
+
+
+def partly_answered_partitions(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> PartitionSet:
+    """Partitions of ``blocks`` that have still to answer a tick that others have answered."""
+    left = state.unanswered_partitions(TIMETABLE)
+    return asset.partitioning.cover(blocks & left) & blocks if left else NOTHING
+
+
+def unanswered_rounds(
+    context: PlanningContext, asset: AssetSpec, timetable: Timetable, state: AssetState, blocks: PartitionSet
+) -> list[TickRound]:
+    """Ticks that some of ``blocks`` have still to answer, oldest first: all under ``catchup: all``, else the last.
+
+    A partition answers its ticks in order, so it is listed only with the first that it has not answered.
+    """
+    newest = instance_tick(context, timetable)
+    if newest is None:
+        return []
+    if catchup_of(asset, timetable) != "all" or isinstance(timetable, ContinuousTimetable | OnceTimetable):
+        left = _of_newest(asset, timetable, state, newest, blocks)
+        return [(newest, left)] if left else []
+    found: list[TickRound] = []
+    for at, parts in state.partly.get(TIMETABLE, ())[:MOST_RUNS]:
+        if own := asset.partitioning.cover(blocks & parts) & blocks:
+            found.append((tick_at(timetable, at, state), own))
+            blocks = blocks - own
+    fresh = _first_unused(timetable, state, newest)
+    return [*found, (fresh, blocks)] if fresh is not None and blocks else found
+
+
+def _of_newest(
+    asset: AssetSpec, timetable: Timetable, state: AssetState, newest: DueTick, blocks: PartitionSet
+) -> PartitionSet:
+    """Partitions that have still to answer the newest tick; a timetable that ticks once is answered once."""
+    if isinstance(timetable, OnceTimetable) and TIMETABLE in state.ticks:
+        return partly_answered_partitions(asset, state, blocks)
+    return unanswered_partitions(asset, state, newest, blocks)
+
+
+def _first_unused(timetable: Timetable, state: AssetState, newest: DueTick) -> DueTick | None:
+    """The oldest tick that no run has answered."""
+    used = state.ticks.get(TIMETABLE)
+    if used is None:
+        used = timetable.start - 1 if timetable.start is not None else newest.run_after - 1
+    slot = next(slots_after(timetable, used), None)
+    tick = tick_at(timetable, to_unix(slot.run_after), state) if slot is not None else None
+    return tick if tick is not None and tick.run_after <= newest.run_after else None
+
+
+@frozen
+class SuspectPartitions:
+    """Partitions that failed together and may fail again.
+
+    Attributes:
+        failure: The recorded failure.
+        blocks: Its partitions that have no new cause since.
+        is_retried_whole: Whether the schedule or another invocation asks for all of them once more.
+    """
+
+    failure: FailedBlocks
+    blocks: PartitionSet
+    is_retried_whole: bool
+
+    def is_tried(self, partitioning: Partitioning) -> bool:
+        """Whether a run of their own is due: they failed because of their data and have tries left."""
+        if self.failure.division is None or not self.blocks:
+            return False
+        return self.is_retried_whole or self.failure.division.next_count(partitioning.count(self.blocks)) > 0
+
+    def next_partitions(self, partitioning: Partitioning, ready: PartitionSet) -> PartitionSet:
+        """The ``ready`` partitions that its next run computes."""
+        own = self.blocks & ready
+        if self.is_retried_whole or self.failure.division is None or not own:
+            return own
+        return partitioning.oldest(own, self.failure.division.next_count(partitioning.count(self.blocks)))
+
+
+@frozen
+class NextPartitions:
+    """The partitions of the next run.
+
+    Attributes:
+        note: Remark for the run's reason.
+    """
+
+    blocks: PartitionSet
+    note: str = ""
+
+
+def choose_next_partitions(
+    partitioning: Partitioning, ready: PartitionSet, suspects: Sequence[SuspectPartitions]
+) -> NextPartitions:
+    """Chooses from the ``ready`` partitions: all that are not suspects, else partitions of one suspect."""
+    sound = ready - PartitionSet.union(each.blocks for each in suspects)
+    if sound or not suspects:
+        return NextPartitions(sound)
+    for each in sorted(suspects, key=_first_known):
+        if some := each.next_partitions(partitioning, ready):
+            return NextPartitions(some, _note(partitioning, each, some))
+    return NextPartitions(sound)
+
+
+def _first_known(suspect: SuspectPartitions) -> bool:
+    """Sort key that puts parts first of which nothing is known: they are probably good."""
+    return suspect.failure.division is None or suspect.failure.division.known != "unknown"
+
+
+def _note(partitioning: Partitioning, suspect: SuspectPartitions, some: PartitionSet) -> str:
+    if suspect.is_retried_whole or some == suspect.blocks:
+        return ""
+    return f"looking for what failed among {plural(partitioning.count(suspect.blocks), 'partition')}"
 
 
 @frozen
@@ -195,3 +346,26 @@ def _has_ticked_since(asset: AssetSpec, failed: FailedBlocks, now: int) -> bool:
     """Whether a timetable of the schedule ticked since the failed run was planned."""
     ticks = (each.last_at(from_unix(now)) for each in asset.schedule.timetables())
     return any(tick is not None and to_unix(tick.run_after) > failed.planned for tick in ticks)
+
+
+def explain_skipped(context: PlanningContext, asset: AssetSpec, state: AssetState) -> list[Waiting]:
+    """What is skipped of an asset, and why, quietly."""
+    found = []
+    for mark, own in partitions_by_mark(asset, state.skip_marks) if state.marks else ():
+        reason = f"{mark.text}; `sparkassets mark {asset.name} --missing` wants it again"
+        found.append(Waiting(asset.name, reason, None, own, quiet=True))
+    if cut := cut_off_partitions(context, asset, state):
+        found.append(Waiting(asset.name, explain_cut_off(context, asset, cut), None, cut, quiet=True))
+    return found
+
+
+def partitions_by_mark(asset: AssetSpec, marks: Sequence[PartitionMark]) -> list[tuple[PartitionMark, PartitionSet]]:
+    """Which partitions each mark is about, of those that the asset has now."""
+    inside, known = asset.partitioning.inside, asset.partitioning.known_partitions
+    return [(mark, own) for mark in marks if (own := inside(mark.blocks) & known)]
+
+
+def explain_cut_off(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> str:
+    """Why ``blocks`` are cut off."""
+    names = [inlet.name for inlet in asset.inlets.values() if waived_inputs(context, asset, inlet, blocks)]
+    return f"not wanted: what it would be made of is skipped in {listing(names)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sparkassets.core.journal.backfill_requests import RedoRequest
+from sparkassets.core.journal.entries import RedoRequest
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.planner.due.condition_causes import ConditionUsage

@@ -14,8 +14,13 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Dependency, PartitionSet
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.planner.requirement_reasons import describe_lacking, explain_refused
-from sparkassets.core.planner.requirements import newest_input_end, required_partitions, split_refused_partitions
+from sparkassets.core.planner.requirements import (
+    describe_lacking,
+    explain_refused,
+    newest_input_end,
+    required_partitions,
+    split_refused_partitions,
+)
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from sparkassets.core.journal.recovery_questions import partition_options
+from sparkassets.core.journal.marks import partition_options
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet

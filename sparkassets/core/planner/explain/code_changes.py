@@ -1,24 +1,124 @@
-"""Changes of code, as people want to know them: what is different, whom it reaches, and what recomputing costs."""
+"""Changes of code: what differs, which consumers it reaches or leaves alone, and what recomputing costs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from typing import Final
 
 from sparkassets.core.definitions import AssetDefinition
-from sparkassets.core.definitions.column_effects import ColumnEffect, find_column_effect, find_columns_read
-from sparkassets.core.definitions.differences import describe_difference
+from sparkassets.core.definitions.differences import (
+    ColumnEffect,
+    describe_difference,
+    find_column_effect,
+    find_columns_read,
+)
 from sparkassets.core.journal.state import AssetState, DefinitionOutput
 from sparkassets.core.partitions import EVERYTHING, PartitionSet
 from sparkassets.core.phrases import few, listing
 from sparkassets.core.planner.batch.run_batches import partition_limit
-from sparkassets.core.planner.batch.unaffected_readers import find_unaffected_readers
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.explain.impact import recomputed_by_update
 from sparkassets.core.planner.plan import ChangeVerdict, CodeChange
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import plural
 from sparkassets.core.runs import forecast_cost
-from sparkassets.core.spec.model import AssetSpec, ProjectSpec, SqlBody
+from sparkassets.core.spec.model import AssetSpec, InletSpec, ProjectSpec, SqlBody
+
+_VARYING: Final = re.compile(
+    r"CURRENT_\w+|NOW|LOCALTIME\w*|RAND\w*|UUID|SHUFFLE|MONOTONICALLY_INCREASING_ID|INPUT_FILE_\w+"
+)
+_STEADY: Final = re.compile(r"\{\{ (inlets|params|partition|partitions)\b.*\}\}", re.DOTALL)
+
+
+def find_unaffected_readers(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> tuple[str, ...]:
+    """The consumers that stay current although ``blocks`` are computed again, ascending."""
+    touched = _affected_columns(asset, _replaced_definitions(context, asset, blocks))
+    if touched is None:
+        return ()
+    consumers = (each for each in context.project.assets.values() if asset.name in each.inlets)
+    return tuple(sorted(each.name for each in consumers if not _may_read(each, asset, touched)))
+
+
+def _replaced_definitions(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet) -> list[AssetDefinition]:
+    """The other code of which the blocks are, where that alone is what is new; nothing where it is not."""
+    made, own = context.state_of(asset).made, own_definition_id(asset)
+    others = [each for each in made if each.definition.id != own and each.blocks.overlaps(blocks)]
+    if not others or not _only_code(context, asset, blocks, since=min(each.since for each in others)):
+        return []
+    return [each.definition for each in others]
+
+
+def _affected_columns(asset: AssetSpec, others: list[AssetDefinition]) -> frozenset[str] | None:
+    """The columns that are not as the other code made them; None where it may be any, or rows."""
+    from sparkassets.core.definitions.differences import find_column_effect  # where code has changed; so the next
+
+    own = asset.definition
+    if own is None or not others or not all(map(_is_steady, [own, *others])):
+        return None
+    effects = [find_column_effect(each, own) for each in others]
+    return (
+        None
+        if any(each.affects_everything for each in effects)
+        else frozenset[str]().union(*(each.affected_columns for each in effects))
+    )
+
+
+def _only_code(context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, *, since: int) -> bool:
+    """Whether the blocks would come out as they are there, but for the code.
+
+    ``since`` is when the oldest of the other code came; an ignored inlet makes nothing stale, but is read anew.
+    """
+    state = context.state_of(asset)
+    if asset.outlets or asset.write is None or not asset.write.takes_all or asset.writes_itself:
+        return False
+    if state.loss is not None or state.foreign or state.withheld or not _is_current(asset, state, blocks):
+        return False
+    return all(_is_read_as_before(context, asset, inlet, since) for inlet in asset.inlets.values())
+
+
+def _is_read_as_before(context: PlanningContext, asset: AssetSpec, inlet: InletSpec, since: int) -> bool:
+    """Whether an inlet that makes nothing stale, or nothing by partition, has not been updated since it was read."""
+    if inlet.read is not None or inlet.aligned:
+        return False
+    newest, done = context.dataset(inlet).seq, context.state_of(asset).done
+    return (inlet.on_update == "rerun" or newest < since) and (asset.partitioning.is_partitioned or newest < done)
+
+
+def _is_current(asset: AssetSpec, state: AssetState, blocks: PartitionSet) -> bool:
+    """Whether all of the blocks are there, and nothing that they are made of changed since."""
+    if not asset.partitioning.is_partitioned:
+        return state.last is not None
+    stale = any(marks.stamped_partitions().overlaps(blocks) for marks in state.stale.values())
+    return not stale and not blocks - asset.partitioning.inside(state.coverage)
+
+
+def _is_steady(definition: AssetDefinition) -> bool:
+    """Whether the query returns the same of the same rows, whenever and by whichever run."""
+    from sparkassets.core.query_text import words
+
+    for word in words(definition.text):
+        if "{%" in word or ("{{" in word and not _STEADY.fullmatch(word)) or _VARYING.fullmatch(word.upper()):
+            return False
+    return bool(definition.text)
+
+
+def _may_read(consumer: AssetSpec, asset: AssetSpec, touched: frozenset[str]) -> bool:
+    """Whether the consumer may read a column that is touched, or runs on every update, whatever it reads."""
+    from sparkassets.core.definitions.differences import find_columns_read
+
+    inlet = consumer.inlets[asset.name]
+    runs_on_updates = consumer.schedule.condition is not None and not consumer.schedule.default
+    if runs_on_updates or not isinstance(consumer.body, SqlBody) or not _is_read_plainly(inlet):
+        return True
+    columns = find_columns_read(consumer.body.template, asset.name)
+    return columns is None or bool(columns & touched)
+
+
+def _is_read_plainly(inlet: InletSpec) -> bool:
+    """Whether the query alone reads the inlet, all of the rows that the partitions ask for."""
+    otherwise = inlet.waits_only or inlet.is_foreign_key_only or inlet.aligned or inlet.rules
+    return inlet.read is None and inlet.view is None and not otherwise
 
 
 def find_code_changes(context: PlanningContext, names: Collection[str] | None = None) -> tuple[CodeChange, ...]:

@@ -10,39 +10,42 @@ from sparkassets.core.journal.state import AssetState, FailedBlocks, LastRun
 from sparkassets.core.journal.withheld_records import WithheldPartitions, describe_other_outcomes
 from sparkassets.core.partitions import EVERYTHING, NOTHING, NamedMapping, NewestMapping, PartitionSet, WholeMapping
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.batch.recompute_reasons import trigger_reasons
+from sparkassets.core.planner.batch.run_batches import trigger_reasons
 from sparkassets.core.planner.due.condition_causes import (
     evaluate_now,
     find_passed_tick,
     find_passed_ticks,
     leaf_timetable,
 )
-from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
+from sparkassets.core.planner.due.due_partitions import evaluate_readiness, find_triggered_partitions
 from sparkassets.core.planner.due.instance_marks import describe_instance_mark
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code, own_definition_id, partitions_made_by
 from sparkassets.core.planner.due.pending_partitions import (
     PendingPartitions,
     cut_off_partitions,
+    explain_cut_off,
     find_pending,
+    partitions_by_mark,
     resolve_partitions,
 )
-from sparkassets.core.planner.due.readiness import evaluate_readiness
 from sparkassets.core.planner.due.redo_requests import remaining_request, requested_partitions
-from sparkassets.core.planner.due.skip_reasons import explain_cut_off, partitions_by_mark
 from sparkassets.core.planner.due.withheld_partitions import (
     find_withheld,
     instance_span,
     quarantine_path,
     restrict_record,
 )
-from sparkassets.core.planner.explain.inlet_watermarks import read_watermark
-from sparkassets.core.planner.explain.upcoming_partitions import find_upcoming_partitions
-from sparkassets.core.planner.gates.freshness_gates import explain_stale_inlet, unquiet_until
-from sparkassets.core.planner.gates.kept_rows import describe_removed_input, find_kept_partitions
+from sparkassets.core.planner.explain.lateness import read_watermark
+from sparkassets.core.planner.gates.inlet_gates import (
+    describe_removed_input,
+    explain_stale_inlet,
+    find_kept_partitions,
+    unquiet_until,
+)
 from sparkassets.core.planner.gates.table_losses import describe_table, explain_lost_input
 from sparkassets.core.planner.gates.upstream_waits import find_upstream_waits
 from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
-from sparkassets.core.planner.planner import make_plan
+from sparkassets.core.planner.planner import find_upcoming_partitions, make_plan
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.requirements import countable_partitions, lacking_partitions, required_partitions
 from sparkassets.core.planner.wording import label_partitions, label_prefix, name_partitions, plural

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping
 
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.pending_partitions import is_computed_again, limit_open_partitions, resolve_partitions
-from sparkassets.core.planner.partition_bounds import partitions_in_bounds
-from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext, partitions_in_bounds
 from sparkassets.core.planner.wording import listing
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen

@@ -1,34 +1,89 @@
-"""What a mark of blocks changes, decided against what is known; or why it cannot be made."""
+"""Makes journal entries of a person's marks, or says why a mark is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sparkassets.core.credentials import secret_in_text
-from sparkassets.core.journal.marks import MarkEntry, MarkKind
+from sparkassets.core.journal.marks import MarkEntry, MarkKind, RecoveryQuestion
 from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import WithheldPartitions
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
-from sparkassets.core.phrases import escape_unwritable
+from sparkassets.core.phrases import escape_unwritable, listing
 from sparkassets.core.planner.due.condition_causes import consume_everything, find_causes
 from sparkassets.core.planner.due.due_ticks import find_due_ticks
 from sparkassets.core.planner.due.instance_marks import mark_instance
 from sparkassets.core.planner.due.outdated_code import outputs_of_other_code
 from sparkassets.core.planner.due.pending_partitions import find_pending, resolve_partitions
 from sparkassets.core.planner.due.withheld_partitions import WithheldStatus, accept_command, find_withheld
-from sparkassets.core.planner.explain.mark_answers import answer_with_mark
 from sparkassets.core.planner.gates.incremental_reads import current_watermarks
 from sparkassets.core.planner.gates.table_losses import loss_advice
-from sparkassets.core.planner.partition_bounds import partitions_in_bounds
 from sparkassets.core.planner.plan import Waiting
-from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.planning_context import PlanningContext, partitions_in_bounds
 from sparkassets.core.planner.wording import label_partitions, name_partitions
-from sparkassets.core.runs import RunConsumption
-from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.runs import RunConsumption, RunRequest, TablePosition
+from sparkassets.core.spec.model import AssetSpec, ReadAfter, ReadChanges
 from sparkassets.core.strategies import EveryInstance
 from sparkassets.errors import InputError
 from sparkassets.frozen import frozen
+
+
+def answer_with_mark(asset: AssetSpec, state: AssetState, said: MarkEntry) -> MarkEntry:
+    """The mark of an asset one of whose runs cannot be looked for.
+
+    ``done`` uses up what that run was claimed with, and no more: what came since is due. Where it may be one of
+    several, the oldest one's, so that nothing is lost. ``missing`` uses up nothing: what the run was for is due still,
+    and so an asset that only adds, or has a run for each instance, is not to be run for anything else.
+
+    Raises:
+        InputError: How far the run had come is not known any more, and the asset would append from there.
+    """
+    if said.kind != "done":
+        return replace(said, only_answers=_only_adds_rows(asset) or isinstance(asset.strategy, EveryInstance))
+    question, request = _oldest_question(state)
+    said = replace(said, came=EVERYTHING)
+    if request.kind == "backfill" or not request.blocks.is_everything:
+        return replace(said, watermarks=_read_watermarks(asset, request, question)) if _only_adds_rows(asset) else said
+    return replace(
+        said,
+        consumption=request.consumption,
+        events=tuple(request.events),
+        cursor=request.cursor,
+        watermarks=_read_watermarks(asset, request, question),
+    )
+
+
+def _oldest_question(state: AssetState) -> tuple[RecoveryQuestion, RunRequest]:
+    """What is asked, and what the oldest of the runs in question was for."""
+    (question, *_) = (link.asks for link in state.asking_claims if link.asks is not None)
+    (request, *_) = (link.entry.request for link in state.chain if link.entry.run == question.runs[0])
+    return question, request
+
+
+def _read_watermarks(asset: AssetSpec, request: RunRequest, question: RecoveryQuestion) -> Mapping[str, str]:
+    """How far the run had read what it reads the changes of."""
+    found: dict[str, str] = {}
+    for inlet in asset.inlets.values():
+        pin = request.pins.get(inlet.name)
+        if inlet.read is None or pin is None:
+            continue
+        if inlet.name in question.watermarks:
+            found[inlet.name] = question.watermarks[inlet.name]
+        elif isinstance(inlet.read, ReadChanges) and pin.table_id is not None and pin.version is not None:
+            found[inlet.name] = str(TablePosition(pin.table_id, pin.version))
+        elif isinstance(inlet.read, ReadAfter) and _only_adds_rows(asset):
+            raise InputError(
+                f"how far {listing(question.runs)} had read {inlet.name} is not known any more, so the next run of "
+                f"{asset.name} would append its rows once more",
+                hint=f"delete its rows from the table, then `sparkassets mark {asset.name} --missing --reason …`",
+            )
+    return found
+
+
+def _only_adds_rows(asset: AssetSpec) -> bool:
+    return asset.write is not None and not asset.write.recomputable
+
 
 REASON_CHARACTERS = 1000
 

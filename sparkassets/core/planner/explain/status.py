@@ -1,4 +1,4 @@
-"""The status of assets and of their partitions, for the commands `status` and `partitions`."""
+"""The status of assets, of their partitions and of the drivers that hold their runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkassets.core.journal.state import AssetState
 from sparkassets.core.journal.withheld_records import describe_other_outcomes, describe_withholding
 from sparkassets.core.partitions import NOTHING, PartitionSet
 from sparkassets.core.phrases import few
-from sparkassets.core.planner.batch.schema_conflicts import explain_schema_conflict
+from sparkassets.core.planner.batch.held_runs import explain_schema_conflict
 from sparkassets.core.planner.due.condition_causes import find_passed_tick, next_tick
 from sparkassets.core.planner.due.due_partitions import find_triggered_partitions
 from sparkassets.core.planner.due.due_ticks import find_due_ticks, next_tick_of
@@ -20,19 +20,48 @@ from sparkassets.core.planner.due.outdated_code import code_note
 from sparkassets.core.planner.due.pending_partitions import PendingPartitions, find_pending
 from sparkassets.core.planner.due.redo_requests import requested_partitions
 from sparkassets.core.planner.due.withheld_partitions import find_withheld
-from sparkassets.core.planner.explain.claim_holders import ClaimHolder, find_claim_holders
-from sparkassets.core.planner.explain.inlet_watermarks import InletWatermark, list_watermarks
-from sparkassets.core.planner.explain.lateness import find_lateness
-from sparkassets.core.planner.explain.upcoming_partitions import find_decision, find_upcoming_partitions
+from sparkassets.core.planner.explain.lateness import InletWatermark, find_lateness, list_watermarks
 from sparkassets.core.planner.gates.incremental_reads import increment_refusals
-from sparkassets.core.planner.gates.kept_rows import find_kept_partitions
+from sparkassets.core.planner.gates.inlet_gates import find_kept_partitions
 from sparkassets.core.planner.gates.table_losses import describe_table
 from sparkassets.core.planner.plan import AssetLateness, Waiting
+from sparkassets.core.planner.planner import find_decision, find_upcoming_partitions
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.wording import label_prefix
 from sparkassets.core.spec.model import AssetSpec
 from sparkassets.core.validations import RuleVerdict
 from sparkassets.frozen import frozen
+
+
+@frozen
+class ClaimHolder:
+    """A driver with an unsettled claim.
+
+    Attributes:
+        since: When it claimed the run, Unix seconds, by its own clock.
+        silent_seconds: Seconds since it claimed the run or renewed its lease, never negative. It compares two hosts'
+            clocks, so it is for people only; takeovers use one clock alone.
+        lease_seconds: How long others wait for it, unless they see that its process is gone.
+        gone: Whether its process on this host is gone, so that the next run settles the claim.
+    """
+
+    run: str
+    driver: str
+    since: int
+    silent_seconds: int
+    lease_seconds: int
+    gone: bool
+
+
+def find_claim_holders(context: PlanningContext, asset: AssetState) -> Iterator[ClaimHolder]:
+    """Yields the holder of the newest claim of each chain, if it is open."""
+    for chain in asset.chains.values():
+        link = chain[-1]
+        if link.status == "open":
+            silent = max(0, context.clock - max(link.proved, link.at))
+            gone = link.token in context.gone_claims
+            yield ClaimHolder(link.entry.run, link.driver, link.at, silent, link.entry.lease_seconds, gone)
+
 
 PartitionStatus = Literal[
     "current",
@@ -231,7 +260,7 @@ def _over_budget(context: PlanningContext, asset: AssetSpec) -> tuple[str, ...]:
     """What of the asset its budget holds back."""
     if asset.budget is None:
         return ()
-    from sparkassets.core.planner.batch.budget import is_budget_wait
+    from sparkassets.core.planner.batch.held_runs import is_budget_wait
 
     waiting = find_decision(context, asset).waiting
     return tuple(

@@ -14,7 +14,8 @@ from datetime import timedelta
 
 from sparkassets.core.instants import from_unix, to_unix
 from sparkassets.core.partitions import EVERYTHING, NOTHING, Partitioning, PartitionSet
-from sparkassets.core.planner.aligned_runs import (
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
+from sparkassets.core.planner.gates.aligned_runs import (
     Published,
     Ticks,
     fate_of,
@@ -23,7 +24,6 @@ from sparkassets.core.planner.aligned_runs import (
     published,
     run_read_at,
 )
-from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress, RunCandidate
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
 from sparkassets.core.planner.requirements import tolerance_end
@@ -31,7 +31,7 @@ from sparkassets.core.planner.wording import label_partitions
 from sparkassets.core.runs import InletPin
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.core.timetables import Slot, Timetable
-from sparkassets.core.timetables.align import delta_text
+from sparkassets.core.timetables.timetable import delta_text
 from sparkassets.frozen import frozen
 
 SECOND = timedelta(seconds=1)

@@ -1,9 +1,4 @@
-"""Gates on inlets: which partitions may run because their inputs are present, fresh and quiet.
-
-``require`` counts partitions, ``tolerance`` says how long past due it is waited for, ``fresh_within`` is about the
-inlet's last update and ``settle`` about how long it has been quiet. They hold for timetables and conditions alike, and
-for an asset without partitions as for one with a single partition.
-"""
+"""Gates on inlets: which partitions may run because their inputs are present, fresh and quiet."""
 
 from __future__ import annotations
 
@@ -14,14 +9,14 @@ from sparkassets.core.instants import Duration
 from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
 from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
 from sparkassets.core.planner.due.wanted_partitions import explain_hole
-from sparkassets.core.planner.gates.freshness_gates import explain_settling, explain_stale_inlet, unquiet_partitions
-from sparkassets.core.planner.gates.kept_rows import explain_protection, find_kept_partitions
 from sparkassets.core.planner.gates.table_losses import explain_lost_input, partitions_reading_loss
 from sparkassets.core.planner.plan import Waiting
 from sparkassets.core.planner.planning_context import PlanningContext
-from sparkassets.core.planner.requirement_reasons import describe_lacking, explain_never_fed, explain_refused
 from sparkassets.core.planner.requirements import (
     countable_partitions,
+    describe_lacking,
+    explain_never_fed,
+    explain_refused,
     required_partitions,
     split_refused_partitions,
     tolerance_end,
@@ -30,6 +25,85 @@ from sparkassets.core.planner.requirements import (
 from sparkassets.core.planner.wording import name_partitions
 from sparkassets.core.spec.model import AssetSpec, InletSpec
 from sparkassets.frozen import frozen
+
+
+def explain_stale_inlet(context: PlanningContext, asset: AssetSpec, inlet: InletSpec) -> str | None:
+    """Why ``fresh_within`` keeps the asset from running; None where it does not."""
+    dataset = context.dataset(inlet)
+    if inlet.fresh_within is None or not dataset.seq:
+        return None
+    if inlet.fresh_within.add_to(dataset.last_fresh_at, asset.timezone) >= context.now:
+        return None
+    return (
+        f"waits for {inlet.name}: its last update, at {context.format_instant(dataset.last_fresh_at)}, is older than "
+        f"{inlet.fresh_within.text} (fresh_within)"
+    )
+
+
+def unquiet_until(context: PlanningContext, inlet: InletSpec) -> int | None:
+    """When the inlet will have been quiet for its ``settle``, Unix seconds; None when it has."""
+    dataset = context.dataset(inlet)
+    quiet_at = dataset.at + inlet.settle_seconds
+    return quiet_at if inlet.settle_seconds and dataset.seq and context.clock < quiet_at else None
+
+
+def unquiet_partitions(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, blocks: PartitionSet
+) -> tuple[PartitionSet, int | None]:
+    """Those of ``blocks`` that read what was updated less than ``settle`` ago, and when they may run."""
+    if not inlet.settle_seconds:
+        return NOTHING, None
+    dataset, needed = context.dataset(inlet), context.dependency(asset, inlet)
+    if not needed.is_mapped:
+        until = unquiet_until(context, inlet)
+        return (blocks, until) if until is not None else (NOTHING, None)
+    lately = dataset.touched.stamped_after(context.clock - inlet.settle_seconds)
+    if lately.newest is None:
+        return NOTHING, None
+    return needed.affected_partitions(lately.stamped_partitions()) & blocks, lately.newest + inlet.settle_seconds
+
+
+def explain_settling(inlet: InletSpec) -> str:
+    """Why ``settle`` keeps what reads an inlet from running."""
+    return f"waits until {inlet.name} has been quiet for {_seconds(inlet.settle_seconds)}"
+
+
+def _seconds(seconds: int) -> str:
+    return Duration(seconds=seconds).text
+
+
+def find_kept_partitions(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet
+) -> list[tuple[InletSpec, PartitionSet, PartitionSet]]:
+    """Which of ``blocks`` keep the rows of what an inlet has lost: (the inlet, the blocks, what it lost of theirs)."""
+    found, state = [], context.state_of(asset)
+    if not state.kept:
+        return []
+    for inlet in asset.inlets.values():
+        marks = state.kept.get(inlet.name)
+        if marks is not None and inlet.on_removed == "keep":
+            lost = asset.partitioning.cover(marks.stamped_partitions() & state.coverage) & blocks
+            if lost:
+                found.append(
+                    (inlet, lost, required_partitions(context, asset, inlet, lost) & context.dataset(inlet).gone)
+                )
+    return found
+
+
+def explain_protection(
+    context: PlanningContext, asset: AssetSpec, inlet: InletSpec, lost: PartitionSet, gone: PartitionSet
+) -> Waiting:
+    """Why a block that keeps its rows is not computed again."""
+    removed = describe_removed_input(context, inlet, gone)
+    reason = f"{removed}, and would lose its rows; `sparkassets backfill --force` computes it again"
+    return Waiting(asset.name, reason, None, lost)
+
+
+def describe_removed_input(context: PlanningContext, inlet: InletSpec, gone: PartitionSet) -> str:
+    """Which partitions of an inlet are gone, although what was computed from them is not, for a sentence."""
+    up = context.partitioning(inlet)
+    verb = "were" if up.count(gone) > 1 else "was"
+    return f"kept without {name_partitions(inlet.name, gone, up)}, which {verb} removed"
 
 
 @frozen

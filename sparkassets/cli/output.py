@@ -1,0 +1,259 @@
+"""The output of commands: text in the terminal's width, tables and trees, or one JSON document."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from sparkassets.core.phrases import escape_invisible
+from sparkassets.frozen import frozen
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.explain.explanation import ExplanationNode
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_USUAL = {"COLUMNS": 80, "LINES": 24}
+_LEAST = {"COLUMNS": 40, "LINES": 10}
+
+
+@frozen
+class Terminal:
+    """A stream that people read.
+
+    Attributes:
+        width: Columns; None where no terminal is, and lines are as long as they are.
+        height: Lines that are seen at once; None where no terminal is.
+        colour: Whether escape codes are written.
+        unicode: Whether the stream's encoding has lines and ticks.
+    """
+
+    stream: TextIO
+    width: int | None = None
+    height: int | None = None
+    colour: bool = False
+    unicode: bool = True
+
+    @classmethod
+    def from_stream(cls, stream: TextIO, env: Mapping[str, str] | None = None) -> Terminal:
+        """What ``stream`` is; colour only on a terminal, and never where NO_COLOR is set or TERM is ``dumb``."""
+        env = os.environ if env is None else env
+        live = stream.isatty()
+        return cls(
+            stream,
+            width=_size(stream, env, "COLUMNS") if live else None,
+            height=_size(stream, env, "LINES") if live else None,
+            colour=live and not env.get("NO_COLOR") and env.get("TERM") != "dumb",
+            unicode=(getattr(stream, "encoding", None) or "ascii").lower().startswith("utf"),
+        )
+
+    def print(self, *lines: str) -> None:
+        """Writes each line, without the blanks at its end, and with escapes for what nobody would see."""
+        for line in lines:
+            self.stream.write(escape_invisible(line.rstrip()) + "\n")
+
+    def paint(self, text: str, *styles: str) -> str:
+        """The text in these styles, or as it is where there is no colour."""
+        codes = [_CODES[style] for style in styles if style]
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if self.colour and codes and text else text
+
+
+def _size(stream: TextIO, env: Mapping[str, str], name: Literal["COLUMNS", "LINES"]) -> int:
+    """One side of the terminal, as the environment or else the terminal itself says."""
+    said = env.get(name, "")
+    try:
+        size = int(said) if said.isdecimal() else getattr(os.get_terminal_size(stream.fileno()), name.lower())
+    except (OSError, ValueError):
+        size = _USUAL[name]
+    return max(_LEAST[name], size)
+
+
+def strip_controls(text: str) -> str:
+    r"""The text without control characters, which could move a terminal's cursor.
+
+    >>> strip_controls("a\x1b[2Jb")
+    'a?[2Jb'
+    """
+    return _CONTROL.sub("?", text)
+
+
+def print_json(document: object) -> None:
+    """Prints one document and a line end on stdout."""
+    sys.stdout.write(json_text(document))
+
+
+def json_text(document: object) -> str:
+    """One document and a line end."""
+    return escape_invisible(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+
+
+GAP = 2
+INDENT = 2
+LEAST, LAST_RESORT = 15, 8
+"""A column of free text is made no narrower than the first; where that is not enough, no column than the second."""
+
+
+@frozen
+class TableColumn:
+    """One column.
+
+    Attributes:
+        is_right_aligned: Numbers stand to the right.
+        wraps: Text that wraps where the table is too wide.
+        is_optional: Left out, the first ones first, where the table would be too wide even with its text wrapped.
+    """
+
+    title: str
+    is_right_aligned: bool = False
+    wraps: bool = False
+    is_optional: bool = False
+
+
+@frozen
+class TableCell:
+    """A text in a style, such as ``red``."""
+
+    text: str
+    style: str = ""
+
+
+Row = Sequence[str | TableCell]
+
+
+def print_table(terminal: Terminal, columns: Sequence[TableColumn], rows: Sequence[Row]) -> None:
+    """Writes a table; columns that are empty in every row are left out."""
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    natural = [
+        max([len(column.title), *(_longest(row[index].text) for row in cells)]) for index, column in enumerate(columns)
+    ]
+    used = [index for index in range(len(columns)) if any(row[index].text for row in cells)]
+    for index in [index for index in used if columns[index].is_optional]:
+        least = [min(natural[each], LEAST) if columns[each].wraps else natural[each] for each in used]
+        if terminal.width is not None and _table_width(least) > terminal.width:
+            used.remove(index)
+    shown = [columns[index] for index in used]
+    grid = [[row[index] for index in used] for row in cells]
+    widths = fit_widths([natural[index] for index in used], terminal.width, free=[column.wraps for column in shown])
+    titles = [TableCell(column.title, "bold") for column in shown]
+    for row in [titles, *grid]:
+        _print_row(terminal, row, shown, widths)
+
+
+def fit_widths(natural: Sequence[int], width: int | None, *, free: Sequence[bool]) -> list[int]:
+    """Column widths that fit into ``width`` as far as possible: of the free columns the widest gives way first.
+
+    >>> fit_widths([6, 40, 60], 80, free=[False, True, True])
+    [6, 34, 34]
+    """
+    widths = list(natural)
+    if width is None:
+        return widths
+    excess = _table_width(widths) - width
+    some, every = [index for index, wraps in enumerate(free) if wraps], list(range(len(widths)))
+    for among, least in ((some, LEAST), (every, LAST_RESORT)):
+        while excess > 0 and among:
+            widest = max(among, key=widths.__getitem__)
+            if widths[widest] <= least:
+                break
+            widths[widest] -= 1
+            excess -= 1
+    return widths
+
+
+def _table_width(widths: Sequence[int]) -> int:
+    """How wide a table is whose columns are so wide."""
+    return INDENT + sum(widths) + GAP * (len(widths) - 1)
+
+
+def _cell(cell: str | TableCell) -> TableCell:
+    """A cell that may be shown."""
+    return (
+        TableCell(strip_controls(cell.text), cell.style)
+        if isinstance(cell, TableCell)
+        else TableCell(strip_controls(cell))
+    )
+
+
+def _longest(text: str) -> int:
+    return max((len(line) for line in text.split("\n")), default=0)
+
+
+def _print_row(
+    terminal: Terminal, row: Sequence[TableCell], columns: Sequence[TableColumn], widths: Sequence[int]
+) -> None:
+    wrapped = [wrap(cell.text, width) for cell, width in zip(row, widths, strict=True)]
+    for lines in zip_longest(*wrapped, fillvalue=""):
+        parts = []
+        for line, cell, column, width in zip(lines, row, columns, widths, strict=True):
+            padded = line.rjust(width) if column.is_right_aligned else line.ljust(width)
+            parts.append(padded.replace(line, terminal.paint(line, cell.style), 1) if line else padded)
+        terminal.print(" " * INDENT + (" " * GAP).join(parts))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The lines of ``text``, none longer than ``width``.
+
+    A word that is too long is broken after its ``..`` if it is a range of keys, else anywhere.
+
+    >>> wrap("waits for flights 2013-01-01..2013-01-07", 22)
+    ['waits for flights', '2013-01-01..2013-01-07']
+    """
+    lines: list[str] = []
+    for part in text.split("\n"):
+        lines += [part] if len(part) <= width else _break_words(part.split(), width)
+    return lines
+
+
+def _break_words(words: Sequence[str], width: int) -> list[str]:
+    lines = [""]
+    for word in words:
+        for number, piece in enumerate([word] if len(word) <= width else _pieces(word, width)):
+            joint = " " if lines[-1] and not number else ""
+            if len(lines[-1]) + len(joint) + len(piece) <= width:
+                lines[-1] += joint + piece
+            else:
+                lines.append(piece)
+    return lines if lines[0] else lines[1:]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    first, dots, rest = word.partition("..")
+    parts = [first + dots, rest] if dots and rest else [word]
+    return [part[at : at + width] for part in parts for at in range(0, len(part), width)]
+
+
+def render_tree(node: ExplanationNode, terminal: Terminal, *, head: str = "", indent: str = "") -> Iterator[str]:
+    """The lines of a tree.
+
+    Args:
+        node: The uppermost, with what is below it.
+        terminal: Its width is kept.
+        head: What leads to the node's own line.
+        indent: What leads to the lines that follow.
+    """
+    tee, end, bar = ("├─ ", "└─ ", "│  ") if terminal.unicode else ("|- ", "`- ", "|  ")
+    mark = _mark(node, terminal)
+    room = sys.maxsize if terminal.width is None else max(terminal.width - len(head) - len(mark), LEAST)
+    first, *rest = wrap(strip_controls(node.text), room)
+    yield terminal.paint(head, "dim") + terminal.paint(mark, "green" if node.holds else "red") + first
+    for line in rest:
+        yield terminal.paint(indent, "dim") + " " * len(mark) + line
+    for child in node.children:
+        last = child is node.children[-1]
+        below = indent + ("   " if last else bar)
+        yield from render_tree(child, terminal, head=indent + (end if last else tee), indent=below)
+
+
+def _mark(node: ExplanationNode, terminal: Terminal) -> str:
+    match node.holds:
+        case True:
+            return "✓ " if terminal.unicode else "+ "
+        case False:
+            return "✗ " if terminal.unicode else "- "
+        case None:
+            return ""

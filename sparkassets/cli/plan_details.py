@@ -1,0 +1,83 @@
+"""Details of a plan for people: changes of code, estimated costs and late assets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sparkassets.cli.output import LEAST, TableColumn, Terminal, strip_controls, wrap
+from sparkassets.core.phrases import duration_text, size_text
+from sparkassets.core.planner.batch.cost_estimates import sum_estimates
+from sparkassets.core.planner.explain.code_changes import describe_code_change, describe_recompute_cost
+from sparkassets.core.planner.explain.lateness import describe_lateness
+from sparkassets.core.planner.plan import CostEstimate, CostTotals
+from sparkassets.core.planner.wording import plural
+
+if TYPE_CHECKING:
+    from sparkassets.core.planner.plan import AssetLateness, CodeChange
+    from sparkassets.core.spec.model import ProjectSpec
+
+_STYLES = {"-": "red", "+": "green"}
+
+
+def print_changes(changes: Sequence[CodeChange], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes the changes, each with its lines."""
+    if not changes:
+        return
+    terminal.print("", "code changed:")
+    room = max((terminal.width or sys.maxsize) - 2, LEAST)
+    for change in changes:
+        first, *rest = wrap(
+            f"{change.asset}: {describe_code_change(change)}; {describe_recompute_cost(change, project)}", room
+        )
+        terminal.print(f"  {terminal.paint(change.asset, 'yellow')}{first.removeprefix(change.asset)}")
+        terminal.print(*(f"  {line}" for line in rest))
+        for line in change.difference:
+            terminal.print(f"    {terminal.paint(strip_controls(line), _STYLES.get(line[:1], 'dim'))}")
+
+
+COST_COLUMNS = (TableColumn("reads", is_right_aligned=True), TableColumn("takes", is_right_aligned=True))
+"""The columns of `cost_cells`."""
+
+
+def cost_cells(estimate: CostEstimate) -> list[str]:
+    """The size that one run reads and its duration, as an interval where earlier runs vary."""
+    reads = "unknown" if estimate.bytes is None else size_text(estimate.bytes)
+    if estimate.seconds is None:
+        return [reads, "unknown"]
+    low, high = (duration_text(each) for each in estimate.between or (estimate.seconds, estimate.seconds))
+    told = duration_text(estimate.seconds)
+    return [reads, f"~{told}" if low == high else f"~{told} ({low} to {high})"]
+
+
+def sum_cells(estimates: Sequence[CostEstimate]) -> list[str]:
+    """The total size and duration of several runs of an asset, or ``unknown``."""
+    found = sum_estimates(estimates)
+    reads = "unknown" if "bytes" in found.unknown else size_text(found.bytes)
+    takes = "unknown" if "seconds" in found.unknown else f"~{duration_text(found.seconds)}"
+    runs = f" in {plural(found.runs, 'run')}" if found.runs > 1 else ""
+    return [reads, takes + runs]
+
+
+def in_all(found: CostTotals) -> str:
+    """One line with the cost of all runs and the number of runs without an estimate; ``unknown`` if none has one."""
+    parts = [
+        _figure("reads", f"{size_text(found.bytes)} in {plural(found.files, 'file')}", found, "bytes"),
+        _figure("takes", f"~{duration_text(found.seconds)}", found, "seconds"),
+        _figure("writes", f"~{plural(found.rows, 'row')}", found, "rows"),
+    ]
+    return f"in all {plural(found.runs, 'run')}: {', '.join(parts)}"
+
+
+def _figure(verb: str, told: str, found: CostTotals, name: str) -> str:
+    count = found.unknown.get(name, 0)
+    if count == found.runs > 0:
+        return f"{verb} unknown" + (" rows" if name == "rows" else "")
+    return f"{verb} {told}" + (f" (not known of {plural(count, 'run')})" if count else "")
+
+
+def print_late(late: Sequence[AssetLateness], project: ProjectSpec, terminal: Terminal) -> None:
+    """Writes a line for each asset that is late."""
+    for each in late:
+        terminal.print(f"{terminal.paint(each.asset, 'yellow')}: {describe_lateness(each, project.assets[each.asset])}")

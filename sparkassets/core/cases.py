@@ -1,0 +1,400 @@
+"""Tests of assets: what is given, what is expected, and how both are read from YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from datetime import UTC, datetime
+from itertools import pairwise
+from posixpath import join, normpath
+from typing import Any, Final
+
+from yaml.nodes import MappingNode
+
+from sparkassets.core.instants import from_unix, parse_instant
+from sparkassets.core.partitions import EVERYTHING, PartitionSet
+from sparkassets.core.spec import yaml_values
+from sparkassets.core.spec.case_files import CaseFile, ExpectMap, GivenMap, StepMap
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec
+from sparkassets.core.spec.shape_checks import check_shape
+from sparkassets.core.spec.source import path_columns
+from sparkassets.core.spec.sql_types import TypeNameError, check_type
+from sparkassets.core.spec.yaml_document import DocumentPlace, SourceFile, YamlDocument
+from sparkassets.core.spec.yaml_text import compose_documents
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.errors import FileLocation, InputError, SpecError, SpecProblem
+from sparkassets.frozen import frozen
+
+Row = Mapping[str, Any]
+"""Column to value, as YAML has it: dates and times are text."""
+
+
+@frozen
+class GivenRows:
+    """Given rows of one inlet, or of the asset's own table before the run.
+
+    Attributes:
+        columns: Type by column, in order, as far as they are known.
+        file: Absolute path of a file that holds the rows instead.
+        after: The watermark that the inlet is read from.
+    """
+
+    location: FileLocation
+    rows: Sequence[Row] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+    after: str | None = None
+
+
+@frozen
+class ExpectedOutcome:
+    """The expected outcome of a run.
+
+    Attributes:
+        tables: The expected rows of each table that is compared, by its asset.
+        error: Part of the expected error message; empty for a success.
+        withheld: The partitions that validations withhold.
+        only: Whether further columns are refused.
+        tolerance: How far numbers may be off.
+    """
+
+    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    error: str = ""
+    withheld: PartitionSet | None = None
+    only: bool = False
+    tolerance: float = 0.0
+
+
+@frozen
+class RowCase:
+    """A test of the rows of one asset.
+
+    Attributes:
+        asset: The asset that runs.
+        blocks: The partitions that are computed.
+        at: What time it is; aware, UTC.
+        interval: The run's data interval, Unix seconds.
+        params: Parameters in place of the asset's own; None keeps its own.
+        given: Rows by inlet; under the asset's own name, the rows of its table before the run.
+    """
+
+    name: str
+    location: FileLocation
+    description: str
+    asset: str
+    blocks: PartitionSet
+    at: datetime
+    interval: tuple[int, int] | None
+    given: Mapping[str, GivenRows]
+    expected: ExpectedOutcome
+    params: Mapping[str, object] | None = None
+
+
+@frozen
+class CaseStep:
+    """A moment of a test of when assets run.
+
+    Attributes:
+        at: What time it is; aware, UTC.
+        events: Updates up to then, in the format of `events add --file`.
+        fails: The assets whose runs fail.
+        runs: All expected runs, by asset: partitions, a number of runs, or None for any; None checks nothing.
+        waits: Part of the expected reason for waiting, by asset.
+    """
+
+    location: FileLocation
+    at: datetime
+    events: Sequence[Mapping[str, Any]] = ()
+    fails: Sequence[str] = ()
+    runs: Mapping[str, PartitionSet | int | None] | None = None
+    waits: Mapping[str, str] = field(default_factory=dict)
+
+
+@frozen
+class TimeCase:
+    """A test of when assets run; computes nothing."""
+
+    name: str
+    location: FileLocation
+    description: str
+    steps: Sequence[CaseStep]
+
+
+Case = RowCase | TimeCase
+
+
+UNSAID: Final = datetime(2025, 1, 1, tzinfo=UTC)
+"""What time it is where nothing tells."""
+_FORMATS: Final = (".csv", ".json", ".parquet")
+
+
+def read_cases(
+    files: Sequence[SourceFile], *, project: ProjectSpec, environment: Mapping[str, str]
+) -> tuple[Case, ...]:
+    """The tests of all files, in order.
+
+    Args:
+        files: Their paths go from the project's folder.
+        project: Whose assets they test.
+        environment: Variables for ``${…}``.
+
+    Raises:
+        SpecError: With every problem of every file.
+    """
+    cases: dict[str, Case] = {}
+    problems: list[SpecProblem] = []
+    for document in _documents(files, problems):
+        yaml_values.read_values(document, environment=environment)
+        keys = check_shape(CaseFile, document, stand_in={"test": "unnamed"})
+        case = _CaseReader(document, keys, project).case()
+        if keys.test in cases:
+            at = DocumentPlace(document) / "test"
+            at.add_problem(f"the test {keys.test!r} is written twice; first at {cases[keys.test].location}")
+        elif case is not None:
+            cases[keys.test] = case
+        problems += document.problems
+    if problems:
+        raise SpecError(sorted(problems, key=lambda each: each.location))
+    return tuple(cases.values())
+
+
+def _documents(files: Iterable[SourceFile], problems: list[SpecProblem]) -> Iterator[YamlDocument]:
+    for file in files:
+        composed = compose_documents(file.text)
+        if broken := composed.fault:
+            told = file.problem(broken.line, broken.column, broken.message, hint=broken.hint, width=broken.width)
+            problems.append(told)
+        for root in composed.roots:
+            if isinstance(root, MappingNode):
+                yield YamlDocument(file, root)
+            elif root.value:
+                place = root.start_mark.line + 1, root.start_mark.column + 1
+                problems.append(file.problem(*place, "a test is a map of keys; expected 'test: <name>' first"))
+
+
+class _CaseReader:
+    """One test; what is wrong becomes problems of its document."""
+
+    def __init__(self, document: YamlDocument, keys: CaseFile, project: ProjectSpec) -> None:
+        self._document = document
+        self._at = DocumentPlace(document)
+        self._keys = keys
+        self._project = project
+
+    def case(self) -> Case | None:
+        """The test; None where it is of no kind."""
+        keys = self._keys
+        if keys.steps:
+            for key in ("asset", "partition", "at", "interval", "params", "given", "expect"):
+                if (self._at / key).exists:
+                    (self._at / key).add_key_problem(
+                        f"{key!r} has no meaning beside 'steps', which say when assets run"
+                    )
+            steps = tuple(self._read_step(self._at / "steps" / index, each) for index, each in enumerate(keys.steps))
+            for earlier, later in pairwise(steps):
+                if later.at < earlier.at:
+                    (self._at / "steps").add_problem("the moments of the steps must follow one another")
+                    break
+            return TimeCase(keys.test, (self._at / "test").location, keys.description, steps)
+        if keys.asset is None or keys.expect is None:
+            lacking = "expect" if keys.asset is not None else "asset"
+            if lacking not in self._document.failed:
+                hint = "a test has 'asset', 'given' and 'expect', or 'steps'"
+                self._at.add_problem(f"the key {lacking!r} is missing in test {keys.test!r}", hint=hint)
+            return None
+        asset = self._find_asset(self._at / "asset", keys.asset)
+        return self._read_row_case(asset, keys) if asset is not None else None
+
+    def _find_asset(self, at: DocumentPlace, name: str) -> AssetSpec | None:
+        found = self._project.assets.get(name)
+        if found is None:
+            at.add_problem(f"there is no asset {name!r}", hint=did_you_mean(name, self._project.assets))
+        return found
+
+    # ------------------------------------------------------------------ rows
+
+    def _read_row_case(self, asset: AssetSpec, keys: CaseFile) -> RowCase | None:
+        if asset.source is not None or asset.maker:
+            told = "a source, which nothing computes" if asset.source else f"an outlet of {asset.maker!r}; test that"
+            (self._at / "asset").add_problem(f"{asset.name!r} is {told}")
+            return None
+        blocks = self._read_partitions(asset)
+        interval = self._interval() or asset.partitioning.interval(blocks)
+        if keys.at is not None:
+            now = self._instant(self._at / "at", keys.at)
+        else:
+            now = from_unix(interval[1]) if interval else UNSAID
+        self._refuse_strangers(asset)
+        return RowCase(
+            name=keys.test,
+            location=(self._at / "test").location,
+            description=keys.description,
+            asset=asset.name,
+            blocks=blocks,
+            at=now,
+            interval=interval,
+            given={
+                name: self._read_given(self._at / "given" / name, self._project.assets[name], each)
+                for name, each in keys.given.items()
+                if name in self._project.assets
+            },
+            expected=self._read_expected(asset, keys.expect, blocks),
+            params=keys.params,
+        )
+
+    def _read_partitions(self, asset: AssetSpec) -> PartitionSet:
+        at, text = self._at / "partition", self._keys.partition
+        if text is None:
+            if asset.partitioning.is_partitioned:
+                hint = f"write partition: {asset.partitioning.placeholder}"
+                self._at.add_problem(
+                    f"the test does not say which partitions of {asset.name!r} are computed", hint=hint
+                )
+            return EVERYTHING
+        return self._parts(at, asset, text)
+
+    def _parts(self, at: DocumentPlace, asset: AssetSpec, text: str) -> PartitionSet:
+        try:
+            return asset.partitioning.parse(text, learns=True)
+        except InputError as error:
+            at.add_problem(str(error.args[0]), hint=error.hint)
+            return EVERYTHING
+
+    def _interval(self) -> tuple[int, int] | None:
+        text, at = self._keys.interval, self._at / "interval"
+        if text is None:
+            return None
+        start, dots, end = text.partition("..")
+        if not dots:
+            at.add_problem(f"{text!r} is no interval", hint="write A..B, two times")
+            return None
+        low, high = self._instant(at, start), self._instant(at, end)
+        if high < low:
+            at.add_problem(f"the interval {text!r} ends before it begins")
+        return int(low.timestamp()), int(high.timestamp())
+
+    def _instant(self, at: DocumentPlace, text: str) -> datetime:
+        try:
+            return parse_instant(text, zone=self._project.timezone)
+        except InputError as error:
+            at.add_problem(str(error.args[0]), hint=error.hint)
+            return UNSAID
+
+    def _refuse_strangers(self, asset: AssetSpec) -> None:
+        """Refuses rows of what the asset does not read, and an inlet that is read without any."""
+        read = [name for name, inlet in asset.inlets.items() if not inlet.waits_only]
+        own = [asset.name] if not asset.outlets else list(asset.outlets)
+        for name in self._keys.given:
+            if name not in read and name not in own:
+                hint = did_you_mean(name, [*read, *own])
+                (self._at / "given" / name).add_key_problem(f"{asset.name!r} does not read {name!r}", hint=hint)
+        for name in read if "given" not in self._document.failed else ():
+            if name not in self._keys.given:
+                hint = f"write {name}: [] for none"
+                self._at.add_problem(f"the rows of {name!r}, which {asset.name!r} reads, are not given", hint=hint)
+
+    def _read_given(self, at: DocumentPlace, inlet: AssetSpec, given: Sequence[Row] | GivenMap) -> GivenRows:
+        keys = given if isinstance(given, GivenMap) else GivenMap(rows=list(map(dict, given)))
+        rows = at / "rows" if isinstance(given, GivenMap) else at
+        if (keys.rows is None) == (keys.file is None) and "given" not in self._document.failed:
+            at.add_problem("the rows are given by 'rows' or by 'file', one of them")
+        self._check_types(at, keys)
+        if keys.file is not None and not keys.file.endswith(_FORMATS):
+            (at / "file").add_problem(f"{keys.file!r} is no .csv, .json or .parquet file")
+        columns = {**inlet.columns, **path_columns(inlet), **keys.columns}
+        if inlet.columns or keys.columns:
+            for index, row in enumerate(keys.rows or ()):
+                for name in row.keys() - columns.keys() - _HIDDEN:
+                    hint = did_you_mean(name, columns)
+                    (rows / index / name).add_key_problem(f"{inlet.name!r} declares no column {name!r}", hint=hint)
+        folder = join(self._project.root, *self._document.file.path.split("/")[:-1])
+        return GivenRows(
+            at.key_location,
+            tuple(keys.rows or ()),
+            columns,
+            normpath(join(folder, keys.file)) if keys.file else "",
+            None if keys.after is None else str(keys.after),
+        )
+
+    def _check_types(self, at: DocumentPlace, keys: GivenMap) -> None:
+        for name, kind in keys.columns.items():
+            try:
+                check_type(kind)
+            except TypeNameError as error:
+                (at / "columns" / name).add_problem(str(error.args[0]))
+
+    def _read_expected(
+        self, asset: AssetSpec, expect: Sequence[Row] | ExpectMap | None, blocks: PartitionSet
+    ) -> ExpectedOutcome:
+        at = self._at / "expect"
+        if not isinstance(expect, ExpectMap):
+            if asset.outlets:
+                hint = f"write expect: {{outlets: {{{asset.outlets[0]}: [...]}}}}"
+                at.add_problem(f"{asset.name!r} has outlets, whose rows are expected apart", hint=hint)
+            return ExpectedOutcome({asset.name: tuple(expect or ())})
+        tables: dict[str, Sequence[Row]] = {name: tuple(rows) for name, rows in expect.outlets.items()}
+        for name in tables.keys() - set(asset.outlets):
+            close = did_you_mean(name, asset.outlets)
+            (at / "outlets" / name).add_key_problem(f"{asset.name!r} has no outlet {name!r}", hint=close)
+        if expect.rows is not None:
+            if asset.outlets:
+                (at / "rows").add_key_problem(f"{asset.name!r} has outlets, whose rows are expected apart")
+            tables[asset.name] = tuple(expect.rows)
+        if expect.error is not None and (tables or expect.withheld is not None):
+            (at / "error").add_key_problem("a run that fails has no rows")
+        if expect.error is None and not tables and expect.withheld is None:
+            at.add_problem("nothing is expected", hint="write rows, outlets, error or withheld")
+        withheld = None
+        if expect.withheld is not None:
+            texts = expect.withheld
+            withheld = blocks if texts is True else self._all_parts(at / "withheld", asset, texts)
+        return ExpectedOutcome(tables, expect.error or "", withheld, expect.only, float(expect.tolerance))
+
+    def _all_parts(self, at: DocumentPlace, asset: AssetSpec, texts: str | list[str]) -> PartitionSet:
+        if isinstance(texts, str):
+            return self._parts(at, asset, texts)
+        return PartitionSet.union(self._parts(at / index, asset, text) for index, text in enumerate(texts))
+
+    # ------------------------------------------------------------------ time
+
+    def _read_step(self, at: DocumentPlace, keys: StepMap) -> CaseStep:
+        events: list[dict[str, Any]] = []
+        for index, each in enumerate(keys.events):
+            if (each.asset is None) == (each.uri is None):
+                (at / "events" / index).add_problem("an event has either 'asset' or 'uri'")
+            if each.asset is not None:
+                self._find_asset(at / "events" / index / "asset", each.asset)
+            events.append({key: value for key, value in each.model_dump().items() if value not in (None, {})})
+        for index, failing in enumerate(keys.fails):
+            self._find_asset(at / "fails" / index, failing)
+        waits = {name: text for name, text in keys.waits.items() if self._find_asset(at / "waits" / name, name)}
+        return CaseStep(
+            at.location,
+            self._instant(at / "at", keys.at),
+            tuple(events),
+            tuple(keys.fails),
+            None if keys.runs is None else self._read_expected_runs(at / "runs", keys.runs),
+            waits,
+        )
+
+    def _read_expected_runs(
+        self, at: DocumentPlace, runs: Mapping[str, bool | int | str | list[str]]
+    ) -> dict[str, PartitionSet | int | None]:
+        found: dict[str, PartitionSet | int | None] = {}
+        for name, what in runs.items():
+            asset = self._find_asset(at / name, name)
+            match what:
+                case True:
+                    found[name] = None
+                case int():
+                    found[name] = what
+                case str() | list() if asset is not None:
+                    found[name] = self._all_parts(at / name, asset, what)
+        return found
+
+
+_HIDDEN: Final = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+"""Columns that changes have besides the table's."""
+
+
+__all__ = ["Case", "CaseStep", "ExpectedOutcome", "GivenRows", "RowCase", "TimeCase", "read_cases"]

@@ -1,0 +1,303 @@
+"""A cron expression: its fields, and the days and times of day that it means."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from calendar import monthrange
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from sparkassets.core.instants import DAY, day_number, local_date
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+LAST = -1
+"""In place of a day of the month, its last day; in place of the n of a weekday, its last in the month."""
+
+_ANY_MONTH = frozenset(range(1, 13))
+_FEBRUARY = frozenset({2})
+_ALL_KINDS_OF_YEARS = range(2000, 2028)
+"""With each weekday on 1 January, both in leap years and in others."""
+
+
+@frozen
+class DayFields:
+    """Which dates match: those of the months that match the days or, where both are restricted, the weekdays.
+
+    Attributes:
+        months: 1 to 12.
+        days: Days of the month, 1 to 31 and `LAST`; None is every day.
+        nearest: The days stand for the working day (Monday to Friday) of the same month that is nearest to each.
+        weekdays: 0 (Sunday) to 6, each with n for the nth in the month, `LAST`, or 0 for each; None is every weekday.
+    """
+
+    months: frozenset[int] = _ANY_MONTH
+    days: frozenset[int] | None = None
+    nearest: bool = False
+    weekdays: frozenset[tuple[int, int]] | None = None
+
+    @property
+    def every_day(self) -> bool:
+        """Whether all dates match."""
+        return self.days is None and self.weekdays is None and self.months == _ANY_MONTH
+
+    @property
+    def exist(self) -> bool:
+        """Whether any year has such a date."""
+        return self.every_day or any(_matching_days(self, year) for year in _ALL_KINDS_OF_YEARS)
+
+    def between(self, first: int, last: int) -> Sequence[int]:
+        """The numbers of the matching days from ``first`` to ``last``, inclusive, ascending."""
+        if self.every_day:
+            return range(first, last + 1)
+        found: list[int] = []
+        for year in range(local_date(first).year, local_date(last).year + 1):
+            matching = _matching_days(self, year)
+            found += matching[bisect_left(matching, first) : bisect_right(matching, last)]
+        return found
+
+    def count(self, first: int, last: int) -> int:
+        """How many days from ``first`` to ``last``, inclusive, match; takes time by years."""
+        if self.every_day:
+            return max(0, last - first + 1)
+        years = range(local_date(first).year, local_date(last).year + 1)
+        matching = (_matching_days(self, year) for year in years)
+        return sum(max(0, bisect_right(days, last) - bisect_left(days, first)) for days in matching)
+
+    @property
+    def longest(self) -> int:
+        """The most days from one matching day to the next, in years of all kinds; leap years may be missed out once."""
+        days = [day for year in _ALL_KINDS_OF_YEARS for day in _matching_days(self, year)]
+        leap = 4 * 366 if self.months == _FEBRUARY and len(days) < len(_ALL_KINDS_OF_YEARS) else 0
+        ends = (days[-1], days[0] + day_number(date(2028, 1, 1)) - day_number(date(2000, 1, 1)))
+        return max(b - a for a, b in [*pairwise(days), ends]) + leap
+
+
+@frozen
+class CronFields:
+    """An expanded cron.
+
+    Attributes:
+        times: Seconds into the local day, ascending.
+        days: The dates.
+        every_hour: The hour was written ``*``: each instant whose wall-clock time matches is a tick.
+    """
+
+    times: tuple[int, ...]
+    days: DayFields
+    every_hour: bool = False
+
+    @property
+    def most_a_day(self) -> int:
+        """How many times a matching day has."""
+        return len(self.times)
+
+    def between(self, start: int, end: int, *, offset: int = 0) -> list[int]:
+        """The instants in ``[start, end)`` whose wall-clock time matches under a fixed UTC offset, ascending.
+
+        Args:
+            start: Unix seconds.
+            end: Likewise.
+            offset: Seconds east of UTC; with 0, instants are local times.
+        """
+        if start >= end:
+            return []
+        first, last, times = (start + offset) // DAY, (end + offset - 1) // DAY, self.times
+        days, midnight = self.days.between(first, last), first * DAY - offset
+        if first == last:
+            times = times[bisect_left(times, start - midnight) : bisect_left(times, end - midnight)]
+            return [midnight + time for time in times] if days else []
+        found = [day * DAY - offset + time for day in days for time in times]
+        return found[bisect_left(found, start) : bisect_left(found, end)]
+
+    def count(self, start: int, end: int, *, offset: int = 0) -> int:
+        """How many `between` gives; takes time by years, not by them."""
+        first, last = (start + offset) // DAY + 1, (end + offset) // DAY - 1
+        if last < first:
+            return len(self.between(start, end, offset=offset))
+        begun, over = first * DAY - offset, (last + 1) * DAY - offset
+        outside = len(self.between(start, begun, offset=offset)) + len(self.between(over, end, offset=offset))
+        return outside + self.days.count(first, last) * len(self.times)
+
+
+def clock_times(hours: list[int], minutes: list[int]) -> tuple[int, ...]:
+    """Each minute of each hour as seconds into the day, ascending; both ascending."""
+    return tuple(hour * 3600 + minute * 60 for hour in hours for minute in minutes)
+
+
+@lru_cache(maxsize=1024)
+def _matching_days(fields: DayFields, year: int) -> tuple[int, ...]:
+    """The numbers of a year's matching days, ascending."""
+    found: list[int] = []
+    for month in sorted(fields.months):
+        weekday_of_first, length = monthrange(year, month)
+        sunday_based = (weekday_of_first + 1) % 7
+        if fields.days is None and fields.weekdays is None:
+            matching = set(range(1, length + 1))
+        else:
+            matching = _days(fields, sunday_based, length) | _weekdays(fields, sunday_based, length)
+        before_first = day_number(date(year, month, 1)) - 1
+        found += [before_first + day for day in sorted(matching)]
+    return tuple(found)
+
+
+def _days(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
+    """The days of a month that the day-of-month field names."""
+    if not fields.nearest:
+        named = {length if day == LAST else day for day in fields.days or ()}
+        return {day for day in named if day <= length}
+    return {_nearest_working_day(min(day, length), weekday_of_first, length) for day in fields.days or ()}
+
+
+def _nearest_working_day(day: int, weekday_of_first: int, length: int) -> int:
+    weekday = (weekday_of_first + day - 1) % 7
+    if weekday == 6:  # noqa: PLR2004 - Saturday
+        return day - 1 if day > 1 else day + 2
+    if weekday == 0:
+        return day + 1 if day < length else day - 2
+    return day
+
+
+def _weekdays(fields: DayFields, weekday_of_first: int, length: int) -> set[int]:
+    """The days of a month that the day-of-week field names."""
+    found: set[int] = set()
+    for weekday, nth in fields.weekdays or ():
+        dates = range(1 + (weekday - weekday_of_first) % 7, length + 1, 7)
+        if nth == 0:
+            found.update(dates)
+        elif nth <= len(dates):
+            found.add(dates[nth if nth == LAST else nth - 1])
+    return found
+
+
+_FIELDS = {
+    "minute": "0-59",
+    "hour": "0-23",
+    "day-of-month": "1-31, L (the last) or 15W (the nearest working day)",
+    "month": "1-12 or JAN-DEC",
+    "day-of-week": "0-7 or SUN-SAT, 5#2 (the second Friday) or L5 (the last)",
+}
+_DAY, _WEEKDAY = 2, 4
+_EVERY = (range(60), range(24), range(1, 32), range(1, 13), range(7))
+_LONGEST = 500
+"""Characters of a cron; all numbers of all fields take fewer."""
+_ODD = re.compile(r"[^0-9A-Z*/,#?-]", re.IGNORECASE | re.ASCII)
+_DRAWN = re.compile(r"(?:^|,)[HR](?:$|[,(/])", re.IGNORECASE)
+_RANGE = re.compile(r"([0-9A-Z]+)-([0-9A-Z]+)(?:/.*)?", re.IGNORECASE)
+_NTH = re.compile(r".+#\d+|L\d+", re.IGNORECASE)
+_NEAREST = re.compile(r"\d+W|W\d+", re.IGNORECASE)
+
+Values = Sequence[int | str]
+"""The numbers of a field; ``*`` in it stands for all of them, ``l`` for the last day of the month."""
+
+
+class CronError(InputError):
+    """A text is no cron, uses what is not supported, or never fires."""
+
+
+@lru_cache(maxsize=4096)
+def expand(text: str) -> CronFields:
+    """The fields of a cron of five fields.
+
+    Raises:
+        CronError: It is not one, uses what is not supported, or never fires.
+    """
+    written = text.split()
+    if len(written) != len(_FIELDS):
+        hint = "seconds and years are not supported" if len(written) > len(_FIELDS) else None
+        found = f"{len(written)} field{'s' if len(written) != 1 else ''}"
+        raise CronError(f"cron '{text}' has {found}; expected five: {' '.join(_FIELDS)}", hint=hint)
+    if len(text) > _LONGEST:
+        raise CronError(f"the cron '{text[:20]}…' has {len(text):,} characters; expected at most {_LONGEST}")
+    for at, field in enumerate(written):
+        _check(text, at, field)
+    from croniter import croniter
+
+    (minutes, hours, days, months, weekdays), nth = croniter.expand(" ".join(written))
+    fields = CronFields(
+        times=clock_times(_numbers(hours, _EVERY[1]), _numbers(minutes, _EVERY[0])),
+        days=DayFields(
+            months=frozenset(_numbers(months, _EVERY[3])),
+            days=_to_days(written[_DAY], days),
+            nearest=_NEAREST.fullmatch(written[_DAY]) is not None,
+            weekdays=_to_weekdays(weekdays, nth),
+        ),
+        every_hour=written[1] == "*",
+    )
+    if not fields.days.exist:
+        raise CronError(f"cron '{text}' never fires: no year has such a day")
+    return fields
+
+
+def _check(text: str, at: int, field: str) -> None:
+    """Refuses what croniter refuses in a field, and what it takes but means otherwise."""
+    if _DRAWN.search(field):
+        hint: str | None = "H and R (a value drawn by hash or at random) are not supported"
+    elif at == _WEEKDAY and len({bool(_NTH.fullmatch(part)) for part in field.split(",")}) > 1:
+        hint = "# and L cannot be mixed with plain weekdays"
+    elif _alone(at, field) and not _ODD.search(field):
+        hint = next((hint for part in field.split(",") for hint in _misread(at, part)), None)
+        if hint is None:
+            return
+    else:
+        hint = None
+    name, expected = list(_FIELDS.items())[at]
+    raise CronError(f"cron '{text}': {name} '{field}' is not valid; expected {expected}", hint=hint or None)
+
+
+def _alone(at: int, field: str) -> Values:
+    """Croniter's values of one field; none where it refuses them."""
+    from croniter import CroniterError, croniter
+
+    try:
+        found: Values = croniter.expand(" ".join([*"*" * at, field, *"*" * (_WEEKDAY - at)]))[0][at]
+    except CroniterError:
+        return ()
+    return found
+
+
+def _misread(at: int, part: str) -> Iterator[str]:
+    """What croniter takes for something else than is written."""
+    last = re.sub(r"-L\b", "-31", part, flags=re.IGNORECASE) if at == _DAY else part
+    ends = _RANGE.fullmatch(last)
+    if ends and not ends[2].strip("0") and 0 not in _EVERY[at]:
+        yield ""  # 5-0 would be the days from 5 to 31, or all months from May on
+    seven = at == _WEEKDAY and ends is not None and ends[2] == "7" != ends[1]  # 0-7 are indeed all weekdays
+    if ends and not seven and _alone(at, ends[1]) == _alone(at, ends[2]) != ():
+        yield f"'{part}' begins where it ends; write one value, or * for all"  # 5-5 would be all values
+    values = _alone(at, part) if "/" in part else ()
+    if len(values) == 1 and "*" not in values:
+        # of */99 the first value alone would be left
+        yield f"the step of '{part}' leads beyond its range; write one value, or a smaller step"
+
+
+def _numbers(values: Values, every: range) -> list[int]:
+    return list(every) if "*" in values else sorted(int(value) for value in values)
+
+
+def _to_days(field: str, values: Values) -> frozenset[int] | None:
+    """The days of the month; None for all of them.
+
+    Croniter counts ``L`` as one more number, so that 2-31,L are 31 of them: it takes these for all days.
+    """
+    parts = field.upper().split(",")
+    if "*" not in values:
+        return frozenset(LAST if day == "l" else int(day) for day in values)
+    if "L" not in parts or "*" in parts:
+        return None
+    rest = _alone(_DAY, ",".join(part for part in parts if part != "L"))
+    return frozenset({LAST, *_numbers(rest, _EVERY[_DAY])})
+
+
+def _to_weekdays(values: Values, nth: Mapping[Any, set[Any]]) -> frozenset[tuple[int, int]] | None:
+    """Each weekday with each of its n, 0 for all of them; None for all weekdays.
+
+    Where each of the seven has an n, as in SUN-SAT#4, croniter takes them for all days; its map of the n is right.
+    """
+    if nth:
+        return frozenset((int(day), LAST if n == "l" else int(n)) for day, each in nth.items() for n in each)
+    return None if "*" in values else frozenset((int(day), 0) for day in values)

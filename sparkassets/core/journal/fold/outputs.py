@@ -1,0 +1,220 @@
+"""What an asset's outputs are: their definitions, published iterations, and rows whose input was removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sparkassets.core.definitions import AssetDefinition
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal.entries import NumberedEntry, OutletEntry, SuccessEntry
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
+from sparkassets.core.journal.iterations import PublishedIteration, RetiredEntry, restore_iteration
+from sparkassets.core.journal.state import AssetState, DefinitionOutput
+from sparkassets.core.journal.table_losses import record_table_version
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet, StampedPartitions
+from sparkassets.core.runs import RunRequest
+
+MOST_WITH_PARTITIONS = 8
+"""Definitions that keep partitions of their own; those of older ones count as computed by the oldest of these."""
+MOST_KNOWN = 50
+"""Definitions whose place in the order is remembered."""
+
+
+def add_definition(asset: AssetState, seq: int) -> AssetState:
+    """Adds the definition of the asset's spec to the known ones.
+
+    Partitions that were computed before any definition was recorded count as computed by the first.
+    """
+    definition = asset.spec.definition
+    if definition is None:
+        return asset
+    known = [each.definition.id for each in asset.made]
+    if definition.id in known:
+        at = known.index(definition.id)
+        own = replace(asset.made[at], definition=definition)
+        return replace(asset, made=_limit_outputs((*asset.made[:at], own, *asset.made[at + 1 :]), asset.spec))
+    last = asset.last if not asset.made else None
+    computed = asset.coverage if asset.spec.partitioning.is_partitioned else EVERYTHING if last else NOTHING
+    newest = DefinitionOutput(
+        definition, seq, NOTHING if asset.made else computed, last.run if last else "", last.at if last else 0
+    )
+    return replace(asset, made=_limit_outputs((*asset.made, newest), asset.spec))
+
+
+def record_definition(before: AssetState, after: AssetState, entry: SuccessEntry, *, at: int) -> AssetState:
+    """Records that the run's definition computed its partitions, and no other one did unless the asset only appends."""
+    if not entry.definition and not after.made:
+        return after
+    outputs = {each.definition.id: each for each in after.made}
+    # a definition that is not known any more was forgotten, so it is older than all
+    own = outputs.pop(entry.definition, None) or DefinitionOutput(AssetDefinition(entry.definition), 0)
+    others = list(
+        outputs.values()
+        if after.spec.appends
+        else (_output_without(each, entry.published_partitions) for each in outputs.values())
+    )
+    if entry.definition:
+        blocks = own.blocks | entry.published_partitions
+        if not entry.blocks.is_everything:
+            # in the usual case the coverage is reused: it may be huge, and uniting the same sets again is slow
+            shared = _made_everything(own, before)
+            blocks = after.coverage if shared else own.blocks | (entry.published_partitions & after.coverage)
+        others.append(replace(own, blocks=blocks, run=entry.run, at=at))
+    return replace(after, made=_limit_outputs(sorted(others, key=lambda each: each.since), after.spec))
+
+
+def accept_definition(asset: AssetState, blocks: PartitionSet) -> AssetState:
+    """Counts ``blocks``, which a person accepted as they are, as computed by the present definition."""
+    own = asset.spec.definition.id if asset.spec.definition is not None else ""
+    made = (
+        replace(each, blocks=each.blocks | blocks) if each.definition.id == own else _output_without(each, blocks)
+        for each in asset.made
+    )
+    return replace(asset, made=tuple(made))
+
+
+def _made_everything(made: DefinitionOutput, asset: AssetState) -> bool:
+    """Whether the definition is known to have computed the whole coverage: both are the same object, or empty.
+
+    For equal but distinct sets the caller computes the same result more slowly.
+    """
+    return made.blocks is asset.coverage or not (made.blocks or asset.coverage)
+
+
+def _output_without(made: DefinitionOutput, blocks: PartitionSet) -> DefinitionOutput:
+    return replace(made, blocks=made.blocks - blocks) if made.blocks else made
+
+
+def _limit_outputs(made: Sequence[DefinitionOutput], spec: FoldSpec) -> tuple[DefinitionOutput, ...]:
+    """Limits the outputs: definitions without partitions lose their text, and the oldest of these are forgotten."""
+    current = spec.definition.id if spec.definition is not None else ""
+    outputs = [
+        each
+        if each.blocks or each.definition.id == current
+        else replace(each, definition=AssetDefinition(each.definition.id))
+        for each in _merge_older_outputs(made)
+    ]
+    spare = [each.definition.id for each in outputs if not each.blocks and each.definition.id != current]
+    dropped = set(spare[: max(0, len(outputs) - MOST_KNOWN)])
+    return tuple(each for each in outputs if each.definition.id not in dropped)
+
+
+def _merge_older_outputs(made: Sequence[DefinitionOutput]) -> Sequence[DefinitionOutput]:
+    """Gives the partitions of older definitions to the oldest of the `MOST_WITH_PARTITIONS` newest."""
+    with_partitions = [each for each in made if each.blocks]
+    if len(with_partitions) <= MOST_WITH_PARTITIONS:
+        return made
+    first = with_partitions[-MOST_WITH_PARTITIONS]
+    older = PartitionSet.union(each.blocks for each in with_partitions[:-MOST_WITH_PARTITIONS])
+    return [
+        replace(each, blocks=first.blocks | older)
+        if each is first
+        else replace(each, blocks=NOTHING)
+        if each.since < first.since
+        else each
+        for each in made
+    ]
+
+
+def add_published_iteration(
+    asset: AssetState, entry: SuccessEntry | OutletEntry, numbered: NumberedEntry
+) -> tuple[PublishedIteration, ...]:
+    """The asset's iterations after a success that may have published one."""
+    if not entry.iteration or entry.version is None:
+        return asset.iterations
+    shown = () if entry.beside else (entry.version,)
+    own = asset.spec.partitioning
+    hides = NOTHING if own.has_columns else own.in_rows(entry.published_partitions)
+    published = PublishedIteration(
+        run=entry.run,
+        name=entry.iteration,
+        version=entry.version,
+        seq=numbered.seq,
+        at=to_unix(numbered.at),
+        blocks=entry.published_partitions,
+        interval=entry.interval,
+        shown=shown,
+        hides=hides,
+    )
+    return (*asset.iterations, published)
+
+
+def roll_back_iteration(asset: AssetState, entry: SuccessEntry, seq: int) -> AssetState:
+    """The asset after an older iteration became the newest again.
+
+    A rollback computes nothing: due, stale and consumed stay as they were.
+    """
+    after = record_table_version(asset, entry, seq, link=asset.claim_state(entry.recorder))
+    return replace(
+        after,
+        done=max(asset.done, entry.token),
+        chain=asset.chain_without_slot(entry.recorder),
+        iterations=iterations_after_rollback(asset, entry),
+    )
+
+
+def iterations_after_rollback(asset: AssetState, entry: SuccessEntry | OutletEntry) -> tuple[PublishedIteration, ...]:
+    """The iterations after a rollback, with the restored one visible to readers."""
+    return restore_iteration(asset.iterations, entry.restores, entry.version if entry.version is not None else 0)
+
+
+def fold_retirement(work: FoldWorkspace, entry: RetiredEntry, _: NumberedEntry) -> None:
+    """Forgets retired iterations, whose folders may be removed at any time."""
+    asset = work.assets.get(entry.asset)
+    if asset is not None:
+        gone = {each.version for each in asset.iterations if each.run in entry.runs}
+        left = tuple(each for each in asset.iterations if each.run not in entry.runs)
+        work.assets[entry.asset] = replace(
+            asset,
+            iterations=left,
+            instances=tuple(each for each in asset.instances if each.version not in gone),
+        )
+
+
+def keep_removed_rows(
+    asset: AssetState, inlet: FoldInlet, removed: PartitionSet, *, computed: PartitionSet, seq: int
+) -> AssetState:
+    """The consumer after ``removed`` of the inlet were removed: partitions ``computed`` from them keep their rows."""
+    if inlet.on_removed != "keep" or not inlet.needs.is_mapped or not removed:
+        return asset
+    lost = inlet.needs.affected_partitions(removed) & computed
+    return _with_kept(asset, inlet.name, asset.kept.get(inlet.name, StampedPartitions()).overlay(lost, seq))
+
+
+def forget_restored(asset: AssetState, inlet: FoldInlet, came: PartitionSet, *, gone: PartitionSet) -> AssetState:
+    """The consumer after ``came`` of the inlet are present again: partitions whose input is complete are not kept."""
+    marks = asset.kept.get(inlet.name)
+    if marks is None or not inlet.needs.is_mapped or not came:
+        return asset
+    reached = inlet.needs.affected_partitions(came) & marks.stamped_partitions()
+    whole = reached - inlet.needs.affected_partitions(inlet.needs.required_partitions(reached) & gone)
+    return _with_kept(asset, inlet.name, marks.without_stamped(whole, through=_ANY))
+
+
+def clear_kept_and_owed(
+    asset: AssetState, blocks: PartitionSet, request: RunRequest | None, *, through: int
+) -> AssetState:
+    """Updates kept, owed and gaps after a success of ``blocks`` that was claimed at ``through``.
+
+    ``request`` is None where the claim is not known any more.
+    """
+    owes, gaps = (request.owes, request.gaps) if request is not None else (NOTHING, NOTHING)
+    kept = {name: marks.without_stamped(blocks, through=through) for name, marks in asset.kept.items()}
+    return replace(
+        asset,
+        kept={name: marks for name, marks in kept.items() if marks},
+        owed=(asset.owed - blocks) | owes,
+        gaps=(asset.gaps | gaps) - asset.coverage - blocks,
+    )
+
+
+def _with_kept(asset: AssetState, name: str, marks: StampedPartitions) -> AssetState:
+    others = {each: kept for each, kept in asset.kept.items() if each != name}
+    return replace(asset, kept=others | {name: marks} if marks else others)
+
+
+_ANY = 1 << 62
+"""Later than any sequence number."""
+"""Later than any sequence number."""

@@ -1,0 +1,223 @@
+"""Failed and withheld partitions, the search for bad ones among them, and causes to try them again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from sparkassets.core.instants import to_unix
+from sparkassets.core.journal import withheld_records
+from sparkassets.core.journal.entries import ClaimEntry, NumberedEntry, SkippedEntry, SuccessEntry
+from sparkassets.core.journal.fold.workspace import FoldWorkspace
+from sparkassets.core.journal.fold_specs import FoldInlet, FoldSpec
+from sparkassets.core.journal.state import AssetState, FailedBlocks
+from sparkassets.core.journal.withheld_records import InstanceIdentity, WithheldPartitions, WithheldRecords
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.runs import PartFinding
+
+
+def withheld_after_success(
+    work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+) -> WithheldRecords:
+    """The withheld records after a success; ``asset`` is its state before that."""
+    # the asset had partitions when the run was claimed and has none now, or the other way round
+    is_outdated = entry.withheld.is_everything == asset.spec.partitioning.is_partitioned
+    settled = asset.settled_partitions_since(entry.token)
+    request = claim.request if claim is not None else None
+    is_withheld = not is_outdated and bool(entry.withheld - settled)
+    item = _withheld_record(work, asset, entry, claim, numbered) if is_withheld else None
+    if request is not None and request.apart and not asset.spec.partitioning.is_partitioned:
+        run = InstanceIdentity(entry.interval, tuple(entry.events), request.again)
+        return withheld_records.withheld_after_instance(asset.withheld, run, item)
+    return withheld_records.withheld_after_run(asset.withheld, entry.blocks, item)
+
+
+def withheld_after_skip(
+    work: FoldWorkspace, asset: AssetState, entry: SkippedEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+) -> WithheldRecords:
+    """The withheld records after a skipped run: its partitions that are not present rest until there is a new cause."""
+    request = claim.request if claim is not None else None
+    if not asset.spec.partitioning.is_partitioned or entry.blocks.is_everything:
+        if request is not None and request.apart:
+            run = InstanceIdentity(request.interval, request.events, request.again)
+            return withheld_records.withheld_after_instance(asset.withheld, run, None)
+        return withheld_records.withheld_after_run(asset.withheld, entry.blocks, None)
+    blocks = entry.blocks - asset.coverage - asset.settled_partitions_since(entry.token)
+    item = WithheldPartitions(
+        blocks=blocks,
+        run=entry.run,
+        token=entry.token,
+        seq=numbered.seq,
+        at=to_unix(numbered.at),
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & blocks,
+        judges=((request.judge or request.definition) if request is not None else "",),
+        invocation=entry.invocation,
+        skipped=entry.reason,
+    )
+    return withheld_records.withheld_after_run(asset.withheld, entry.blocks, item if blocks else None)
+
+
+def _withheld_record(
+    work: FoldWorkspace, asset: AssetState, entry: SuccessEntry, claim: ClaimEntry | None, numbered: NumberedEntry
+) -> WithheldPartitions:
+    """The record of a run's withheld partitions, without those that a person has settled since its claim."""
+    blocks, whole = entry.withheld - asset.settled_partitions_since(entry.token), entry.blocks.is_everything
+    return WithheldPartitions(
+        blocks=blocks,
+        run=entry.run,
+        token=entry.token,
+        seq=numbered.seq,
+        at=to_unix(numbered.at),
+        caused=PartitionSet.union(_causes_since_claim(work, asset, entry)) & blocks,
+        judges=((claim.request.judge if claim is not None else "") or entry.definition,),
+        verdicts=tuple(each for each in entry.verdicts if each.outcome == "withheld"),
+        interval=entry.interval,
+        invocation=claim.invocation if claim is not None else "",
+        pins=entry.pins if whole else {},
+        events=tuple(entry.events) if whole else (),
+        apart=claim is not None and claim.request.apart,
+    )
+
+
+def _causes_since_claim(
+    work: FoldWorkspace, asset: AssetState, entry: SuccessEntry | SkippedEntry
+) -> Iterator[PartitionSet]:
+    """Yields the partitions with new causes since the run was claimed; everything where it is unknown which."""
+    ignored = {inlet.uri for inlet in asset.spec.inlets if inlet.on_update == "ignore"}
+    if not asset.spec.partitioning.is_partitioned:
+        uris = ignored if asset.spec.named else set[str]()  # other events are unused, so they trigger a run anyway
+    else:
+        uris = ignored.union(_unread_triggers(asset))
+        yield asset.redo_partitions_since(entry.token)
+        yield from (marks.stamped_after(entry.token).stamped_partitions() for marks in asset.stale.values())
+    if any(work.newest_seq(uri) > entry.token for uri in uris):
+        yield EVERYTHING
+
+
+def _unread_triggers(asset: AssetState) -> Iterator[str]:
+    """Yields the datasets that the asset's condition names and that it does not read."""
+    read = {inlet.uri for inlet in asset.spec.inlets}
+    return (uri for uri in asset.spec.named if uri not in read)
+
+
+def respecify_withheld(asset: AssetState, spec: FoldSpec) -> AssetState:
+    """Adapts the withheld records to a spec that adds or drops partitions.
+
+    With partitions from now on, all of them are missing anyway. Without, the newest record is tried again.
+    """
+    after = spec.partitioning.is_partitioned
+    if asset.spec.partitioning.is_partitioned == after:
+        return asset
+    marks = tuple(mark for mark in asset.marks if mark.kind != "accept")
+    newest = () if after else asset.withheld[-1:]
+    tried = tuple(replace(each, blocks=EVERYTHING, caused=EVERYTHING) for each in newest)
+    return replace(asset, marks=marks, withheld=tried)
+
+
+def retry_updated(work: FoldWorkspace, name: str, blocks: PartitionSet) -> None:
+    """Marks withheld partitions among ``blocks`` to be tried again, because an inlet was updated for them."""
+    asset = work.assets[name]
+    if asset.withheld:
+        work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, blocks))
+
+
+def retry_ignored_update(work: FoldWorkspace, name: str, inlet: FoldInlet) -> None:
+    """Marks what an asset without partitions withholds to be tried again, because an ``ignore`` inlet was updated.
+
+    An asset that only runs by times is tried at its next tick instead.
+    """
+    asset = work.assets[name]
+    if asset.withheld and asset.spec.named and inlet.on_update == "ignore":
+        work.assets[name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, EVERYTHING))
+
+
+def retry_triggered(work: FoldWorkspace, uri: str) -> None:
+    """Marks withheld partitions to be tried again in assets that the dataset triggers and that do not read it."""
+    for asset in work.triggered_assets(uri):
+        if asset.withheld and asset.spec.partitioning.is_partitioned and uri in _unread_triggers(asset):
+            work.assets[asset.name] = replace(asset, withheld=withheld_records.add_causes(asset.withheld, EVERYTHING))
+
+
+Failures = tuple[FailedBlocks, ...]
+
+
+def add_failure(
+    before: Failures, item: FailedBlocks, *, settled: PartitionSet, bad: PartitionSet = NOTHING
+) -> Failures:
+    """The failures after ``item``, without partitions that a person has ``settled`` since its run was claimed.
+
+    Partitions that are known to be ``bad`` become a failure of their own at once; the others stay undecided.
+    """
+    if item.blocks.is_everything:
+        instead = (*(each for each in before if not set(each.events) <= set(item.events)), item)
+        return before if settled.is_everything else instead
+    after = _add_partition_failure(before, item, bad)
+    return forget_failed(after, settled) if settled else after
+
+
+def _add_partition_failure(before: Failures, item: FailedBlocks, bad: PartitionSet) -> Failures:
+    """The failures after ``item``, which replaces earlier ones of the same partitions."""
+    whole = next((each for each in before if _is_divided(each, item.blocks, item.invocation)), None)
+    if whole is not None and whole.division is not None and item.division is not None:
+        item = replace(item, division=replace(item.division, first=whole.division.first, left=whole.division.left - 1))
+    others = _failures_outside(_count_division_run(before, item.blocks, item.invocation), item.blocks, known="unknown")
+    return (*others, *_split_off_bad(item, item.blocks & bad))
+
+
+def _split_off_bad(item: FailedBlocks, bad: PartitionSet) -> Failures:
+    """The failure as one; or split into its bad partitions, which no further run tries, and the rest."""
+    division = item.division
+    if division is None or not bad or bad == item.blocks:
+        return (item,)
+    rest = replace(item, blocks=item.blocks - bad, division=replace(division, known="unknown"))
+    return replace(item, blocks=bad, division=replace(division, left=0)), rest
+
+
+def clear_failures(before: Failures, blocks: PartitionSet, *, invocation: str = "") -> Failures:
+    """The failures after a run of that invocation has computed ``blocks``."""
+    return _failures_outside(_count_division_run(before, blocks, invocation), blocks, known="bad")
+
+
+def forget_failed(before: Failures, blocks: PartitionSet) -> Failures:
+    """The failures without ``blocks``, which a person settled and no run has tried."""
+    return _failures_outside(before, blocks, known="unknown")
+
+
+def failures_without_events(before: Failures, events: Collection[int]) -> Failures:
+    """The failures without those whose events are all among ``events``."""
+    return tuple(item for item in before if not item.events or not set(item.events) <= set(events))
+
+
+def _is_divided(item: FailedBlocks, blocks: PartitionSet, invocation: str) -> bool:
+    """Whether a run of ``blocks`` is one of the further runs of the failure's division."""
+    is_open = item.division is not None and item.division.left > 0 and item.invocation == invocation
+    return is_open and item.blocks.overlaps(blocks)
+
+
+def _count_division_run(before: Failures, blocks: PartitionSet, invocation: str) -> Failures:
+    """Counts a run of ``blocks`` against every part of its division: each has one run less left."""
+    taken = {item.division.first for item in before if item.division and _is_divided(item, blocks, invocation)}
+    return tuple(
+        replace(item, division=replace(item.division, left=item.division.left - 1))
+        if item.division is not None and item.division.left and item.division.first in taken
+        else item
+        for item in before
+    )
+
+
+def _failures_outside(before: Failures, blocks: PartitionSet, *, known: PartFinding) -> Failures:
+    """The failures without ``blocks``; ``known`` is the new finding for the rest of each that was divided."""
+    return tuple(
+        left
+        for item in before
+        if not item.blocks.is_everything and (left := _failure_outside(item, blocks, known)).blocks
+    )
+
+
+def _failure_outside(item: FailedBlocks, blocks: PartitionSet, known: PartFinding) -> FailedBlocks:
+    if not item.blocks.overlaps(blocks):
+        return item
+    division = item.division
+    if division is not None and (known == "unknown" or division.known == "failed"):
+        division = replace(division, known=known)
+    return replace(item, blocks=item.blocks - blocks, division=division)

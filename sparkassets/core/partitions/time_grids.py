@@ -1,0 +1,356 @@
+"""Grids of equal partitions of time: hours of a day, and slices of fixed length."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from sparkassets.core.instants import DAY, Duration, local_date, local_datetime, local_seconds, zone_offsets
+from sparkassets.core.partitions.grains import GRAINS, YEARS, PartitionError, check_year, offset_text, shift_local_time
+
+HOUR = 3600
+_APART = 3 * DAY
+"""So far from a clock change no local hour is skipped or repeated by it (tests/core/test_instants.py)."""
+_KEY = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)([+-]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
+
+
+class HourGrid:
+    """Local hours, cut at the clock changes: a repeated hour is two slots, and a part of an hour can be one.
+
+    Instants and local times are seconds; an edge is the start or the end of a slot.
+    """
+
+    __slots__ = ("_clock", "_steady", "_timezone")
+
+    precision: Final = "hour"
+    longest: Final = Duration(seconds=HOUR)
+
+    def __init__(self, timezone: str) -> None:
+        self._clock = zone_offsets(timezone)
+        self._timezone = timezone
+        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
+
+    def floor(self, unix: int) -> int:
+        """The start of the slot that holds an instant."""
+        low, high, offset = self._steady
+        if low <= unix < high:
+            return unix - (unix + offset) % HOUR
+        self._note_steady(unix)
+        start = unix - (unix + self._clock.offset_at(unix)) % HOUR
+        changes = self._clock.changes(start + 1, unix + 1)
+        return changes[-1].at if changes else start
+
+    def next(self, unix: int) -> int:
+        """The end of the slot that holds an instant."""
+        low, high, offset = self._steady
+        if low <= unix < high:
+            return unix - (unix + offset) % HOUR + HOUR
+        self._note_steady(unix)
+        end = unix - (unix + self._clock.offset_at(unix)) % HOUR + HOUR
+        changes = self._clock.changes(unix + 1, end)
+        return changes[0].at if changes else end
+
+    def are_edges(self, instants: Sequence[int]) -> bool:
+        """Whether all of these, ascending, are edges; at once for those between two clock changes."""
+        i = 0
+        while i < len(instants):
+            self._note_steady(instants[i])
+            low, high, offset = self._steady
+            j = bisect_left(instants, high, i) if low <= instants[i] else i
+            if any((each + offset) % HOUR for each in instants[i:j]):
+                return False
+            if i == j and self.floor(instants[i]) != instants[i]:
+                return False
+            i = max(i + 1, j)
+        return True
+
+    def edges(self, low: int, high: int) -> Iterator[int]:
+        """The ends of the slots between two edges, ascending."""
+        for start, end, offset in self._clock.stretches(low, high):
+            yield from range(start - (start + offset) % HOUR + HOUR, end, HOUR)
+            yield end
+
+    def count(self, low: int, high: int) -> int:
+        """The number of slots between two edges; takes time by clock changes, not by slots."""
+        steady, until, offset = self._steady
+        if steady <= low and high < until:
+            return -(-(high + offset) // HOUR) - (low + offset) // HOUR
+        self._note_steady(low)
+        stretches = self._clock.stretches(low, high)
+        return sum(-(-(end + offset) // HOUR) - (start + offset) // HOUR for start, end, offset in stretches)
+
+    def nominal(self, start: int) -> int:
+        """The full hour on the wall clock at the start of a slot."""
+        return (start + self._clock.offset_at(start)) // HOUR * HOUR
+
+    def shift(self, edge: int, duration: Duration, *, late: bool) -> int:
+        """The instant that long after an edge; it never descends when the edge ascends.
+
+        Where clock changes or the ends of months make several edges of one wall-clock time, and so would lead an edge
+        before that of an earlier one, it is the earliest of them all, or the latest if ``late``.
+        """
+        if not duration.months and not duration.days:
+            return edge + duration.seconds
+        if not duration.months:
+            low, high, _ = self._steady
+            moved = edge + duration.days * DAY
+            if low + _APART <= min(edge, moved) and max(edge, moved) + _APART < high:
+                return moved + duration.seconds
+        local = self._local_of_edge(edge, late=late)
+        return self._clock.boundary(shift_local_time(duration, local, late=late)) + duration.seconds
+
+    def slot_of_date(self, day: int) -> None:
+        """None: a date tells no hour."""
+
+    slot_of_key_date = slot_of_date
+
+    def key_day(self, start: int) -> int:
+        """The local date at the start of a slot, by its number."""
+        return self.nominal(start) // DAY
+
+    first_day = key_day
+
+    def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
+        """The time of all slots of the local hour that holds a local time; None where the clocks skip it."""
+        hour = local // HOUR * HOUR
+        since, until, offset = self._clock.steady_span(hour)
+        if since + DAY <= hour - offset < until - DAY:  # no clock change is near
+            return hour - offset, hour - offset + HOUR
+        slots = self._occurrences(hour)
+        return (slots[0][0], slots[-1][1]) if slots else None
+
+    def key(self, start: int) -> str:
+        """The local date and hour of the slot with that start; with its UTC offset where the hour is repeated."""
+        low, high, offset = self._steady
+        if low + _APART <= start < high - _APART:
+            day, seconds = divmod(start + offset, DAY)
+            return f"{local_date(day).isoformat()}T{seconds // HOUR:02}"
+        self._note_steady(start)
+        local = self.nominal(start)
+        text = local_datetime(local).isoformat()[:13]
+        return text + offset_text(self._clock.offset_at(start)) if len(self._occurrences(local)) > 1 else text
+
+    def parse_key(self, text: str) -> tuple[int, int]:
+        """The slot with that key, as (start, end); an offset is taken wherever it is right.
+
+        Raises:
+            PartitionError: It is no key, the clocks skip it, or they repeat it and it lacks its offset.
+        """
+        match = _KEY.fullmatch(text)
+        if not match:
+            raise PartitionError(f"'{text}' is not a partition key by hour; expected one such as 2013-01-05T06")
+        check_year(text)
+        try:
+            slots = self._occurrences(local_seconds(datetime.fromisoformat(match[1])))
+        except ValueError as error:
+            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+        if not slots:
+            raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
+        if match[2] is None and len(slots) == 1:
+            return slots[0]
+        by_offset = {offset_text(self._clock.offset_at(start)): (start, end) for start, end in slots}
+        if match[2] in by_offset:
+            return by_offset[match[2]]
+        what = "has another offset" if match[2] else "is repeated"
+        choices = " or ".join(match[1] + offset for offset in by_offset)
+        raise PartitionError(f"partition key '{text}': the hour {what} in {self._timezone}; expected {choices}")
+
+    def _note_steady(self, unix: int) -> None:
+        """Notes where the clocks do not change around an instant: the instants whose slot lies there wholly."""
+        start, end, offset = self._clock.steady_span(unix)
+        self._steady = (start + HOUR, end - HOUR, offset)
+
+    def _local_of_edge(self, edge: int, *, late: bool) -> int:
+        """The earliest full hour that the wall clock still shows after an edge; or the latest that it has reached."""
+        local = self.nominal(edge)
+        if late:
+            passed = self._clock.changes(edge - 2 * DAY, edge + 1)
+            return max([local, *(-(-(change.at + change.before) // HOUR) * HOUR for change in passed)])
+        coming = self._clock.changes(edge, edge + 2 * DAY)
+        return min([local, *((change.at + change.after) // HOUR * HOUR for change in coming)])
+
+    def _occurrences(self, local: int) -> list[tuple[int, int]]:
+        """The slots of the local hour that begins at ``local``, oldest first: none, one or two."""
+        stretches = self._clock.stretches(local - 2 * DAY, local + 2 * DAY)
+        shown = ((max(start, local - offset), min(end, local - offset + HOUR)) for start, end, offset in stretches)
+        return [(start, end) for start, end in shown if start < end]
+
+
+_REGULAR = {"day": (DAY, 0), "week": (7 * DAY, 3 * DAY)}
+"""Slices of one length while the clocks do not change: that, and how far one begins before 1970-01-01."""
+"""So far from a clock change no local midnight is skipped or repeated by it (tests/core/test_instants.py)."""
+
+
+class SliceGrid:
+    """Slices of whole local days: a slot begins where the clocks leave the slice before for good.
+
+    Instants and local times are seconds; an edge is the start or the end of a slot. Slices are numbered as in `grains`.
+    With an offset a slot begins so much later on the wall clock than its slice, whose key it keeps; in dates whole days
+    of the offset count.
+    """
+
+    __slots__ = (
+        "_by",
+        "_clock",
+        "_days",
+        "_grain",
+        "_offset",
+        "_regular",
+        "_steady",
+        "_timezone",
+        "longest",
+        "precision",
+    )
+
+    def __init__(self, by: str, timezone: str, offset: int = 0) -> None:
+        self._by = by
+        self._clock = zone_offsets(timezone)
+        self._grain = GRAINS[by]
+        self._timezone = timezone
+        self.precision = by
+        self.longest = self._grain.length
+        self._offset = offset
+        self._days = abs(offset) // DAY * (1 if offset > 0 else -1)
+        length, shift = _REGULAR.get(by, (0, 0))
+        self._regular = (length, shift - offset) if length else None
+        self._steady = (0, 0, 0)  # where the clocks do not change, as it was asked for last; replaced as a whole
+
+    def floor(self, unix: int) -> int:
+        """The start of the slot that holds an instant."""
+        if self._regular is not None:
+            length, shift = self._regular
+            low, high, offset = self._steady
+            start = unix - (unix + offset + shift) % length
+            if low <= start and unix < high:
+                return start
+            self._note_steady(unix)
+        return self._edge(self._number(unix))
+
+    def next(self, unix: int) -> int:
+        """The end of the slot that holds an instant."""
+        if self._regular is not None:
+            length, shift = self._regular
+            low, high, offset = self._steady
+            start = unix - (unix + offset + shift) % length
+            if low <= start and start + length < high:
+                return start + length
+            self._note_steady(unix)
+        return self._edge(self._number(unix) + 1)
+
+    def are_edges(self, instants: Sequence[int]) -> bool:
+        """Whether all of these, ascending, are edges; at once for days and weeks between two clock changes."""
+        i = 0
+        while i < len(instants):
+            j = i
+            if self._regular is not None:
+                length, shift = self._regular
+                self._note_steady(instants[i])
+                low, high, offset = self._steady
+                j = bisect_left(instants, high, i) if low <= instants[i] else i
+                if any((each + offset + shift) % length for each in instants[i:j]):
+                    return False
+            if i == j and self.floor(instants[i]) != instants[i]:
+                return False
+            i = max(i + 1, j)
+        return True
+
+    def edges(self, low: int, high: int) -> Iterator[int]:
+        """The ends of the slots between two edges, ascending."""
+        number = self._number(low)
+        while low < high:
+            number += 1
+            edge = self._edge(number)
+            if edge > low:
+                yield edge
+            low = edge
+
+    def count(self, low: int, high: int) -> int:
+        """The number of slots between two edges; takes time by clock changes, not by slots."""
+        if self._regular is not None:
+            steady, until, _ = self._steady
+            if steady <= low and high < until:
+                return (high - low) // self._regular[0]
+            self._note_steady(low)
+        slices = self._number(high) - self._number(low)
+        if self._by != "day":  # no longer slice was ever skipped whole
+            return slices
+        gaps = (
+            (change.at + change.before - self._offset, change.at + change.after - self._offset)
+            for change in self._clock.changes(low + 1, high + 1)
+        )
+        return slices - sum(max(0, gone_to // DAY + -gone_from // DAY) for gone_from, gone_to in gaps)
+
+    def nominal(self, start: int) -> int:
+        """When the slot begins on the wall clock, without an offset at 00:00, also where the clocks skip it."""
+        return self.key_day(start) * DAY + self._offset
+
+    def shift(self, edge: int, duration: Duration, *, late: bool) -> int:  # noqa: ARG002 - 00:00 is early and late
+        """The instant that long after an edge; it never descends when the edge ascends."""
+        if duration.months or duration.days:
+            edge = self._clock.boundary(duration.add_to_local(self.key_day(edge) * DAY) + self._offset)
+        return edge + duration.seconds
+
+    def slot_of_date(self, day: int) -> tuple[int, int] | None:
+        """The slot that a local date is in, by its number, as (start, end); None where the clocks skip the slot."""
+        return self.slot_of_key_date(day - self._days)
+
+    def slot_of_key_date(self, day: int) -> tuple[int, int] | None:
+        """The slot whose slice holds a day, as (start, end); None where the clocks skip the slot."""
+        number = self._grain.index(day)
+        start, end = self._edge(number), self._edge(number + 1)
+        year = int(self._grain.key(self._grain.first_day(number))[:4])
+        return (start, end) if start < end and year in YEARS else None
+
+    def slot_of_local_time(self, local: int) -> tuple[int, int] | None:
+        """The slot that holds a local time; None where the clocks skip it."""
+        return self.slot_of_key_date((local - self._offset) // DAY)
+
+    def key_day(self, start: int) -> int:
+        """The first day of the slot's slice, by its number: that of its key."""
+        return self._grain.first_day(self._number(start))
+
+    def first_day(self, start: int) -> int:
+        """The first date of the slot, by its number."""
+        return self.key_day(start) + self._days
+
+    def key(self, start: int) -> str:
+        """The key of the slot with that start."""
+        return self._grain.key(self.key_day(start))
+
+    def parse_key(self, text: str) -> tuple[int, int]:
+        """The slot with that key, as (start, end).
+
+        Raises:
+            PartitionError: It is no key of this grain, or the clocks skip it.
+        """
+        grain = self._grain
+        if not re.fullmatch(grain.pattern, text, re.ASCII):
+            raise PartitionError(f"'{text}' is not a partition key by {self._by}; expected one such as {grain.example}")
+        check_year(text)
+        try:
+            number = grain.index(grain.read(text))
+            start, end = self._edge(number), self._edge(number + 1)
+        except ValueError as error:
+            raise PartitionError(f"partition key '{text}' is not in the calendar: {error}") from error
+        if start == end:
+            raise PartitionError(f"partition key '{text}' does not exist: the clocks of {self._timezone} skip it")
+        return start, end
+
+    def _note_steady(self, unix: int) -> None:
+        """Notes where the clocks do not change around an instant: the edges that no clock change moves."""
+        start, end, offset = self._clock.steady_span(unix)
+        self._steady = (start + _APART, end - _APART, offset)
+
+    def _number(self, unix: int) -> int:
+        """The number of the slice whose slot holds an instant."""
+        number = self._grain.index((unix + self._clock.offset_at(unix) - self._offset) // DAY)
+        while self._edge(number) > unix:  # a short first reading of a midnight that the clocks repeat
+            number -= 1
+        return number
+
+    def _edge(self, number: int) -> int:
+        """The start of a slice; equal to the next one's where the clocks skip it."""
+        return self._clock.boundary(self._grain.first_day(number) * DAY + self._offset)

@@ -1,0 +1,146 @@
+"""Files of a source that the journal knows: keys, fingerprints, and the partitions of their paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from sparkassets.core.partitions import NOTHING, PartitionError, Partitioning, PartitionSet, RangeSet, Segment
+from sparkassets.core.partitions.json_form import decode_partitions
+from sparkassets.core.partitions.segments import decode_segment, encode_segment
+from sparkassets.core.patterns.path_pattern import PathPattern
+from sparkassets.frozen import frozen
+
+_OF_FILE = "%/"
+"""The beginning of the key of a file in the cursor of its source; no slot's begins so, as ``%`` escapes there."""
+
+
+def is_skipped_name(name: str) -> bool:
+    """Whether Spark's readers skip a file or folder of this name: hidden, temporary, or still being copied.
+
+    >>> [name for name in ("_SUCCESS", ".a.crc", "a.csv._COPYING_", "_day=1", "a.csv") if is_skipped_name(name)]
+    ['_SUCCESS', '.a.crc', 'a.csv._COPYING_']
+    """
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def fingerprint(files: Iterable[tuple[str, int, int]]) -> str:
+    """A short text that changes when any of these files does, in whatever order they come.
+
+    Args:
+        files: Path relative to the pattern's root, size in bytes, time of the last change in nanoseconds.
+
+    >>> fingerprint([("a", 1, 2), ("b", 3, 4)]) == fingerprint([("b", 3, 4), ("a", 1, 2)])
+    True
+    """
+    lines = sorted(f"{path}\0{size}\0{changed}\n" for path, size, changed in files)
+    return blake2b("".join(lines).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+
+
+def file_key(path: str) -> str:
+    """The key of a file in the cursor of its source, by its path relative to the pattern's root.
+
+    >>> file_key("a.csv")
+    '%/a.csv'
+    """
+    return _OF_FILE + path
+
+
+def path_of_key(key: str) -> str:
+    """The path of the file that `file_key` made the key of."""
+    return key.removeprefix(_OF_FILE)
+
+
+def is_of_file(key: str) -> bool:
+    """Whether a key of a source's cursor is that of a file, and of no slot."""
+    return key.startswith(_OF_FILE)
+
+
+@frozen
+class KnownFile:
+    """What the cursor of a source keeps of a file that views ask for.
+
+    Attributes:
+        seen: Its fingerprint.
+        slot: The key of the slot that it is in.
+        held: By the id of a view the digest of what that was, and the partitions of the rows as plain values.
+        left: By column some of the values that are in no partition.
+    """
+
+    seen: str
+    slot: str
+    held: Mapping[str, Sequence[Any]]
+    left: Mapping[str, list[str]]
+
+    @classmethod
+    def decode(cls, plain: Any) -> KnownFile:  # noqa: ANN401 - JSON
+        """What `plain` gave."""
+        seen, slot, held, *left = plain
+        return cls(seen, slot, held, *(left or [{}]))
+
+    def encode(self) -> list[Any]:
+        """As the cursor keeps it.
+
+        >>> KnownFile("f", "", {"v": ["d", [[0, 9]]]}, {}).encode()
+        ['f', '', {'v': ['d', [[0, 9]]]}]
+        """
+        return [self.seen, self.slot, dict(self.held), *([dict(self.left)] if self.left else [])]
+
+    def parts(self, view: str) -> PartitionSet:
+        """The partitions of its rows that a view makes, by its id; nothing where it did not ask."""
+        return decode_partitions(self.held[view][1]) if view in self.held else NOTHING
+
+
+@frozen
+class FileSlot:
+    """The files of one partition, or of two where a local hour is repeated and their names do not tell which.
+
+    Attributes:
+        start: Of its time, Unix seconds; None without a dimension of time.
+    """
+
+    segment: Segment = ()
+    start: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Its key; ``""`` of a source without partitions.
+
+        >>> FileSlot((), 86400).key, FileSlot(("de", "a,b"), 86400).key, FileSlot(("",)).key
+        ('86400', '86400,de,a%2Cb', '%')
+        """
+        time = "" if self.start is None else str(self.start)
+        if not self.segment:
+            return time
+        return ",".join([*([time] if time else []), *map(encode_segment, self.segment)])
+
+    @classmethod
+    def of_key(cls, key: str, partitioning: Partitioning) -> FileSlot | None:
+        """The slot of a key; None of one that is of other dimensions.
+
+        >>> FileSlot.of_key("86400", Partitioning())
+        """
+        timed = partitioning.time is not None
+        texts = key.split(",") if key else []
+        if len(texts) != timed + len(partitioning.segments):
+            return None
+        try:
+            return cls(tuple(map(decode_segment, texts[timed:])), int(texts[0]) if timed else None)
+        except (ValueError, PartitionError):
+            return None
+
+    def partition_key(self, partitioning: Partitioning) -> str:
+        """Its partition's key, for messages."""
+        time = partitioning.time
+        keys = list(map(encode_segment, self.segment))
+        if time is not None and self.start is not None:
+            keys.insert(partitioning.time_at, time.key(self.start))
+        return ",".join(keys)
+
+    def parts(self, pattern: PathPattern, partitioning: Partitioning) -> PartitionSet:
+        """The partitions that its files may hold rows of."""
+        time, start = partitioning.time, self.start
+        always = RangeSet.always()
+        pair = (always.first, always.last) if time is None or start is None else pattern.extent(start, time)
+        return PartitionSet.from_slots([(self.segment, pair)])

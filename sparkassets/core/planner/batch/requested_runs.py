@@ -1,0 +1,256 @@
+"""Plans runs that a person asks for by themselves: rebuilds, rollbacks and attended runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparkassets.core.journal.iterations import PublishedIteration, visible_iterations
+from sparkassets.core.journal.state import AssetState
+from sparkassets.core.partitions import Partitioning, PartitionSet
+from sparkassets.core.planner.batch.run_batches import partition_limit
+from sparkassets.core.planner.due.pending_partitions import find_pending
+from sparkassets.core.planner.gates.aligned_inlets import AlignedGroup, group_by_upstream_runs
+from sparkassets.core.planner.gates.inlet_gates import check_gates
+from sparkassets.core.planner.plan import Plan, PlannedRun, Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.planner.run_slots import (
+    RunSlots,
+    build_settling_runs,
+    can_run_beside,
+    describe_live_runs,
+    describe_takeover,
+    explain_obstacles,
+    find_held_slots,
+    has_parallel_runs,
+    leftover_slots,
+)
+from sparkassets.core.planner.wording import label_partitions, listing, plural
+from sparkassets.core.runs import FILES, ROWS, RunRequest, iteration_folder
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+from sparkassets.core.suggestions import suggest_close
+from sparkassets.core.writes import PublishWrite
+from sparkassets.errors import InputError
+
+
+def plan_rebuild(context: PlanningContext, asset: AssetSpec, *, force: bool) -> Plan:
+    """Plans the run that computes every partition that the table has or should have, or says why there is none.
+
+    A stored partition that cannot be computed now, because its input is gone or its segment is unlisted, would lose its
+    rows: that is refused without ``force``. A partition that was never stored waits as ever.
+    """
+    state = context.state_of(asset)
+    have = asset.partitioning.inside(stored_time(state))
+    if (before := explain_obstacles(context, asset, state, have, whole=True)) is not None:
+        return before
+    found, unlisted = find_pending(context, asset, state), asset.partitioning.unknown_partitions(have)
+    gated = check_gates(context, asset, (have - unlisted) | (found.wanted - found.holes))
+    lost, blocks = have - gated.ready, have | gated.ready
+    if lost and not force:
+        return Plan(context.now, (), (_refusal(asset, lost, gated.waiting),))
+    if not blocks:
+        return Plan(context.now, (), gated.waiting)
+    shared = group_by_upstream_runs(context, asset, blocks)
+    if waiting := _explain_unaligned(asset, shared, blocks):
+        return Plan(context.now, (), waiting)
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=blocks,
+        schedule_date=context.now,
+        reason=", ".join([_reason(asset, blocks, lost), *shared[0].inlet_alignment.notes]),
+        interval=asset.partitioning.interval(blocks),
+        pins={**context.pins(asset, state, blocks), **shared[0].inlet_alignment.pins},
+        rebuilds=True,
+        accepted=found.held.accepted & blocks,
+    )
+    left = tuple(wait for wait in gated.waiting if wait.blocks - blocks)
+    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), left)
+
+
+def stored_time(state: AssetState) -> PartitionSet:
+    """The stored partitions, also those of an earlier partitioning as far as they are comparable."""
+    former = state.former
+    if former is None or former.coverage.is_everything or not state.spec.partitioning.understands(former.partitioning):
+        return state.coverage
+    return state.coverage | former.coverage
+
+
+def _explain_unaligned(asset: AssetSpec, shared: tuple[AlignedGroup, ...], blocks: PartitionSet) -> tuple[Waiting, ...]:
+    """Why aligned inlets keep all partitions from being one run; empty where they do not."""
+    waiting = [wait for group in shared for wait in group.inlet_alignment.waiting]
+    if len(shared) > 1:
+        reason = f"cannot be rebuilt in one run: its blocks read {len(shared)} different runs of an aligned inlet"
+        waiting.append(Waiting(asset.name, reason, None, blocks))
+    return tuple(waiting)
+
+
+def _reason(asset: AssetSpec, blocks: PartitionSet, lost: PartitionSet) -> str:
+    count = asset.partitioning.count(blocks)
+    said = f"rebuild of {plural(count, 'partition')} in one commit"
+    if count > partition_limit(asset):
+        said += f", whatever max_partitions_per_run ({partition_limit(asset)})"
+    if lost:
+        said += f"; {label_partitions(lost, asset.partitioning)} from what is left of the inlets"
+    return said
+
+
+def _refusal(asset: AssetSpec, lost: PartitionSet, waiting: tuple[Waiting, ...]) -> Waiting:
+    why = next((wait.reason for wait in waiting if wait.blocks.overlaps(lost)), "it is not listed any more")
+    which = label_partitions(lost, asset.partitioning)
+    reason = f"a rebuild would lose {which}, which cannot be computed again: {why}"
+    return Waiting(asset.name, f"{reason} (--force computes them from what is left)", None, lost)
+
+
+def keeps_newest_iteration(asset: AssetSpec, state: AssetState, request: RunRequest) -> bool:
+    """Whether what the run publishes is of an earlier interval than what readers see, which stays the newest then.
+
+    So it is with a backfill, and where each interval has a run of its own; a run of everything that is due now is
+    always the newest, whatever its interval. Of an asset with partitions readers see the newest of each; where no
+    column tells them, that of the newest partition.
+    """
+    if not isinstance(asset.write, PublishWrite) or request.restores:
+        return False
+    if asset.partitioning.is_partitioned:
+        return _is_older(asset.partitioning, state, request.blocks)
+    newest = next(iter(visible_iterations(state.iterations)), None)
+    if newest is None or newest.interval is None or request.interval is None:
+        return False
+    by_interval = request.kind == "backfill" or isinstance(asset.strategy, EveryInstance)
+    return by_interval and request.interval[1] < newest.interval[1]
+
+
+def _is_older(partitioning: Partitioning, state: AssetState, blocks: PartitionSet) -> bool:
+    """Whether readers would see partitions in place of newer ones, as no column tells their time."""
+    if partitioning.has_columns or partitioning.time is None or not blocks:
+        return False
+    place = partitioning.in_rows(blocks)
+    return any(
+        each.visible_partitions.overlaps(place) and each.blocks.last > blocks.last
+        for each in visible_iterations(state.iterations)
+    )
+
+
+def find_iteration(state: AssetState, run: str) -> PublishedIteration | None:
+    """The iteration of a run, where it is still there."""
+    return next((each for each in state.iterations if each.run == run), None)
+
+
+def iteration_key(asset: AssetSpec, run: str, blocks: PartitionSet) -> str:
+    """What an iteration is told by: the partitions that it is of, or else the run that published it."""
+    return ",".join(asset.partitioning.labels(blocks)) if asset.partitioning.is_partitioned else run
+
+
+def iteration_event_extra(
+    asset: AssetSpec, name: str, *, run: str, blocks: PartitionSet, files: bool
+) -> dict[str, Any]:
+    """What the event of an iteration says of it."""
+    folder = iteration_folder(name, FILES if files else ROWS)
+    root = asset.storage.path.rstrip("/") if asset.storage is not None else ""
+    return {"path": f"{root}/{folder}", "key": iteration_key(asset, run, blocks), "run": run}
+
+
+MOST_NAMED = 10
+
+
+def plan_rollback(context: PlanningContext, asset: AssetSpec, run: str) -> Plan:
+    """The run that makes the iteration of ``run`` the newest again, or why there is none.
+
+    Raises:
+        InputError: There is no such iteration.
+    """
+    state = context.state_of(asset)
+    found, newest = _find_in_all_outlets(context, asset, run)
+    if newest:
+        return Plan(context.now, (), (Waiting(asset.name, f"{run} is the newest already", None, found.blocks),))
+    live = describe_live_runs(context, asset, state)
+    if live and not can_run_beside(context, asset, state):
+        return Plan(context.now, (), tuple(live))
+    if slots := leftover_slots(context, asset, state):
+        return Plan(context.now, tuple(build_settling_runs(context, asset, state, slots)))
+    slot = (
+        RunSlots(asset.partitioning, state, find_held_slots(context, state)).assign_slot(found.blocks)
+        if has_parallel_runs(asset)
+        else 0
+    )
+    if slot is None:
+        return Plan(context.now, (), tuple(live) or (Waiting(asset.name, "waits for what is not settled yet"),))
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=found.blocks,
+        schedule_date=context.now,
+        reason=", ".join(filter(None, [describe_takeover(state.chains.get(slot, ())), f"rollback to {run}"])),
+        interval=found.interval,
+        slot=slot,
+        restores=run,
+    )
+    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),))
+
+
+def _find_in_all_outlets(context: PlanningContext, asset: AssetSpec, run: str) -> tuple[PublishedIteration, bool]:
+    """The iteration of ``run``, and whether it is the newest: of all outlets where the asset has some.
+
+    Raises:
+        InputError: One has none.
+    """
+    written = [context.asset(name) for name in asset.written_assets]
+    states = [context.state_of(each) for each in written]
+    found = [find_kept_iteration(each, known, run) for each, known in zip(written, states, strict=True)]
+    return found[0], all(map(is_newest, states, found))
+
+
+def find_kept_iteration(asset: AssetSpec, state: AssetState, run: str) -> PublishedIteration:
+    """The iteration of ``run``.
+
+    Raises:
+        InputError: The asset keeps none, or has none of that run any more.
+    """
+    if not isinstance(asset.write, PublishWrite):
+        raise InputError(f"asset {asset.name!r} has no iterations", hint="write: {publish: {keep: 10}} makes one a run")
+    found = find_iteration(state, run)
+    if found is not None:
+        return found
+    known = [each.run for each in state.iterations][: -MOST_NAMED - 1 : -1]
+    there = f"there are {listing(known)}" if known else "there is none yet"
+    message = f"asset {asset.name!r} has no iteration of run {run!r}; {there}"
+    raise InputError(message, hint=suggest_close(run, known))
+
+
+def is_newest(state: AssetState, iteration: PublishedIteration) -> bool:
+    """Whether readers see it, in all of its partitions."""
+    first = next(
+        (
+            each
+            for each in visible_iterations(state.iterations)
+            if each.visible_partitions.overlaps(iteration.visible_partitions)
+        ),
+        None,
+    )
+    return first is iteration
+
+
+def plan_attended(
+    context: PlanningContext, asset: AssetSpec, blocks: PartitionSet, interval: tuple[int, int] | None
+) -> Plan:
+    """The run, which reads its inlets as they are now; or what lives of the asset, and keeps it from being claimed.
+
+    Args:
+        context: As of a tick.
+        asset: Whose run it is.
+        blocks: That it computes; everything of an asset without partitions.
+        interval: Its data interval, Unix seconds; that of its blocks where none is given.
+    """
+    state = context.state_of(asset)
+    if (before := explain_obstacles(context, asset, state, blocks)) is not None:
+        return before
+    request = RunRequest(
+        asset=asset.name,
+        kind="backfill",
+        blocks=blocks,
+        schedule_date=context.now,
+        reason="its own job runs it",
+        interval=interval or (asset.partitioning.interval(blocks) if asset.partitioning.is_partitioned else None),
+        pins=context.pins(asset, state, blocks),
+    )
+    return Plan(context.now, (PlannedRun.from_request(request, asset=asset, state=state),), ())

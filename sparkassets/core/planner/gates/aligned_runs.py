@@ -1,0 +1,181 @@
+"""Finds the output of an upstream's run of a tick, for consumers aligned to it, or why there is none."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from sparkassets.core.instants import from_unix, to_unix
+from sparkassets.core.journal.iterations import iteration_of_version
+from sparkassets.core.journal.state import AlignedInstance, AssetState
+from sparkassets.core.journal.withheld_records import WithheldPartitions
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.due.due_ticks import find_due_ticks
+from sparkassets.core.planner.due.withheld_partitions import accept_command, find_withheld
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import PlanningContext
+from sparkassets.core.runs import InletPin
+from sparkassets.core.spec.model import AssetSpec, InletSpec
+from sparkassets.core.timetables import Slot
+from sparkassets.frozen import frozen
+
+MOST_SKIPPED = 10_000
+"""Most skipped runs in a row that are searched for the run that published."""
+
+Ticks = dict[str, tuple[int, ...]]
+"""Cache of the ends of the due intervals by aligned inlet, filled on demand; the same for all partitions."""
+
+
+def _newest_over(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+    timetable = context.project.assets[inlet.name].schedule.timetable
+    return timetable.last_over(from_unix(end)) if timetable is not None else None
+
+
+def run_read_at(context: PlanningContext, inlet: InletSpec, end: int) -> Slot | None:
+    """The upstream's run that is read at ``end``: the newest that is over and was not skipped."""
+    slot, looked = _newest_over(context, inlet, end), 0
+    while slot is not None and looked < MOST_SKIPPED and _is_skipped(context, inlet, slot):
+        slot, looked = _newest_over(context, inlet, to_unix(slot.end) - 1), looked + 1
+    return slot
+
+
+@frozen
+class Published:
+    """The output of the upstream's run of a slot.
+
+    Attributes:
+        pin: Pin with which a consumer reads it; None where it does not exist.
+        since: Begin of the first interval, Unix seconds, if the run stands for several.
+        lacking: Missing partitions of a partitioned upstream.
+    """
+
+    pin: InletPin | None = None
+    since: int | None = None
+    lacking: PartitionSet | None = None
+
+
+def published(context: PlanningContext, inlet: InletSpec, slot: Slot, *, some: bool = False) -> Published:
+    """The output of the upstream's run of ``slot``; with ``some``, also where only some of its partitions exist."""
+    upstream, end = context.project.assets[inlet.name], to_unix(slot.end)
+    if upstream.partitioning.is_partitioned:
+        parts = _parts(upstream, slot)
+        there = parts & context.dataset(inlet).coverage
+        lacking = parts - there - _skipped_parts(context, upstream)
+        is_there = bool(there) if some else bool(there or not parts) and not lacking
+        return Published(_pin(context, upstream, inlet, parts)) if is_there else Published(lacking=lacking)
+    found = _instance(context, inlet, end)
+    if found is None or found.skipped:
+        return Published()
+    iteration = iteration_of_version(context.state.assets[inlet.name].iterations, found.version)
+    pin = InletPin(inlet.uri, found.seq, found.table_id, found.version, iteration=iteration)
+    return Published(pin, None if found.start == to_unix(slot.start) else found.start)
+
+
+def _parts(upstream: AssetSpec, slot: Slot) -> PartitionSet:
+    """The partitions that the run of ``slot`` computes."""
+    return upstream.partitioning.cover(PartitionSet.span(to_unix(slot.start), to_unix(slot.end)))
+
+
+def _skipped_parts(context: PlanningContext, upstream: AssetSpec) -> PartitionSet:
+    """Absent partitions of the upstream that its runs or a person skipped."""
+    waived = context.waived_partitions
+    return (
+        waived.get(upstream.maker or upstream.name, NOTHING) | context.inherited_skips(upstream) if waived else NOTHING
+    )
+
+
+def _is_skipped(context: PlanningContext, inlet: InletSpec, slot: Slot) -> bool:
+    """Whether the upstream's run of ``slot`` was skipped, by its code or by a person."""
+    upstream = context.project.assets[inlet.name]
+    if upstream.partitioning.is_partitioned:
+        parts = _parts(upstream, slot) if context.waived_partitions else NOTHING
+        return bool(parts) and not parts - _skipped_parts(context, upstream)
+    found = _instance(context, inlet, to_unix(slot.end))
+    return found is not None and found.skipped
+
+
+def newest_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> tuple[Slot, Published] | None:
+    """The newest of the upstream's runs up to ``slot`` with an output, and that output."""
+    timetable = context.project.assets[inlet.name].schedule.timetable
+    found = published(context, inlet, slot, some=True)
+    while found.pin is None:
+        end = last_published(context, inlet, slot)
+        earlier = timetable.last_over(from_unix(end)) if timetable is not None and end is not None else None
+        if earlier is None or earlier.end >= slot.end:
+            return None
+        slot, found = earlier, published(context, inlet, earlier, some=True)
+    return slot, found
+
+
+def last_published(context: PlanningContext, inlet: InletSpec, slot: Slot) -> int | None:
+    """The end of the newest interval that the upstream published before ``slot``; None without one."""
+    if context.project.assets[inlet.name].partitioning.is_partitioned:
+        extent = context.dataset(inlet).coverage.clip(None, to_unix(slot.start)).extent
+        return None if extent is None else extent[1]
+    state, end = context.state.assets.get(inlet.name), to_unix(slot.end)
+    instances = reversed(state.instances if state is not None else ())
+    return next((each.end for each in instances if not each.skipped and each.end < end), None)
+
+
+def _pin(context: PlanningContext, upstream: AssetSpec, inlet: InletSpec, parts: PartitionSet) -> InletPin:
+    """Pins the partitions at the newest version, or, where no column holds them, their newest iteration."""
+    if upstream.partitioning.has_columns:
+        return context.pin(inlet, parts)
+    known = context.state.assets[inlet.name]
+    newest = next((each for each in reversed(known.iterations) if each.blocks == parts), None)
+    if newest is None:
+        return InletPin(inlet.uri, context.dataset(inlet).seq, known.table_id, known.version)
+    return InletPin(inlet.uri, newest.seq, known.table_id, newest.version, iteration=newest.name)
+
+
+def _instance(context: PlanningContext, inlet: InletSpec, end: int) -> AlignedInstance | None:
+    state = context.state.assets.get(inlet.name)
+    instances = state.instances if state is not None else ()
+    at = bisect_left(instances, end, key=lambda each: each.end)
+    return instances[at] if at < len(instances) and instances[at].end == end else None
+
+
+@frozen
+class Fate:
+    """Why the upstream's run of a slot has no output.
+
+    Attributes:
+        text: Clause for a sentence; empty when the run is still to come.
+        settled: Whether only a person can bring it: it is withheld, or no run will come for it any more.
+    """
+
+    text: str = ""
+    settled: bool = False
+
+
+def fate_of(context: PlanningContext, inlet: InletSpec, slot: Slot, lacking: PartitionSet | None, ticks: Ticks) -> Fate:
+    """Returns why the upstream's run of ``slot`` has no output; ``lacking`` are its missing partitions."""
+    upstream, state = context.project.assets[inlet.name], context.state.assets.get(inlet.name)
+    timetable = upstream.schedule.timetable
+    if state is None or timetable is None:
+        return Fate()
+    maker = context.state.assets.get(upstream.maker, state)
+    if lacking is not None:
+        records = (each for each in reversed(maker.withheld) if not each.skipped)
+        record = next((each for each in records if each.blocks.overlaps(lacking)), None)
+        if record is not None:
+            return Fate(_withheld(context, maker, record, lacking), settled=True)
+        return Fate(", which failed" if state.failed_blocks.overlaps(lacking) else "")
+    if inlet.name not in ticks:
+        due = find_due_ticks(context, upstream, timetable, state)
+        ticks[inlet.name] = () if isinstance(due, Waiting) else tuple(tick.cursor[1] for tick in due)
+    end, coming = to_unix(slot.end), ticks[inlet.name]
+    record = next((each for each in maker.withheld if each.interval is not None and each.interval[1] == end), None)
+    if record is not None:
+        return Fate(_withheld(context, maker, record, EVERYTHING), settled=True)
+    if (state.cursor is not None and end <= state.cursor[1]) or (coming and end < coming[0]):
+        interval = f"{context.format_instant(to_unix(slot.start))}..{context.format_instant(end)}"
+        command = f"`sparkassets backfill {inlet.name} --interval {interval}`"
+        return Fate(f", which published nothing: {command}", settled=True)
+    if not state.failed or not coming:
+        return Fate()
+    return Fate(", which failed" if end == coming[0] else ", which comes after one that failed")
+
+
+def _withheld(context: PlanningContext, maker: AssetState, record: WithheldPartitions, lacking: PartitionSet) -> str:
+    named = find_withheld(context, context.asset(maker.name), maker).partitions_to_name(record.blocks & lacking)
+    return f", which is withheld ({record.text}): `{accept_command(context, maker, record, named=named)}` publishes it"

@@ -1,0 +1,77 @@
+"""Keeps back partitions that failed in this invocation, or of which a part was appended before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sparkassets.core.journal.state import AssetState, FailedBlocks
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.planner.due.decision_progress import DecisionInput, DecisionProgress
+from sparkassets.core.planner.due.pending_partitions import PendingPartitions
+from sparkassets.core.planner.plan import Waiting
+from sparkassets.core.planner.planning_context import UpstreamBarrier
+from sparkassets.core.planner.wording import name_partitions
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.strategies import EveryInstance
+
+
+def remove_failed(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: without what failed."""
+    return _runs(case, course) if case.pending is None else _blocks(case, course, case.pending)
+
+
+def _blocks(case: DecisionInput, course: DecisionProgress, found: PendingPartitions) -> DecisionProgress:
+    failed = found.failed & course.due
+    if not failed:
+        return course
+    name = case.asset.name
+    rest = course.without_partitions(failed, Waiting(name, f"failed: {found.error}", None, failed))
+    barrier = UpstreamBarrier(failed, f"{name_partitions(name, failed, case.asset.partitioning)}, which failed")
+    return replace(rest, barriers=(*rest.barriers, barrier))
+
+
+def _runs(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """Where each run is for events of its own, one that failed keeps no other from running."""
+    name, context = case.asset.name, case.context
+    failed = tuple(item for item in case.state.failed if item.invocation == context.invocation)
+    if not failed or not course.due:
+        return course
+    said = tuple(Waiting(name, f"failed: {item.error}") for item in failed)
+    if course.candidates and isinstance(case.asset.strategy, EveryInstance) and course.candidates[0].events:
+        return replace(course, waiting=(*course.waiting, *said))
+    if course.candidates and _has_newer_cause(case, course, failed[-1]):
+        return course
+    return DecisionProgress(
+        due=course.due, waiting=said, barriers=(UpstreamBarrier(EVERYTHING, f"{name}, which failed"),)
+    )
+
+
+def _has_newer_cause(case: DecisionInput, course: DecisionProgress, failed: FailedBlocks) -> bool:
+    """Whether there is a cause that the failed run did not have."""
+    updated = (case.context.state.dataset(uri).seq > failed.token for uri in case.state.spec.listens)
+    ticked = (each.newest is not None and each.newest > failed.planned for each in course.candidates)
+    return any(updated) or any(ticked)
+
+
+def remove_partly_appended(case: DecisionInput, course: DecisionProgress) -> DecisionProgress:
+    """The step: without the partitions of which a part was appended by former partitions."""
+    missing = case.pending.missing & course.due if case.pending is not None else NOTHING
+    blocks = partly_appended_partitions(case.asset, case.state, missing)
+    return course.without_partitions(blocks, explain_partly_appended(case.asset, blocks)) if blocks else course
+
+
+def partly_appended_partitions(asset: AssetSpec, state: AssetState, missing: PartitionSet) -> PartitionSet:
+    """Those of the partitions of which a part alone was appended, so that computing them would append it twice."""
+    if not missing or not asset.partitioning.is_partitioned or asset.write is None or asset.write.recomputable:
+        return NOTHING
+    lacking = missing - asset.partitioning.inside(state.coverage)  # what a tick has computed anew is there as a whole
+    return lacking & asset.partitioning.cover(state.coverage)
+
+
+def explain_partly_appended(asset: AssetSpec, blocks: PartitionSet) -> Waiting:
+    """Why partitions of which a part was appended are not computed."""
+    reason = (
+        f"appended in part, by partitions that the asset had before: `sparkassets mark {asset.maker or asset.name} "
+        f"--partition … --done` goes on without the rest"
+    )
+    return Waiting(asset.name, reason, None, blocks, stuck=True)

@@ -1,0 +1,354 @@
+"""A run as a value: what it computes, reads, uses up and publishes; the same in plan, claim, record and report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Final, Literal
+
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.run_costs import CostForecast, InletVolume, RunCost, forecast_cost
+from sparkassets.frozen import frozen
+
+
+def app_id(journal: str, asset: str, slot: int = 0) -> str:
+    """The application id of an asset's runs in one slot; slot 0 is the asset's own chain.
+
+    >>> app_id("f3", "daily"), app_id("f3", "daily", 2)
+    ('f3/daily', 'f3/daily/2')
+    """
+    return f"{journal}/{asset}/{slot}" if slot else f"{journal}/{asset}"
+
+
+def asset_app(app: str) -> str:
+    """The application id of the asset's own chain, from that of any of its slots.
+
+    >>> asset_app("f3/daily/2"), asset_app("f3/daily")
+    ('f3/daily', 'f3/daily')
+    """
+    return "/".join(app.split("/")[:2])
+
+
+TIMETABLE: Final = "timetable"
+"""Stands for the asset's own timetable among the time leaves of conditions."""
+
+
+@frozen
+class RunConsumption:
+    """Events and ticks that a run uses up; a *key* is a dataset, a time leaf as it is written, or `TIMETABLE`.
+
+    Attributes:
+        consumes: Sequence number up to which events are used, by dataset.
+        ticks: Instant up to which ticks are used, by time leaf or `TIMETABLE`; Unix seconds.
+        skips: Earlier events that it leaves unused, by number: they failed and have runs of their own.
+        remaining: Partitions that have still to answer the events or ticks, by key.
+    """
+
+    consumes: Mapping[str, int] = field(default_factory=dict)
+    ticks: Mapping[str, int] = field(default_factory=dict)
+    skips: tuple[int, ...] = ()
+    remaining: Mapping[str, PartitionSet] = field(default_factory=dict)
+
+    def consumes_key(self, key: str) -> bool:
+        """Whether events or ticks of the key are used at all.
+
+        >>> usage = RunConsumption({"x-a": 3})
+        >>> usage.consumes_key("x-a"), usage.consumes_key("x-b")
+        (True, False)
+        """
+        return key in self.consumes or key in self.ticks
+
+    def consumed_partitions(self, key: str, blocks: PartitionSet) -> PartitionSet:
+        """The partitions of a run's ``blocks`` for which it uses the key up."""
+        if not self.consumes_key(key):
+            return NOTHING  # the condition holds without the part that names the key
+        return blocks - self.remaining[key] if key in self.remaining else blocks
+
+    def unanswered_partitions(self, key: str, rest: PartitionSet, number: int) -> PartitionSet:
+        """The partitions of ``rest`` that have still to answer an event or tick of the key after this run.
+
+        An event or tick later than those that the run saw stays as it is: a parallel run may have recorded it.
+        """
+        if not self.consumes_key(key) or number > max(self.consumes.get(key, 0), self.ticks.get(key, 0)):
+            return rest
+        return rest & self.remaining[key] if key in self.remaining else NOTHING
+
+    def leaves_event_unused(self, uri: str, number: int) -> bool:
+        """Whether an event stays unused: it is later than those used, or is left to a run of its own.
+
+        >>> usage = RunConsumption({"x-a": 3}, skips=(2,))
+        >>> [usage.leaves_event_unused("x-a", number) for number in (1, 2, 3, 4)]
+        [False, True, False, True]
+        """
+        return number > self.consumes.get(uri, 0) or number in self.skips
+
+
+@frozen
+class InletPin:
+    """The state of an inlet that a run reads.
+
+    Attributes:
+        seq: Newest event of the inlet's dataset when the run was claimed.
+        table_id, version: Position in a Delta inlet; None for files.
+        parts: The partitions of the inlet that are read; everything reads all of it.
+        low: Watermark of its ``read``, as text: the high value of a column, which Spark casts back, or the
+            `TablePosition` after which changes are read. None before the first run, and where all is read anew.
+        iteration: Iteration of a publishing asset whose rows or files are read; empty reads the table.
+        files: Identity of the files that are read, for a source of files.
+        column: Column whose high value ``low`` is; empty where changes are read by version, or it is not recorded.
+    """
+
+    uri: str
+    seq: int = 0
+    table_id: str | None = None
+    version: int | None = None
+    parts: PartitionSet = EVERYTHING
+    low: str | None = None
+    iteration: str = ""
+    files: str = ""
+    column: str = ""
+
+
+@frozen
+class BranchPromotion:
+    """Location of the rows that a promotion takes over.
+
+    Attributes:
+        branch: The branch's name.
+        journal_id: Id of the branch's journal, which differs for an earlier branch of the same name.
+        seq: Sequence number in that journal as of which the rows are taken.
+        tables: Id and version of the branch's table, by written asset.
+    """
+
+    branch: str
+    journal_id: str
+    seq: int
+    tables: Mapping[str, tuple[str, int]]
+
+
+RunKind = Literal["scheduled", "backfill"]
+
+
+@frozen
+class RunRequest:
+    """The partitions of one run, the inputs that it reads, its reason, and the events and ticks that it uses up.
+
+    Attributes:
+        blocks: Partitions that it computes; everything for an asset without partitions.
+        schedule_date: The earliest time at which it might start, Unix seconds.
+        reason: Why it runs, for people.
+        interval: Data interval, Unix seconds; None where there is none.
+        cursor: The timetable's newest interval that it stands for, Unix seconds.
+        pins: Pin of each inlet, by name.
+        events: Sequence numbers of the events that triggered it, ascending.
+        consumption: Events and ticks that it uses up once it succeeds.
+        rebuilds: Whether it replaces the whole table and its columns. An unfinished rebuild leaves the old table, and
+            nothing due.
+        owes: Partitions before the gaps that it begins to fill, which another run computes again (lookback).
+        gaps: These gaps, as they were before it.
+        slot: Run slot of its claim; 0 is the asset's own chain, parallel runs have one each.
+        definition: Id of the definition that it is computed by; empty where unknown.
+        restores: The run whose iteration it makes the newest again, instead of computing.
+        judge: Id of the code and rules that judge it; empty where ``definition`` is that id.
+        accepted: Partitions that a person wants published although their validations fail.
+        promotes: Rows of a branch that it takes over, instead of computing.
+        apart: Whether it is one instance of an asset without partitions, where each instance is a run of its own.
+        again: The withheld run of the same instance that it repeats.
+        unread_by: Assets that read no changed column of it, so that they stay current.
+    """
+
+    asset: str
+    kind: RunKind
+    blocks: PartitionSet
+    schedule_date: int = 0
+    reason: str = ""
+    interval: tuple[int, int] | None = None
+    cursor: tuple[int, int] | None = None
+    pins: Mapping[str, InletPin] = field(default_factory=dict)
+    events: tuple[int, ...] = ()
+    consumption: RunConsumption = field(default_factory=RunConsumption)
+    rebuilds: bool = False
+    owes: PartitionSet = NOTHING
+    gaps: PartitionSet = NOTHING
+    slot: int = 0
+    definition: str = ""
+    restores: str = ""
+    judge: str = ""
+    accepted: PartitionSet = NOTHING
+    promotes: BranchPromotion | None = None
+    apart: bool = False
+    again: str = ""
+    unread_by: tuple[str, ...] = ()
+
+
+@frozen
+class RequestedRun:
+    """Base of all descriptions of one run: its request, with shortcuts to the parts that reports show."""
+
+    request: RunRequest
+
+    @property
+    def asset(self) -> str:
+        """The name of the asset."""
+        return self.request.asset
+
+    @property
+    def kind(self) -> RunKind:
+        """Whether the schedule or a person asked for it."""
+        return self.request.kind
+
+    @property
+    def blocks(self) -> PartitionSet:
+        """The partitions that it computes; everything for an asset without partitions."""
+        return self.request.blocks
+
+    @property
+    def slot(self) -> int:
+        """The run slot of its claim."""
+        return self.request.slot
+
+    @property
+    def interval(self) -> tuple[int, int] | None:
+        """Data interval, Unix seconds."""
+        return self.request.interval
+
+    @property
+    def reason(self) -> str:
+        """Why it runs, for people."""
+        return self.request.reason
+
+
+_TEXT: Final = r"version (\d+) of table (\S+)"
+
+
+@frozen
+class TablePosition:
+    """A version of a Delta table up to which all changes were read; its text is the inlet's watermark.
+
+    >>> str(TablePosition("8f3c", 7))
+    'version 7 of table 8f3c'
+    >>> TablePosition.parse("version 7 of table 8f3c"), TablePosition.parse("2025-01-02")
+    (TablePosition(table_id='8f3c', version=7), None)
+    """
+
+    table_id: str
+    version: int
+
+    @classmethod
+    def parse(cls, text: str) -> TablePosition | None:
+        """Parses a watermark; None where it is the high value of a column."""
+        found = re.fullmatch(_TEXT, text)
+        return cls(found[2], int(found[1])) if found else None
+
+    def __str__(self) -> str:
+        return f"version {self.version} of table {self.table_id}"
+
+
+@frozen
+class ChangeAvailability:
+    """Whether the log of a table holds the changes of some of its versions.
+
+    Attributes:
+        kind: ``told``: all of them are available; ``lost``: removed since, or never kept; ``untold``: rows were changed
+            or deleted and the table has no change feed; ``unread``: the log cannot be read now.
+        reason: Why not all are available, as a clause for people.
+    """
+
+    kind: Literal["told", "lost", "untold", "unread"] = "told"
+    reason: str = ""
+
+
+ITERATIONS: Final = "_iterations"
+"""The folder of all iterations, in the table's folder."""
+ROWS: Final = "rows"
+"""The folder of an iteration's rows, in its own folder."""
+FILES: Final = "files"
+"""The folder of the files that a function wrote, in the iteration's own folder."""
+
+
+def iteration_name(run: str, token: int, attempt: int) -> str:
+    """The name of the iteration that one attempt of a run writes, and of its folder.
+
+    >>> iteration_name("model-2025", 7, 1)
+    'model-2025.7.1'
+    """
+    return f"{run}.{token}.{attempt}"
+
+
+def iteration_folder(name: str, part: str = "") -> str:
+    """The iteration's folder, or one in it, relative to the table.
+
+    >>> iteration_folder("model-2025.7.1"), iteration_folder("model-2025.7.1", FILES)
+    ('_iterations/model-2025.7.1', '_iterations/model-2025.7.1/files')
+    """
+    return "/".join(filter(None, [ITERATIONS, name, part]))
+
+
+PartFinding = Literal["failed", "bad", "unknown"]
+"""Finding about a part: it failed as one run; it is bad because the rest of a failed run succeeded; unknown."""
+
+
+def allowed_division_runs(blocks: int, *, retries: int) -> int:
+    """Most further runs of a division of ``blocks`` partitions: enough for one bad partition, and one for each retry.
+
+    None with ``retries: 0``.
+
+    >>> [allowed_division_runs(blocks, retries=1) for blocks in (365, 2, 1)], allowed_division_runs(365, retries=0)
+    ([36, 4, 0], 0)
+    """
+    levels = (blocks - 1).bit_length()
+    return 2 * levels * (1 + retries) if retries else 0
+
+
+@frozen(array_like=True)
+class RunDivision:
+    """One part of a division.
+
+    Attributes:
+        first: Fence token of the run that failed first, which all parts share.
+        left: Number of further runs that all parts may take together.
+        known: Finding about this part.
+    """
+
+    first: int
+    left: int
+    known: PartFinding = "failed"
+
+    def next_count(self, blocks: int) -> int:
+        """Number of the part's partitions, the oldest, that are tried next; 0 where the part stays failed.
+
+        >>> RunDivision(1, 9).next_count(5), RunDivision(1, 9).next_count(1), RunDivision(1, 0).next_count(5)
+        (3, 0, 0)
+        >>> RunDivision(1, 9, "bad").next_count(1), RunDivision(1, 9, "unknown").next_count(5)
+        (1, 5)
+        """
+        if not self.left or (self.known == "failed" and blocks == 1):
+            return 0
+        return blocks if self.known == "unknown" else (blocks + 1) // 2
+
+
+__all__ = [
+    "FILES",
+    "ITERATIONS",
+    "ROWS",
+    "TIMETABLE",
+    "BranchPromotion",
+    "ChangeAvailability",
+    "CostForecast",
+    "InletPin",
+    "InletVolume",
+    "RequestedRun",
+    "RunConsumption",
+    "RunCost",
+    "RunDivision",
+    "RunKind",
+    "RunRequest",
+    "TablePosition",
+    "allowed_division_runs",
+    "app_id",
+    "asset_app",
+    "forecast_cost",
+    "iteration_folder",
+    "iteration_name",
+]

@@ -1,0 +1,200 @@
+"""Names that secrets stand under, and the values below these in a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+_WHICH: Final = (
+    "(?:_(?:admin|b64|base64|current|database|db|dev|encoded|id|live|main|new|old|plain|previous|primary|prod|raw|root"
+    "|secondary|stage|staging|test|text|user|value))*$"
+)
+"""The rest of a secret's name: words that only distinguish secrets, such as ``access_key_id``."""
+_SECRET: Final = re.compile(
+    "(?:^|_)(?P<password>passwords?|passwd|passphrase|passcode|passkey|pwd|pw)(?:_|$)"
+    rf"|(?P<ending>password|passwd|passphrase){_WHICH}"  # of names without marks or capitals between their words
+    rf"|(?:^|_)(?P<word>secrets?|credentials?|token|signature|authorization|jwt|sig|sas){_WHICH}"
+    rf"|(?:(?:client|app)secret|(?:access|auth)token){_WHICH}"
+    r"|(?:access|account|api|auth|encryption|function|host|master|private|secret|service|signing|ssh|storage"
+    rf"|subscription)_?key{_WHICH}"
+    r"|(?:^|_)(?:admin|auth|basic|db|database|ftp|http|jdbc|ldap|login|mongo|mysql|pg|postgres|proxy|redis|root|sftp"
+    rf"|smtp|user)_pass{_WHICH}"  # any other ``pass`` may be one through a loop or onto a ship
+    "|azure_?account_?key"  # Spark has the account's name behind it
+)
+_ABOUT: Final = re.compile(
+    "(?:^|_)(?:age|at|attempts|changed|characters|chars|class|columns?|count|created|enabled|errors?|expired|expires"
+    "|expiry|field|file|hint|last|length|limit|manager|max|method|min|names?|needed|path|policies|policy|provider"
+    "|required|reset|rotated|rotation|rules?|scope|source|strength|ttl|types?|updated|url|usage|valid|version)$"
+)
+"""Names of what is known about a secret, and is none."""
+_MAY_BE_COUNTED: Final = frozenset({"token", "tokens", "secrets", "credentials", "signature", "passwords", "passcode"})
+
+
+def _words(name: str) -> str:
+    """``AWSAccessKey-Id2`` as ``aws_access_key_id``; numbers at the end of words are left out."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    words = (word.rstrip("0123456789") for word in re.split(r"[^A-Za-z0-9]+", spaced))
+    return "_".join(word.lower() for word in words if word)
+
+
+@lru_cache(maxsize=1024)
+def _find_secret(name: str) -> re.Match[str] | None:
+    words = _words(name[:200])
+    return None if _ABOUT.search(words) else _SECRET.search(words)
+
+
+def secret_word(name: str) -> str | None:
+    """The word by which a name is that of a credential; None where it is no such name."""
+    found = _find_secret(name)
+    return found and (found["password"] or found["ending"] or found["word"] or "key")
+
+
+def is_password(name: str) -> bool:
+    """Whether a password stands under the name, and nothing else that is secret."""
+    found = _find_secret(name)
+    return bool(found and (found["password"] or found["ending"]))
+
+
+def is_secret(name: str, value: object) -> bool:
+    """Whether what stands under a name, at any depth, is a credential."""
+    word = secret_word(name)
+    if word is None or isinstance(value, bool):
+        return False
+    if isinstance(value, Mapping):
+        return any(is_secret(name, inner) for inner in value.values())
+    if isinstance(value, list | tuple):
+        return any(is_secret(name, inner) for inner in value)
+    if isinstance(value, str):
+        return not is_harmless(word, value)
+    return isinstance(value, int | float) and word not in _MAY_BE_COUNTED
+
+
+def is_harmless(word: str, value: str) -> bool:
+    """Whether a text under the name of a secret is none: empty, hidden, a reference, a count, the folder of ``pwd``."""
+    if is_hidden(value) or is_reference(word, value):
+        return True
+    return word in _MAY_BE_COUNTED and value.replace(",", "").isdigit()
+
+
+def is_hidden(value: str) -> bool:
+    """Whether what could be a secret is none, or stands for one that is elsewhere."""
+    return value.startswith(_REFERENCES) or value.strip("*") == "" or value.lower() in {"none", "null", "true", "false"}
+
+
+_REFERENCES: Final = ("${", "{{", "<")
+
+
+def is_reference(word: str, begin: str) -> bool:
+    """Whether a value with this beginning is a reference to a secret, or a folder."""
+    return begin.startswith(_REFERENCES) or (word == "pwd" and begin.startswith(("/", "~", ".")))
+
+
+Span = tuple[int, int]
+
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.:-]{0,200}+"
+_KEY: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,200}+"
+_XML: Final = re.compile(rf"<(?P<name>{_NAME})(?:\s[^<>]{{0,500}}+)?>(?P<value>[^<>]++)</")
+_XML_PROPERTY: Final = re.compile(rf"<name>\s*+(?P<name>{_NAME})\s*+</name>\s*+<value>(?P<value>[^<>]++)</")
+_NAME_AND_VALUE: Final = re.compile(
+    rf"(?i:name|key|property)[\\\"']{{0,6}}+\s*+[:=]\s*+[\\\"']{{0,6}}+(?P<name>{_NAME})[\\\"']{{0,6}}+\s*+,?\s*+"
+    r"[\\\"']{0,6}+(?i:value)[\\\"']{0,6}+\s*+[:=]\s*+[\\\"']{0,6}+(?P<value>[^\s\"'\\,}]++)"
+)
+_PAIR: Final = re.compile(
+    rf"[\[(]\s*+[\\]*+[\"'](?P<name>{_NAME})[\\]*+[\"']\s*+,\s*+[\\]*+[\"'](?P<value>[^\"'\\]++)[\\]*+[\"']\s*+[\])]"
+)
+"""A pair as Spark lists its settings; only dotted names count, as columns are listed in the same form."""
+_YAML_BLOCK: Final = re.compile(
+    rf"^(?P<indent>[ \t]*+)(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++[|>][+-]?[0-9]?[+-]?[ \t]*+\n"
+    r"(?P<value>(?:(?P=indent)[ \t]+[^\n]*+(?:\n|\Z))++)",
+    re.MULTILINE,
+)
+_YAML_WORDS: Final = re.compile(
+    rf"^[ \t]*+(?:-[ ]++)?[\"']?(?P<name>{_KEY})[\"']?:[ \t]++"
+    r"(?P<value>[^\s\"'=,:;{}\[\]|>&*!#]++(?:[ ]++[^\s\"'=,:;{}\[\]#]++)++)",
+    re.MULTILINE,
+)
+
+_TOOLS: Final = {
+    "curl": r"curl|wget|http",
+    "mysql": r"mysql\w*|mariadb\w*|mydumper",
+    "pass": r"sshpass|mongo\w*|docker|podman|az|helm|clickhouse-client",
+    "redis": r"redis-cli|valkey-cli",
+    "sql": r"sqlcmd|bcp|isql|tsql",
+    "ldap": r"ldap\w+",
+}
+_COMMAND: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    rf"(?:{_TOOLS['curl']})\b[^\n|]{{0,200}}?\s(?:-[a-zA-Z]{{0,5}}u|-U|-a|--user|--proxy-user|--auth)[ =]?[\"']?"
+    r"[^\s:\"']{1,200}+:(?P<curl>[^\s\"']++)"
+    rf"|(?:{_TOOLS['mysql']})\b[^\n|]{{0,200}}?\s-p[\"']?(?P<mysql>[^\s\"']++)"
+    rf"|(?:{_TOOLS['pass']})\b[^\n|]{{0,200}}?\s-p\s?[\"']?(?P<pass>[^\s\"']++)"
+    rf"|(?:{_TOOLS['redis']})\b[^\n|]{{0,200}}?\s-a\s[\"']?(?P<redis>[^\s\"']++)"
+    rf"|(?:{_TOOLS['sql']})\b[^\n|]{{0,200}}?\s-P\s?[\"']?(?P<sql>[^\s\"']++)"
+    rf"|(?:{_TOOLS['ldap']})\b[^\n|]{{0,200}}?\s-w\s?[\"']?(?P<ldap>[^\s\"']++)"
+    r")"
+)
+"""Secrets in the options of well-known tools, where no option has a telling name."""
+_PASS_OF_OPENSSL: Final = re.compile(r"-pass(?:in|out)?\s++pass:(?P<value>\S++)")
+_NETRC: Final = re.compile(r"\b(?:login|user)\s++\S++\s++password\s++(?P<value>[^\s\"']++)")
+_PGPASS: Final = re.compile(
+    r"(?<![\w.:*-])(?:[\w-]++(?:\.[\w-]++)++|localhost|\*):(?:[0-9]{4,5}|\*):[^:\s]++:[^:\s]++:(?P<value>[^\s\"']++)"
+)
+_COOKIE: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:set-)?cookie[\\\"']{0,6}+(?:\s*+[:=]\s*+|\s++(?=[\"']?[^\s\"'=;]++=))[\\\"']{0,6}+"
+    r"(?P<value>[^\s\"'\\=;]{1,200}+=[^\"'\\\r\n]++)",
+    re.IGNORECASE,
+)
+_DOCKER: Final = re.compile(r"[\"']auth[\\\"']{1,4}+\s*+:\s*+[\\\"']{1,4}+(?P<value>[A-Za-z0-9+/]{12,}+=*+)")
+_PORTS: Final = re.compile(r"[0-9]+(?::[0-9]+)?(?:/\w+)?")
+
+
+def find_placed_credentials(text: str) -> Iterator[Span]:
+    """Where the text holds credentials by the places that they stand in; they may overlap."""
+    yield from (
+        _value(found) for pattern in _patterns_for(text) for found in pattern.finditer(text) if _is_named(found)
+    )
+    if "\n" in text or text[:1] not in "{[(<":
+        yield from (found.span("value") for found in _YAML_WORDS.finditer(text) if is_password(found["name"]))
+    if " -" in text:
+        for found in _COMMAND.finditer(text):
+            start, end = found.span(found.lastgroup or 0)
+            if not _PORTS.fullmatch(text, start, end):
+                yield start, end
+        yield from (found.span("value") for found in _PASS_OF_OPENSSL.finditer(text))
+    if "password" in text:
+        yield from (found.span("value") for found in _NETRC.finditer(text))
+    if text.count(":") >= 4:  # noqa: PLR2004  as a line of .pgpass has
+        yield from (found.span("value") for found in _PGPASS.finditer(text))
+    if "ookie" in text or "OOKIE" in text:
+        yield from (found.span("value") for found in _COOKIE.finditer(text))
+    if "auth" in text:
+        yield from (found.span("value") for found in _DOCKER.finditer(text))
+
+
+def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
+    """The patterns with a name that can match in the text."""
+    if "</" in text:
+        yield from (_XML, _XML_PROPERTY)
+    if "alue" in text or "VALUE" in text:
+        yield _NAME_AND_VALUE
+    if ", " in text or "','" in text or '","' in text:
+        yield _PAIR
+    if "|" in text or ">" in text:
+        yield _YAML_BLOCK
+
+
+def _value(found: re.Match[str]) -> Span:
+    """Where the value is, without the blanks around it."""
+    value, start = found["value"], found.start("value")
+    begin = start + len(value) - len(value.lstrip())
+    return begin, begin + len(value.strip())
+
+
+def _is_named(found: re.Match[str]) -> bool:
+    """Whether the name belongs to a credential, and the value is one."""
+    name = found["name"].rpartition(":")[2] or found["name"]
+    if found.re is _PAIR and "." not in name:
+        return False
+    return is_secret(name, found["value"].strip())

@@ -1,0 +1,166 @@
+"""Compiles the keys `expect`, when updates are late, and `notify`, who is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from jinja2 import TemplateError, TemplateSyntaxError
+
+from sparkassets.core.instants import DAY, Duration, InstantError, zone_offsets
+from sparkassets.core.phrases import listing
+from sparkassets.core.sandbox import environment, undeclared_names
+from sparkassets.core.spec.bodies import ModuleSource, compile_function
+from sparkassets.core.spec.drafts import ProjectDraft
+from sparkassets.core.spec.file_models import DeadlineMap, NotifyMap
+from sparkassets.core.spec.model import DeadlineSpec, NotifyRule, PythonBody
+from sparkassets.core.spec.time_bounds import TimeBounds
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.suggestions import did_you_mean
+from sparkassets.core.timetables.parse import parse_timetable
+from sparkassets.core.timetables.tick_timetable import TickTimetable
+from sparkassets.core.timetables.ticks import every_ticks
+from sparkassets.core.timetables.timetable import InstantIntervals, TimetableError
+
+_TIME_OF_DAY: Final = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
+_DAILY: Final = "1d"
+
+
+def compile_expect(at: DocumentPlace, keys: DeadlineMap | None, *, within: TimeBounds) -> DeadlineSpec | None:
+    """The deadlines; None where there are none, or where they are wrong, which becomes a problem.
+
+    Args:
+        at: The place of ``expect``.
+        keys: As written.
+        within: Zone and bounds of the asset; no deadline is before its start.
+    """
+    if keys is None:
+        return None
+    found = _TIME_OF_DAY.fullmatch(keys.by.strip())
+    if found is None:
+        return _by_cron(at, keys, within)
+    minutes = int(found[1]) * 60 + int(found[2])
+    return _by_time(at, keys, minutes * 60, within)
+
+
+def _by_cron(at: DocumentPlace, keys: DeadlineMap, within: TimeBounds) -> DeadlineSpec | None:
+    """A deadline at each tick."""
+    if keys.every is not None:
+        message = "'every' of 'expect' goes with a time of day, not with a cron, which says itself how often"
+        (at / "every").add_key_problem(message)
+        return None
+    try:
+        deadlines = parse_timetable({"at": keys.by}, timezone=within.timezone, start=within.start, end=within.end)
+    except TimetableError as error:
+        expected = "expected a time of day such as 08:00, or a cron such as '0 8 * * MON'"
+        (at / "by").add_problem(f"'by' of 'expect' is {keys.by!r}; {expected}", hint=error.hint)
+        return None
+    return DeadlineSpec(deadlines, f"by {keys.by}")
+
+
+def _by_time(at: DocumentPlace, keys: DeadlineMap, seconds: int, within: TimeBounds) -> DeadlineSpec | None:
+    """A deadline at a time of day, every so many days; or every so many hours, from that time on."""
+    every = keys.every or _DAILY
+    try:
+        length = Duration.parse(every)
+    except InstantError as error:
+        (at / "every").add_problem(str(error.args[0]), hint=error.hint)
+        return None
+    if not _is_whole(length):
+        message = f"'every' of 'expect' is {every!r}; expected a duration above 0, in calendar or in elapsed time"
+        (at / "every").add_problem(message)
+        return None
+    if length != Duration(days=1) and not length.seconds and within.start is None:
+        message = f"'every: {every}' counts from the asset's 'start', which it does not have"
+        (at / "every").add_problem(message, hint="write 'start', or 'by' as a cron such as '0 8 * * MON'")
+        return None
+    clock = zone_offsets(within.timezone)
+    local = 0 if within.start is None else within.start + clock.offset_at(within.start)
+    anchor = clock.tick_instant(local - local % DAY + seconds)
+    ticks = every_ticks(every, length, timezone=within.timezone, anchor=anchor)
+    text = f"by {keys.by.strip()}" if keys.every in (None, _DAILY) else f"by {keys.by.strip()} every {every}"
+    return DeadlineSpec(TickTimetable(text, within.timezone, ticks, InstantIntervals(), within.start, within.end), text)
+
+
+def _is_whole(length: Duration) -> bool:
+    """Whether it is above 0, and counts either on the calendar or on the clock."""
+    calendar = length.days, length.months
+    if min(length.seconds, *calendar) < 0:
+        return False
+    return bool(length.seconds) != any(calendar)
+
+
+NAMES: Final = ("project", "title", "notices", "failures", "withheld", "late", "recovered")
+"""Names that a message template may use; `sparkassets.core.documents.messages` has a value for each."""
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+WrittenNotifications = NotifyMap | Sequence[NotifyMap] | None
+
+
+def written_rules(keys: WrittenNotifications) -> Sequence[NotifyMap]:
+    """The rules as they are written, one by one."""
+    if keys is None:
+        return ()
+    return (keys,) if isinstance(keys, NotifyMap) else keys
+
+
+def compile_notify(
+    at: DocumentPlace, keys: WrittenNotifications, *, project: ProjectDraft, modules: Mapping[str, ModuleSource]
+) -> tuple[NotifyRule, ...]:
+    """The rules; what is wrong becomes problems.
+
+    Args:
+        at: The place of ``notify``.
+        keys: As written.
+        project: Says which packages functions may come from.
+        modules: Those that exist of the modules that hooks name, by name.
+    """
+    places = [at] if isinstance(keys, NotifyMap) else [at / index for index in range(len(written_rules(keys)))]
+    return tuple(_rule(place, each, project, modules) for place, each in zip(places, written_rules(keys), strict=True))
+
+
+def _rule(at: DocumentPlace, keys: NotifyMap, project: ProjectDraft, modules: Mapping[str, ModuleSource]) -> NotifyRule:
+    on = (keys.on,) if isinstance(keys.on, str) else tuple(dict.fromkeys(keys.on))
+    to = (keys.to,) if isinstance(keys.to, str) else tuple(dict.fromkeys(keys.to or ()))
+    if not to and keys.python is None and "notify" not in at.document.failed:
+        at.add_problem(
+            "'notify' tells nobody", hint="write 'to: <VARIABLE>', which holds the URL, or 'python: <function>'"
+        )
+    if not all(map(_VARIABLE.fullmatch, to)):
+        message = "'to' of 'notify' is the name of a variable of the environment, not the URL that it holds"
+        (at / "to").add_problem(message, hint="write 'to: ALERTS_URL', and set ALERTS_URL to the URL", secret=True)
+        return NotifyRule(on)  # nothing else is shown of a line that may hold a URL
+    for key, text in (("title", keys.title), ("template", keys.template)):
+        if text is not None:
+            _check_template(at / key, text)
+    return NotifyRule(
+        on, to, _hook(at / "python", keys.python, project, modules), keys.title or "", keys.template or ""
+    )
+
+
+def _hook(
+    at: DocumentPlace, written: str | None, project: ProjectDraft, modules: Mapping[str, ModuleSource]
+) -> PythonBody | None:
+    if written is None:
+        return None
+    found = compile_function(at, written, project, modules)
+    if found is not None and len(found.arguments) != 1:
+        count = f"{len(found.arguments)} arguments" if found.arguments else "no argument"
+        at.add_problem(f"{written!r} takes {count}; expected one, the message: def {found.function}(message)")
+    return found
+
+
+def _check_template(at: DocumentPlace, text: str) -> None:
+    """Refuses what Jinja cannot read, and names that no message has."""
+    try:
+        names = undeclared_names(environment().parse(text)) - {*NAMES, *environment().globals}
+    except TemplateSyntaxError as error:
+        at.add_problem(f"this is no Jinja template: line {error.lineno}: {error.message}")
+        return
+    except TemplateError as error:
+        at.add_problem(f"this is no Jinja template: {error.message}")
+        return
+    for name in sorted(names):
+        hint = did_you_mean(name, NAMES)
+        at.add_word_problem(name, f"a message has no {name!r}; there are {listing(NAMES, last='and')}", hint=hint)

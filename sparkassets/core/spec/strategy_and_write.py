@@ -1,0 +1,327 @@
+"""Compiles the keys `strategy` and `write`, and checks an upsert against its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from sparkassets.core.instants import Duration
+from sparkassets.core.query_text import MOST_NESTED, find_excess_nesting, yielded_columns
+from sparkassets.core.spec.bodies import AssetBody
+from sparkassets.core.spec.drafts import AssetDraft, ProjectDraft
+from sparkassets.core.spec.file_models import HistoryMap, SegmentStrategyMap, StrategyMap, UpsertMap, WriteMap
+from sparkassets.core.spec.model import InletSpec, ReadAfter, Schedule, UnchangedPolicy
+from sparkassets.core.spec.time_dimension import is_timed
+from sparkassets.core.spec.yaml_document import DocumentPlace
+from sparkassets.core.strategies import DateRange, EveryInstance, FullRefresh, LatestOnly, SegmentBatches, Strategy
+from sparkassets.core.suggestions import KnownColumns, did_you_mean, suggest_close
+from sparkassets.core.writes import (
+    WRITES,
+    HistoryColumns,
+    PublishWrite,
+    ReplaceWrite,
+    UpsertWrite,
+    Write,
+    is_unstored_column,
+)
+
+
+def compile_write(draft: AssetDraft) -> Write:
+    """The write, `ReplaceWrite` where none is given; what is wrong with its options becomes problems of the draft."""
+    given, at = draft.keys.write, draft.at / "write"
+    if isinstance(given, WriteMap):
+        if given.upsert is not None and given.publish is not None:
+            at.add_problem("'write' has 'upsert' and 'publish'; expected one of them")
+        if given.upsert is not None:
+            return _upsert(draft, given.upsert, at / "upsert")
+        if given.publish is not None:
+            return PublishWrite(given.publish.keep)
+        if draft.are_reliable("write"):
+            expected = "{upsert: {keys: [<column>]}} or {publish: {keep: 10}}"
+            at.add_problem(f"'write' is a map without a write; expected {expected}")
+        return ReplaceWrite()
+    return WRITES[given or ReplaceWrite.name]
+
+
+def _upsert(draft: AssetDraft, given: UpsertMap, at: DocumentPlace) -> UpsertWrite:
+    newest = given.newest_by
+    newest_by = () if newest is None else (newest,) if isinstance(newest, str) else tuple(newest)
+    _check_columns(draft, given.keys, at / "keys", stored=True)
+    _check_columns(draft, newest_by, at / "newest_by", stored=False)
+    condition = given.delete_when
+    if condition is not None and not condition.strip():
+        (at / "delete_when").add_problem("'delete_when' is empty; expected a condition such as \"op = 'd'\"")
+    elif condition is not None and find_excess_nesting(condition) is not None:
+        (at / "delete_when").add_problem(f"'delete_when' has more than {MOST_NESTED:,} brackets inside each other")
+    kept = _delete_retention(given, at / "keep_deletes")
+    for dimension in draft.partitioning.columns:
+        if is_unstored_column(dimension):
+            message = f"an upsert stores no column whose name begins with '_', such as the partition's {dimension!r}"
+            (draft.at / "partition").add_problem(message, hint="give the column another name")
+    history = None
+    if given.history is not None:
+        history = _history(given.history, given, at / "history")
+        if draft.partitioning.time is not None:
+            message = "a history cannot have a partition by time: the rows of a key would lie in several"
+            (at / "history").add_key_problem(message, hint="take the partition out, or give it segments alone")
+    return UpsertWrite(tuple(given.keys), newest_by, given.delete_when, kept, history)
+
+
+def _check_columns(draft: AssetDraft, names: Sequence[str], at: DocumentPlace, *, stored: bool) -> None:
+    """Refuses no columns, one that is there twice or not declared, and where they are ``stored`` a hidden one."""
+    if not names and at.exists:
+        at.add_problem(f"{at.path[-1]!r} is an empty list; expected a column")
+    seen: dict[str, str] = {}
+    declared = {name.lower() for name in draft.keys.types}
+    for number, name in enumerate(names):
+        place = at / number if isinstance(_value(at), list) else at
+        if name.lower() in seen:
+            place.add_problem(f"the column {name!r} is there twice")
+        elif stored and is_unstored_column(name):
+            place.add_problem(f"the key {name!r} begins with '_', and such columns are not stored", hint="rename it")
+        elif declared and not is_unstored_column(name) and name.lower() not in declared:
+            place.add_problem(f"'columns' has no {name!r}", hint=did_you_mean(name, draft.keys.types))
+        seen[name.lower()] = name
+
+
+def _value(at: DocumentPlace) -> object:
+    value: object = at.document.data
+    for step in at.path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _delete_retention(given: UpsertMap, at: DocumentPlace) -> Duration | None:
+    if given.keep_deletes is None:
+        return None
+    found = Duration.parse(given.keep_deletes)
+    if min(found.months, found.days, found.seconds) < 0 or found == Duration.parse("0s"):
+        at.add_problem(f"'keep_deletes' is {given.keep_deletes!r}; expected a duration of more than 0")
+    if given.newest_by is None and given.history is None:
+        at.add_key_problem("'keep_deletes' needs 'newest_by': without it no row is late, and nothing is remembered")
+    return found
+
+
+def _history(given: HistoryMap, upsert: UpsertMap, at: DocumentPlace) -> HistoryColumns:
+    seen = {name.lower(): "a key" for name in upsert.keys}
+    for key, name in (("valid_from", given.valid_from), ("valid_to", given.valid_to), ("current", given.current)):
+        if is_unstored_column(name):
+            (at / key).add_problem(f"the column {name!r} begins with '_', and such columns are not stored")
+        elif name.lower() in seen:
+            (at / key).add_problem(f"the column {name!r} is {seen[name.lower()]}, too; expected another name")
+        seen.setdefault(name.lower(), f"{key!r}")
+    return HistoryColumns(given.valid_from, given.valid_to, given.current)
+
+
+StrategyName = Literal["full_refresh", "every_instance", "latest_only", "date_range", "segments"]
+
+
+def compile_strategy(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> tuple[Strategy, Write]:
+    """The strategy and the write, derived where they are not given; what does not fit becomes problems of the draft."""
+    name = _name(draft, inlets)
+    write = compile_write(draft)
+    if draft.are_reliable("strategy", "partition", "inlets"):
+        write_is_sure = draft.are_reliable("write")
+        _check_needs(draft, name, inlets)
+        _check_schedule(draft, name, inlets, schedule)
+        if write_is_sure:
+            _check_write(draft, name, write)
+            _check_overlap(draft, write, inlets)
+    match name:
+        case "full_refresh":
+            return FullRefresh(), write
+        case "every_instance":
+            return EveryInstance(), write
+        case "latest_only":
+            return LatestOnly(), write
+        case "date_range":
+            return _date_range(draft), write
+        case "segments":
+            return _segments(draft), write
+
+
+def compile_unchanged(draft: AssetDraft, project: ProjectDraft, write: Write | None) -> UnchangedPolicy:
+    """Whether blocks that come out the same are updates: what a run appends or publishes always is."""
+    if write is None or not (write.only_adds or isinstance(write, PublishWrite)):
+        return draft.keys.unchanged or project.keys.defaults.unchanged
+    if draft.keys.unchanged == "skip":
+        message = "'unchanged: skip' needs 'write: replace' or an upsert: what a run adds is always an update"
+        (draft.at / "unchanged").add_problem(message, hint="leave it out")
+    return "publish"
+
+
+def _name(draft: AssetDraft, inlets: Mapping[str, InletSpec]) -> StrategyName:
+    given = draft.keys.strategy
+    if given is not None:
+        return (
+            given if isinstance(given, str) else "segments" if isinstance(given, SegmentStrategyMap) else "date_range"
+        )
+    if draft.partitioning.is_partitioned or not draft.are_reliable("partition"):
+        return _of_partitions(draft)
+    return "latest_only" if any(inlet.read for inlet in inlets.values()) else "full_refresh"
+
+
+def _of_partitions(draft: AssetDraft) -> StrategyName:
+    """The strategy that computes partitions such as those of the asset."""
+    return "segments" if draft.partitioning.is_partitioned and draft.partitioning.time is None else "date_range"
+
+
+def _check_needs(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec]) -> None:
+    at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+    reads = [each for each, inlet in inlets.items() if inlet.read]
+    _check_partition(draft, at, name)
+    if name != "latest_only":
+        for inlet in reads:
+            message = f"'read' needs strategy 'latest_only', but asset {draft.name!r} has {name!r}"
+            (draft.at / "inlets" / inlet / "read").add_key_problem(message)
+
+
+def _check_schedule(draft: AssetDraft, name: StrategyName, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
+    if name == "latest_only":
+        _check_latest(draft, inlets, schedule)
+    elif name == "every_instance" and draft.partitioning.is_partitioned:
+        _check_instances(draft, schedule)
+
+
+def _check_latest(draft: AssetDraft, inlets: Mapping[str, InletSpec], schedule: Schedule) -> None:
+    """Refuses what has no watermark to go on from, and intervals one by one."""
+    if any(inlet.read for inlet in inlets.values()) or not draft.are_reliable("schedule"):
+        return
+    timetable = schedule.timetable
+    if timetable is None:
+        at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+        hint = "write inlets: {<asset>: {read: changes}} or {<asset>: {read: {after: <column>}}}, or schedule: '@daily'"
+        at.add_problem(
+            "strategy 'latest_only' needs a watermark: an inlet that is read above one, or intervals", hint=hint
+        )
+    elif timetable.catchup == "all":
+        hint = "write catchup: rollup, or strategy: every_instance"
+        (draft.at / "schedule").add_problem("strategy 'latest_only' runs once for all that it missed", hint=hint)
+
+
+def _check_partition(draft: AssetDraft, at: DocumentPlace, name: StrategyName) -> None:
+    """Refuses a strategy of partitions that the asset does not have, and one of another kind of partitions."""
+    partitioned, fitting = draft.partitioning.is_partitioned, _of_partitions(draft)
+    if name == "date_range" and draft.partitioning.time is None:
+        by = "auto" if is_timed(draft.keys) else "day"
+        hint = f"write partition: {{by: {by}, column: <column>}}"
+        instead = f"{draft.name!r} has segments alone: write 'segments', or leave it out"
+        at.add_problem("strategy 'date_range' needs a partition by time", hint=instead if partitioned else hint)
+    elif name == "segments" and not partitioned:
+        hint = "write partition: {segments: [<key>, …], column: <column>}"
+        at.add_problem("strategy 'segments' needs a partition by segments", hint=hint)
+    elif name == "segments" and fitting != name:
+        message = f"strategy 'segments' is of segments alone, but the partition of asset {draft.name!r} has time"
+        at.add_problem(message, hint=f"write {fitting!r}, or leave it out")
+    elif partitioned and name == "latest_only":
+        message = "strategy 'latest_only' goes by a watermark, and has no partitions"
+        at.add_problem(message, hint=f"write {fitting!r}, which computes what is missing or stale, or partition: none")
+
+
+def _check_instances(draft: AssetDraft, schedule: Schedule) -> None:
+    """Refuses what spans several instances, where each partition is one."""
+    if schedule.timetable is not None and schedule.timetable.catchup == "rollup":
+        hint = "write catchup: all, or latest; strategy 'date_range' computes many partitions in one run"
+        (draft.at / "schedule").add_problem(
+            "each partition is a run of its own: 'catchup' cannot be 'rollup'", hint=hint
+        )
+
+
+def _check_write(draft: AssetDraft, name: StrategyName, write: Write) -> None:
+    """Refuses a write that would destroy or double history under the strategy, and to choose one where none is safe."""
+    partitioned = draft.partitioning.is_partitioned or not draft.are_reliable("partition")
+    reason = write.why_not(name, partitioned=partitioned)
+    if reason is None:
+        return
+    fitting = next(word for word, each in WRITES.items() if each.why_not(name, partitioned=partitioned) is None)
+    hint = f"write 'write: {fitting}'"
+    if name == "every_instance":
+        by_time = "write partition: {by: auto, column: <column>}, a run for each interval of the schedule"
+        hint += f", or {by_time if is_timed(draft.keys) else 'give the asset a partition'}"
+    if draft.keys.write is None:
+        at = draft.at / "strategy" if draft.keys.strategy else draft.at / "asset"
+        at.add_problem(f"strategy {name!r} needs its write to be given", hint=hint)
+        return
+    if draft.keys.strategy is None and name == "full_refresh":
+        does = "appends" if write.only_adds else "goes on from there"
+        hint += f"; an inlet with 'read: {{after: <column>}}' makes it 'latest_only', which {does}"
+    (draft.at / "write").add_problem(f"strategy {name!r} cannot {write.name!r}: {reason}", hint=hint)
+
+
+def _check_overlap(draft: AssetDraft, write: Write, inlets: Mapping[str, InletSpec]) -> None:
+    """Refuses to read rows again where they would be there twice."""
+    if write.by_keys or draft.keys.write is None:
+        return
+    for name, inlet in inlets.items():
+        if isinstance(inlet.read, ReadAfter) and inlet.read.overlap is not None:
+            message = f"'overlap' reads rows again that were read before, and {write.name!r} would have them twice"
+            hint = "write 'write: {upsert: {keys: [<column>]}}', or leave 'overlap' out"
+            (draft.at / "inlets" / name / "read" / "overlap").add_problem(message, hint=hint)
+
+
+def _segments(draft: AssetDraft) -> SegmentBatches:
+    given = draft.keys.strategy
+    return (
+        SegmentBatches(given.segments.max_partitions_per_run)
+        if isinstance(given, SegmentStrategyMap)
+        else SegmentBatches()
+    )
+
+
+def _date_range(draft: AssetDraft) -> DateRange:
+    given = draft.keys.strategy
+    if not isinstance(given, StrategyMap):
+        return DateRange()
+    options = given.date_range
+    lookback = Duration.parse(options.lookback) if options.lookback else None
+    if lookback and min(lookback.months, lookback.days, lookback.seconds) < 0:
+        at = draft.at / "strategy" / "date_range" / "lookback"
+        at.add_problem(f"'lookback' is {options.lookback!r}; expected a duration of at least 0")
+    return DateRange(lookback, options.max_partitions_per_run)
+
+
+def check_upsert(draft: AssetDraft, body: AssetBody, write: Write | None) -> None:
+    """Refuses an upsert whose columns the SELECT lacks, and a history without a column for the time."""
+    given = draft.keys.write
+    if (
+        not isinstance(write, UpsertWrite)
+        or not isinstance(given, WriteMap)
+        or not given.upsert
+        or not draft.are_reliable("write")
+    ):
+        return
+    at = draft.at / "write" / "upsert"
+    selected = yielded_columns(body.sql.template.text) if body.sql is not None else None
+    if selected:
+        known = KnownColumns.of_select(draft.name, selected)
+        _check_given(known, write.keys, at / "keys", listed=True, use="which is one of the keys")
+        listed = isinstance(given.upsert.newest_by, list)
+        _check_given(known, write.newest_by, at / "newest_by", listed=listed, use="which is to tell the newest row")
+    columns = selected or (tuple(draft.keys.types) if body.sql is None else ())
+    if write.history is not None and columns:
+        _check_history(draft.name, columns, write, write.history, at / "history", stored=not selected)
+
+
+def _check_given(known: KnownColumns, names: Sequence[str], at: DocumentPlace, *, listed: bool, use: str) -> None:
+    for number, name in enumerate(names):
+        if refused := known.refuse(name):
+            (at / number if listed else at).add_problem(f"{refused[0]}, {use}", hint=refused[1])
+
+
+def _check_history(
+    asset: str, columns: Sequence[str], write: UpsertWrite, history: HistoryColumns, at: DocumentPlace, *, stored: bool
+) -> None:
+    """Refuses rows without a time, and, unless the columns are those that are ``stored``, with what a history adds."""
+    names = {name.lower() for name in columns}
+    for key, added in (("valid_to", history.valid_to), ("current", history.current)) if not stored else ():
+        if added.lower() in names:
+            message = f"the SELECT of asset {asset!r} yields the column {added!r}, which the history adds"
+            (at / key).add_problem(message, hint="take it out of the SELECT, or give it another name here")
+    has_time = history.valid_from.lower() in names
+    if not has_time and not write.newest_by:
+        message = f"nothing tells from when a row holds: asset {asset!r} has no column {history.valid_from!r}"
+        hint = (
+            suggest_close(history.valid_from, columns)
+            or "give it, or write newest_by: <the column of the source's time>"
+        )
+        (at / "valid_from").add_problem(message, hint=hint)

@@ -1,0 +1,367 @@
+"""Timetables, the shapes of their intervals, and how the runs of two align."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from importlib import import_module
+from typing import Any, Literal, Protocol, TypeVar
+
+from sparkassets.core.instants import DAY, Duration, format_zoned, from_unix
+from sparkassets.errors import InputError
+from sparkassets.frozen import frozen
+
+V = TypeVar("V")
+R = TypeVar("R")
+
+Catchup = Literal["all", "latest", "rollup"]
+"""Every missed interval in order; only the newest; one run that spans all missed ones."""
+
+
+class TimetableError(InputError):
+    """A schedule is not a timetable, or can never fire.
+
+    Attributes:
+        path: Keys and indices from the schedule's value to the value at fault.
+        at_key: Whether the last key of the path is at fault, else its value.
+        lacks: Whether a key is missing: no fault of its own where another key was refused already.
+        others: What else is wrong in the same schedule.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: tuple[str | int, ...] = (),
+        at_key: bool = False,
+        lacks: bool = False,
+        others: Sequence[TimetableError] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.at_key = at_key
+        self.lacks = lacks
+        self.others = others
+
+    @property
+    def all_errors(self) -> Sequence[TimetableError]:
+        """Itself and the others."""
+        return (self, *self.others)
+
+    def at_path(self, *path: str | int, beside: Collection[object] = ()) -> TimetableError:
+        """The same error of a value that stands at a path; what is at a key beside it stays there."""
+        above = () if self.path and self.path[0] in beside else path
+        return TimetableError(
+            str(self.args[0]),
+            hint=self.hint,
+            path=(*above, *self.path),
+            at_key=self.at_key,
+            lacks=self.lacks,
+            others=[each.at_path(*path, beside=beside) for each in self.others],
+        )
+
+
+def read_all_or_raise(values: Iterable[V], read: Callable[[V], R]) -> list[R]:
+    """What ``read`` makes of each value.
+
+    Raises:
+        TimetableError: Of the first value that is refused, with those of the others.
+    """
+    found: list[R] = []
+    faults: list[TimetableError] = []
+    for value in values:
+        try:
+            found.append(read(value))
+        except TimetableError as error:
+            faults += error.all_errors
+    if faults:
+        faults[0].others = faults[1:]
+        raise faults[0]
+    return found
+
+
+@frozen
+class Slot:
+    """One run's place in time; all aware, UTC.
+
+    Attributes:
+        run_after: The earliest time that the run may start.
+        start, end: The data interval ``[start, end)``; ``start`` is the logical date.
+    """
+
+    run_after: datetime
+    start: datetime
+    end: datetime
+
+
+class TickSequence(Protocol):
+    """The instants that a rule names, whatever its bounds: ascending, no two equal; all in Unix seconds."""
+
+    def after(self, unix: int) -> int | None:
+        """The first tick later than ``unix``; None when there is none."""
+
+    def before(self, unix: int) -> int | None:
+        """The last tick earlier than ``unix``; None when there is none."""
+
+    def between(self, start: int, end: int) -> list[int]:
+        """The ticks in ``[start, end)``, ascending."""
+
+    def describe(self) -> str:
+        """The rule for people, without zone and bounds."""
+
+
+class Timetable(Protocol):
+    """A rule that yields slots, ascending by ``run_after``."""
+
+    @property
+    def text(self) -> str:
+        """The rule as it was written."""
+
+    @property
+    def timezone(self) -> str:
+        """The zone whose wall clock it follows."""
+
+    @property
+    def start(self) -> int | None:
+        """No interval begins before it; Unix seconds, None is open."""
+
+    @property
+    def end(self) -> int | None:
+        """No interval begins at it or after; Unix seconds, None is open."""
+
+    @property
+    def catchup(self) -> Catchup | None:
+        """What becomes of missed intervals; None where it is not written."""
+
+    @property
+    def abutting(self) -> bool:
+        """Whether each interval begins where the one before ended."""
+
+    def first_after(self, t: datetime) -> Slot | None:
+        """The first slot with ``run_after`` later than ``t``; None when there is none."""
+
+    def last_at(self, t: datetime) -> Slot | None:
+        """The newest slot with ``run_after`` not later than ``t``; None when there is none."""
+
+    def last_over(self, t: datetime) -> Slot | None:
+        """The newest slot whose interval is over at ``t``, whatever delays its run; None when there is none."""
+
+    def between(self, a: datetime, b: datetime) -> Iterator[Slot]:
+        """The slots with ``a <= run_after <= b``, oldest first."""
+
+    def describe(self) -> str:
+        """The rule for people, with its zone and bounds."""
+
+
+class ModifiedTimetable(Timetable, Protocol):
+    """A timetable with the modifiers that shift and widen its slots."""
+
+    @property
+    def delay(self) -> Duration:
+        """So long later a run may start."""
+
+    @property
+    def window(self) -> Duration | None:
+        """The length of the intervals instead; None leaves them."""
+
+
+def describe_timetable(timetable: ModifiedTimetable) -> str:
+    """The rule for people, with its zone, bounds and modifiers."""
+    parts = [timetable.text, f"({timetable.timezone})"]
+    bounds = (("from", timetable.start), ("until", timetable.end))
+    parts += [
+        f"{word} {format_zoned(from_unix(bound), timetable.timezone)}" for word, bound in bounds if bound is not None
+    ]
+    parts += [f"delayed by {timetable.delay.text}"] if timetable.delay != Duration() else []
+    parts += [f"over {timetable.window.text}"] if timetable.window else []
+    parts += [f"catchup {timetable.catchup}"] if timetable.catchup else []
+    return " ".join(parts)
+
+
+_SHORTEST_MONTH, _LONGEST_MONTH = 28, 31
+_CLOCK_CHANGES = 2 * DAY
+"""More than the clock changes within a calendar length can add or take."""
+
+
+class IntervalShape(Protocol):
+    """One interval for each tick; all in Unix seconds."""
+
+    @property
+    def abutting(self) -> bool:
+        """Whether each interval begins where the one before ended."""
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The least and the most that an interval's end lies after its tick; equal where it is always the same."""
+
+    def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """``(start, end)`` of the intervals of the ticks in ``[start, end)``, in the order of the ticks."""
+
+    def tick_of(self, ticks: TickSequence, begin: int) -> int | None:
+        """The tick of the interval that begins at the tick ``begin``; None when it never ends."""
+
+
+@frozen
+class AbuttingIntervals:
+    """From each tick to the next, whose interval it is."""
+
+    abutting: bool = True
+    reach: tuple[int, int] = (0, 0)
+
+    def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """From the tick before to each tick in ``[start, end)``; none to the first of all."""
+        begin = ticks.before(start)
+        for tick in ticks.between(start, end):
+            if begin is not None:
+                yield begin, tick
+            begin = tick
+
+    def tick_of(self, ticks: TickSequence, begin: int) -> int | None:
+        """The next tick."""
+        return ticks.after(begin)
+
+
+@frozen
+class InstantIntervals:
+    """Each tick itself, start and end."""
+
+    abutting: bool = False
+    reach: tuple[int, int] = (0, 0)
+
+    def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Those of the ticks in ``[start, end)``."""
+        for tick in ticks.between(start, end):
+            yield tick, tick
+
+    def tick_of(self, _: TickSequence, begin: int) -> int | None:
+        """Itself."""
+        return begin
+
+
+@frozen
+class FixedLengthIntervals:
+    """From each tick on for a length, whatever the next tick is.
+
+    Attributes:
+        length: Above 0.
+        timezone: Of its days and months.
+    """
+
+    length: Duration
+    timezone: str
+    abutting: bool = False
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The least and the most that the length can be."""
+        return duration_range(self.length)
+
+    def intervals(self, ticks: TickSequence, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Those of the ticks in ``[start, end)``."""
+        for tick in ticks.between(start, end):
+            yield tick, self.length.add_to(tick, self.timezone)
+
+    def tick_of(self, _: TickSequence, begin: int) -> int | None:
+        """Itself."""
+        return begin
+
+
+def duration_range(length: Duration) -> tuple[int, int]:
+    """The least and the most seconds that a length, not negative, can last.
+
+    >>> duration_range(Duration(seconds=60))
+    (60, 60)
+    """
+    slack = _CLOCK_CHANGES if length.months or length.days else 0
+    days, more_days = (length.months * month + length.days for month in (_SHORTEST_MONTH, _LONGEST_MONTH))
+    return days * DAY + length.seconds - slack, more_days * DAY + length.seconds + slack
+
+
+def import_optional(module: str, *, need: str, extra: str) -> Any:  # noqa: ANN401 - a module
+    """The module.
+
+    Args:
+        module: Its name.
+        need: What cannot be computed without it, such as ``the calendar 'DE'``.
+        extra: Of sparkassets, which installs it.
+
+    Raises:
+        TimetableError: It is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        raise TimetableError(
+            f"{need} needs the package '{package}', which is not installed",
+            hint=f"pip install 'sparkassets[{extra}]'",
+        ) from error
+
+
+def names_no_asset(text: str) -> bool:
+    """Whether a text can only be a preset or a cron, and not the name of an asset.
+
+    >>> names_no_asset("@daily"), names_no_asset("0 6 * * *"), names_no_asset("daily_delays")
+    (True, True, False)
+    """
+    return not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text)
+
+
+@frozen
+class RunAlignment:
+    """A run of the downstream and the upstream run that it takes its data from.
+
+    Attributes:
+        delta_seconds: The downstream's logical date minus the upstream's.
+        case: 1 where both fire at that instant, 2 where only the downstream does.
+        at: What was asked for; the downstream may have no tick there.
+        zones: Of the upstream's timetable and of the downstream's.
+    """
+
+    upstream: Slot
+    downstream: Slot
+    delta_seconds: int
+    case: Literal[1, 2]
+    at: datetime
+    zones: tuple[str, str]
+
+    def __repr__(self) -> str:
+        up, down = format_zoned(self.upstream.start, self.zones[0]), format_zoned(self.downstream.start, self.zones[1])
+        delta = delta_text(self.delta_seconds)
+        return f"<run of {down} takes the one of {up}: execution delta {delta}, case {self.case}>"
+
+
+def align_runs(upstream: Timetable, downstream: Timetable, at: datetime, *, names: tuple[str, str]) -> RunAlignment:
+    """The newest run of ``downstream`` whose interval is over at ``at``, with its upstream run.
+
+    Args:
+        upstream: Whose run is looked for.
+        downstream: Whose run it belongs to.
+        at: Aware.
+        names: What messages call the upstream and the downstream.
+
+    Raises:
+        InputError: One has no run by then.
+    """
+    own, zones = downstream.last_over(at), (upstream.timezone, downstream.timezone)
+    if own is None:
+        raise InputError(f"{names[1]!r} has no run by {format_zoned(at, downstream.timezone)}: {downstream.describe()}")
+    theirs = upstream.last_over(own.end)
+    if theirs is None:
+        when = f"{format_zoned(own.end, downstream.timezone)}, when {names[1]!r} runs"
+        raise InputError(f"{names[0]!r} has no run by {when}: {upstream.describe()}")
+    delta = own.start - theirs.start
+    case: Literal[1, 2] = 1 if theirs.end == own.end else 2
+    return RunAlignment(theirs, own, delta.days * 86_400 + delta.seconds, case, at, zones)
+
+
+def delta_text(seconds: int) -> str:
+    """An execution delta for people: hours, minutes and seconds, with a sign where it is negative.
+
+    >>> delta_text(162_000), delta_text(-90)
+    ('45:00:00', '-0:01:30')
+    """
+    minutes, rest = divmod(abs(seconds), 60)
+    return f"{'-' if seconds < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

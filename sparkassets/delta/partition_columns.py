@@ -1,0 +1,324 @@
+"""Columns that tell a row's partition, and the times that their values stand for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sparkassets.core.instants import local_to_epoch, to_unix
+from sparkassets.core.partitions import (
+    YEARS,
+    PartitionError,
+    Partitioning,
+    SegmentPartition,
+    TimePartition,
+    holds_segments,
+    segment_of,
+    segment_value,
+)
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.errors import SourceError
+from sparkassets.frozen import frozen
+
+_TIMES = frozenset({"date", "timestamp", "timestamp_ntz", "string"})
+
+
+@frozen
+class PartitionColumn:
+    """A column by which a table's rows are told apart: by time, or by segments.
+
+    Attributes:
+        kind: Its type as Delta's schema has it, such as ``date``, ``string`` or ``decimal(10,2)``.
+        physical: Its name in the log, another one where the table maps its columns.
+        field_id: Its number in the data files, where the table maps its columns.
+    """
+
+    name: str
+    kind: str
+    physical: str
+    field_id: int | None = None
+
+
+@frozen
+class PartitionColumns:
+    """One column for each dimension; ``time`` is None where there is no dimension of time."""
+
+    time: PartitionColumn | None = None
+    segments: tuple[PartitionColumn, ...] = ()
+
+    def __iter__(self) -> Iterator[PartitionColumn]:
+        if self.time is not None:
+            yield self.time
+        yield from self.segments
+
+    @classmethod
+    def from_json(cls, stored: Sequence[Any] | None) -> PartitionColumns:
+        """What `to_json` gave."""
+        time, *segments = (each and PartitionColumn(*each) for each in stored or [None])
+        return cls(time, tuple(segments))
+
+    def to_json(self) -> list[Any] | None:
+        """That of time, or None, and those of segments; None where there are none.
+
+        >>> columns_of = PartitionColumns(None, (PartitionColumn("region", "string", "region"),))
+        >>> columns_of.to_json(), PartitionColumns.from_json(columns_of.to_json()) == columns_of
+        ([None, ['region', 'string', 'region', None]], True)
+        """
+        if self.time is None and not self.segments:
+            return None
+        return [each and list(astuple(each)) for each in (self.time, *self.segments)]
+
+    @property
+    def quoted_names(self) -> str:
+        """Their names, for messages."""
+        return " and ".join(f"'{each.name}'" for each in self)
+
+
+def columns_of(schema: str, partitioning: Partitioning, *, source: str) -> PartitionColumns:
+    """The columns of a Delta ``schema`` (its JSON); ``source`` is the asset's name, for messages.
+
+    Raises:
+        SourceError: One is not there, or its type tells no partition.
+    """
+    fields = {entry["name"]: entry for entry in json.loads(schema)["fields"]}
+    time = partitioning.time
+    return PartitionColumns(
+        None if time is None else _time_column(fields, time, source=source),
+        tuple(_segment_column(fields, each, source=source) for each in partitioning.segments),
+    )
+
+
+def find_columns(schema: str, partitioning: Partitioning) -> PartitionColumns | None:
+    """The same columns, upper and lower case aside; None where one is not there or its type tells no partition."""
+    fields = {entry["name"].lower(): entry for entry in json.loads(schema)["fields"]}
+    time = partitioning.time
+    if not partitioning.has_columns:
+        return None
+    timed = None if time is None else fields.get((time.column or "").lower())
+    if time is not None and (timed is None or not _tells_time(timed, time)):
+        return None
+    found = [fields.get(each.column.lower()) for each in partitioning.segments]
+    segments = [each for each in found if each is not None and holds_segments(_kind(each))]
+    if len(segments) < len(found):
+        return None
+    return PartitionColumns(None if timed is None else _column(timed), tuple(map(_column, segments)))
+
+
+def _time_column(fields: Mapping[str, Any], partition: TimePartition, *, source: str) -> PartitionColumn:
+    if partition.column is None:
+        raise SourceError(
+            f"the partition of the source '{source}' names no column",
+            hint="write 'partition: {by: …, column: …}': a Delta table tells its partitions by a column",
+        )
+    found = _field(fields, partition.column, source=source)
+    if not _tells_time(found, partition):
+        dates = "a date, " if partition.has_dates else ""
+        raise SourceError(
+            f"the column '{partition.column}' of the source '{source}' is of type {_kind(found)}, which tells no"
+            f" {partition.noun}; expected {dates}a timestamp or the partition's key as text"
+        )
+    return _column(found)
+
+
+def _segment_column(fields: Mapping[str, Any], partition: SegmentPartition, *, source: str) -> PartitionColumn:
+    found = _field(fields, partition.column, source=source)
+    kind = _kind(found)
+    if not holds_segments(kind):
+        raise SourceError(
+            f"the column '{partition.column}' of the source '{source}' is of type {kind}, which tells no segment;"
+            " expected a string, an integer, a decimal, a date or a boolean"
+        )
+    for key in partition.keys:
+        if segment_value(key, kind) is None:
+            meant = segment_of(key, kind)
+            raise SourceError(
+                f"the segment '{escape_unwritable(key)}' is no value of the column '{partition.column}' of the source"
+                f" '{source}', which is of type {kind}",
+                hint=f"write '{meant}'" if meant is not None else None,
+            )
+    return _column(found)
+
+
+def _field(fields: Mapping[str, Any], name: str, *, source: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = fields.get(name)
+    if found is None:
+        from difflib import get_close_matches
+
+        near, has = get_close_matches(name, fields, n=1), f"; it has {', '.join(fields)}" if fields else ""
+        raise SourceError(
+            f"the source '{source}' has no column '{name}'{has}",
+            hint=f"did you mean '{near[0]}'?" if near else None,
+        )
+    return found
+
+
+def _kind(entry: Mapping[str, Any]) -> str:
+    return str(entry["type"] if isinstance(entry["type"], str) else entry["type"].get("type", ""))
+
+
+def _tells_time(entry: Mapping[str, Any], partition: TimePartition) -> bool:
+    kind = _kind(entry)
+    return kind in _TIMES and (kind != "date" or partition.has_dates)
+
+
+def _column(entry: Mapping[str, Any]) -> PartitionColumn:
+    mapped = entry.get("metadata") or {}
+    physical = mapped.get("delta.columnMapping.physicalName", entry["name"])
+    return PartitionColumn(entry["name"], _kind(entry), physical, mapped.get("delta.columnMapping.id"))
+
+
+Value = date | str | None
+"""Of the partition's column: text as in the log, or a date or datetime as Arrow reads it."""
+
+Span = tuple[int, int]
+"""Unix seconds, half-open: one slot, or both of a local hour that is repeated where the value tells no offset."""
+
+NULL = "NULL"
+"""What stands for no value among those that name no slot."""
+
+MOST_IGNORED = 10_000
+
+
+@frozen
+class FileTime:
+    """The time of a file's rows as far as the log tells it.
+
+    Attributes:
+        start, end: From the slot of the least value to that of the greatest; equal where no row has a time.
+        exact: Whether all of it is one slot.
+        rows: How many rows have a time, None where that is not told; with a deletion vector there are fewer.
+        nulls: Whether other rows may have none.
+        plain: Whether no value between the bounds is anything but a time written the one way that a run writes it:
+            text between two keys may be none, and an hour's key may carry an offset that it does not need.
+    """
+
+    start: int
+    end: int
+    exact: bool = True
+    rows: int | None = None
+    nulls: bool = False
+    plain: bool = True
+
+    @property
+    def span(self) -> Span:
+        """From ``start`` to ``end``."""
+        return self.start, self.end
+
+
+NOWHEN = FileTime(0, 0, rows=0)
+"""Of a file whose rows have no time."""
+
+
+@dataclass(slots=True)
+class FileTimes:
+    """Tells the time of files; remembers what could not be read.
+
+    Attributes:
+        ignored_values: Values that name no slot that can be planned, also `NULL`: their rows are left out.
+    """
+
+    column: PartitionColumn
+    partition: TimePartition
+    ignored_values: set[str] = field(default_factory=set)
+    _known: dict[Value, Span | None] = field(default_factory=dict)
+
+    def of_partition(self, value: Value, *, rows: int | None) -> FileTime:
+        """The time of a file in the physical partition ``value``."""
+        empty = value is None or value == ""  # as Delta's protocol writes no value
+        if empty and rows != 0:
+            self.leave_out(NULL)
+        span = None if empty or value is None else self.of_value(value)
+        return NOWHEN if span is None else FileTime(*span, rows=rows, plain=self._is_plain(value, value, span))
+
+    def of_bounds(self, low: Value, high: Value, *, rows: int | None, nulls: int | None) -> FileTime | None:
+        """The time from the least to the greatest value in a file; None where its statistics do not tell."""
+        if nulls:
+            self.leave_out(NULL)
+        if rows == 0 or (low is None and rows is not None and rows == nulls):
+            return NOWHEN
+        first, last = (None if bound is None else self._slot(bound) for bound in (low, high))
+        if first is None or last is None:
+            return None
+        timed = None if rows is None or nulls is None else rows - nulls
+        plain = self._is_plain(low, high, first)
+        return FileTime(min(first[0], last[0]), max(first[1], last[1]), first == last, timed, nulls != 0, plain)
+
+    def of_value(self, value: date | str) -> Span | None:
+        """The slot of one value; None for one that names no slot, which is noted."""
+        span = self._slot(value)
+        if span is None:
+            self.leave_out(str(value))
+        return span
+
+    def of_instant(self, seconds: int) -> Span | None:
+        """The slot that holds an instant; None, and noted, beyond the ends of the calendar."""
+        span = self._find_plannable_slot(lambda: self.partition.slot_of_instant(seconds))
+        if span is None:
+            self.leave_out(_format_seconds(seconds))
+        return span
+
+    def leave_out(self, value: str) -> None:
+        """Notes a value that names no slot that can be planned."""
+        if len(self.ignored_values) < MOST_IGNORED:
+            self.ignored_values.add(value)
+
+    def _slot(self, value: Value) -> Span | None:
+        if value not in self._known:
+            self._known[value] = self._find_plannable_slot(lambda: _SLOTS[self.column.kind](self.partition, value))
+        return self._known[value]
+
+    def _is_plain(self, low: Value, high: Value, span: Span) -> bool:
+        return self.column.kind != "string" or (low == high == self.partition.key(span[0]))
+
+    def _find_plannable_slot(self, span: Callable[[], Span | None]) -> Span | None:
+        """The slot, unless there is none or it is beyond the years of partitions."""
+        try:
+            found = span()
+            return found if found is not None and self.partition.local_start(found[0]).year in YEARS else None
+        except (ValueError, OverflowError, PartitionError):
+            return None
+
+
+def _format_seconds(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds} s"
+
+
+def _of_date(partition: TimePartition, value: date | str) -> Span | None:
+    day = date.fromisoformat(value) if isinstance(value, str) else value
+    return partition.slot_of_date(day)
+
+
+def _of_timestamp(partition: TimePartition, value: datetime | str) -> Span | None:
+    when = datetime.fromisoformat(value) if isinstance(value, str) else value
+    at = to_unix(when if when.tzinfo else when.replace(tzinfo=UTC))
+    return partition.slot_of_instant(at)
+
+
+def _of_local_timestamp(partition: TimePartition, value: date | str) -> Span | None:
+    local = datetime.fromisoformat(str(value)) if not isinstance(value, datetime) else value
+    both = [local_to_epoch(local, partition.timezone, fold=fold) for fold in (0, 1)]
+    start, end = partition.floor(min(both)), partition.next(max(both))
+    if local < partition.local_start(start):  # of a day that clocks skip: it belongs to the slot before
+        return partition.previous(start), start
+    if partition.exclude and partition.slot_of_instant(min(both)) is None:
+        return None
+    return start, end
+
+
+def _of_key(partition: TimePartition, value: str) -> Span:
+    start, _ = partition.parse_key(value)
+    return partition.slots_of_local_start(start)  # bounds compare as text: of a repeated hour either may be the lesser
+
+
+_SLOTS: Mapping[str, Callable[[TimePartition, Any], Span | None]] = {
+    "date": _of_date,
+    "timestamp": _of_timestamp,
+    "timestamp_ntz": _of_local_timestamp,
+    "string": _of_key,
+}

@@ -1,0 +1,262 @@
+"""Lists the files, and the folders of tables, that a path pattern matches."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+from functools import cache
+from heapq import heappop, heappush
+from stat import S_ISDIR, S_ISREG
+
+from sparkassets.core.patterns import PathPattern, is_skipped_name
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.errors import SourceError
+from sparkassets.files.object_stores import local_path, open_store
+from sparkassets.frozen import frozen
+
+File = tuple[str, int, int]
+"""Path relative to the pattern's root (its name, if the root is a file), size in bytes, last change in nanoseconds."""
+
+_Folder = tuple[str, int, tuple[int, int]]
+"""Path relative to the root, with its slash; depth of what is in it, from 1 on; its device and inode."""
+
+
+@frozen
+class SkippedFiles:
+    """Files that a listing leaves out, by their paths relative to the pattern's root.
+
+    Attributes:
+        outside: Links that lead out of the root.
+        undecodable: Names that are not UTF-8, as which Spark reads every path.
+    """
+
+    outside: list[str] = field(default_factory=list)
+    undecodable: list[str] = field(default_factory=list)
+
+
+def list_files(pattern: PathPattern, *, skipped: SkippedFiles | None = None) -> list[File] | None:
+    """Every file below the pattern's root in a folder that may hold matches; None when there is no root.
+
+    Hidden and temporary files are left out, and what is no regular file. The names are not matched yet. What Spark must
+    not or cannot read is left out, too, and added to ``skipped``.
+
+    Raises:
+        SourceError: A folder cannot be listed; it is named.
+    """
+    root, skipped = local_path(pattern.root), skipped or SkippedFiles()
+    try:
+        found = list(_remote(pattern) if root is None else _local(pattern, root, skipped))
+        skipped.undecodable.extend(path for path, _, _ in found if escape_unwritable(path) != path)
+        return [file for file in found if escape_unwritable(file[0]) == file[0]] if skipped.undecodable else found
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError as error:
+        raise SourceError(f"'{pattern.root}' is a file; the path '{pattern.text}' needs a folder there") from error
+    except OSError as error:
+        place = error.filename if isinstance(error.filename, str) else pattern.root
+        raise SourceError(f"cannot list '{place}': {error.strerror or error}") from error
+
+
+def is_rowless(kind: str, size: int) -> bool:
+    """Whether a file of that kind of source and that size in bytes holds no rows: such a file is not there.
+
+    >>> is_rowless("csv", 0), is_rowless("csv", 1), is_rowless("parquet", 0)
+    (True, False, False)
+    """
+    return size == 0 and kind != "parquet"
+
+
+# --------------------------------------------------------------------------- a disk
+
+
+@frozen
+class _ListedFolder:
+    """The folder that is listed.
+
+    Attributes:
+        real: The root's path without links.
+        skipped: Gets what is left out.
+    """
+
+    pattern: PathPattern
+    root: str
+    real: str
+    skipped: SkippedFiles
+
+    def holds(self, link: os.DirEntry[str]) -> bool:
+        """Whether what a link leads to is in the root, or the root itself."""
+        target = os.path.realpath(link.path)
+        return target == self.real or target.startswith(f"{self.real.rstrip('/')}/")
+
+
+def _local(pattern: PathPattern, root: str, skipped: SkippedFiles) -> Iterator[File]:
+    status = os.stat(root)  # noqa: PTH116  as the entries of a folder below
+    if not pattern.is_pattern and S_ISREG(status.st_mode):
+        yield os.path.basename(root), status.st_size, status.st_mtime_ns  # noqa: PTH119
+        return
+    place = _ListedFolder(pattern, root, os.path.realpath(root), skipped)
+    folders: list[_Folder] = [("", 1, _identity(status))]
+    while folders:
+        folder = folders.pop()
+        if folder[1] > pattern.fixed_folders:
+            yield from _tree(place, folder)
+        else:
+            yield from _entries(place, folder, folders, None)
+
+
+def _tree(place: _ListedFolder, top: _Folder) -> Iterator[File]:
+    """The files below ``**``: what has a name of its own there first, then what only links lead to."""
+    seen: set[tuple[int, int]] = set()
+    folders, links = [top], list[_Folder]()
+    while folders or links:
+        folder = folders.pop() if folders else heappop(links)
+        if folder[2] not in seen:
+            seen.add(folder[2])
+            yield from _entries(place, folder, folders, links)
+
+
+def _entries(
+    place: _ListedFolder, folder: _Folder, folders: list[_Folder], links: list[_Folder] | None
+) -> Iterator[File]:
+    """The files of one folder; the folders in it that may hold more are added to ``folders``, or to ``links``."""
+    relative, depth, _ = folder
+    try:
+        with os.scandir(f"{place.root}/{relative}") as entries:
+            for entry in entries:
+                status = None if is_skipped_name(entry.name) else _status(entry)
+                if status is None:
+                    continue
+                if entry.is_symlink() and not place.holds(entry):
+                    place.skipped.outside.append(relative + entry.name)
+                    continue
+                if S_ISREG(status.st_mode):
+                    yield relative + entry.name, status.st_size, status.st_mtime_ns
+                elif S_ISDIR(status.st_mode) and place.pattern.may_match_below(depth, entry.name):
+                    found = (f"{relative}{entry.name}/", depth + 1, _identity(status))
+                    if links is not None and entry.is_symlink():
+                        heappush(links, found)
+                    else:
+                        folders.append(found)
+    except (FileNotFoundError, NotADirectoryError):  # deleted just now
+        if not relative:
+            raise
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """Of what a link leads to; None where that is nothing, or the link itself."""
+    try:
+        return entry.stat()
+    except FileNotFoundError:  # deleted just now, or a link to nowhere
+        return None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        return None
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+# --------------------------------------------------------------------------- an object store
+
+
+def _remote(pattern: PathPattern) -> Iterator[File]:
+    from pyarrow import fs
+
+    store, root = open_store(pattern.root)
+    found = store.get_file_info(root)
+    if found.type == fs.FileType.NotFound:
+        raise FileNotFoundError(root)
+    if found.type == fs.FileType.File:
+        if pattern.is_pattern:
+            raise NotADirectoryError(root)
+        yield found.base_name, found.size, found.mtime_ns
+        return
+
+    @cache
+    def is_entered(folder: str) -> bool:
+        parent, _, name = folder.rpartition("/")
+        return not folder or (
+            is_entered(parent) and not is_skipped_name(name) and pattern.may_match_below(folder.count("/") + 1, name)
+        )
+
+    for info in store.get_file_info(fs.FileSelector(root, recursive=True)):
+        relative = info.path[len(root) :].lstrip("/")
+        if (
+            info.type == fs.FileType.File
+            and is_entered(relative.rpartition("/")[0])
+            and not is_skipped_name(info.base_name)
+        ):
+            yield relative, info.size, info.mtime_ns
+
+
+def list_folders(pattern: PathPattern, *, skipped: SkippedFiles) -> list[str] | None:
+    """The folders that match, by their paths relative to the pattern's root; None when there is no root.
+
+    Hidden folders are left out. Links that lead out of the root, and names that are not UTF-8, are added to
+    ``skipped``.
+
+    Raises:
+        SourceError: A folder cannot be listed; it is named.
+    """
+    root = local_path(pattern.root)
+    names = _in_store(pattern.root) if root is None else _on_disk(root, skipped)
+    try:
+        matching = matches(pattern, lambda folder: (name for name in names(folder) if not is_skipped_name(name)))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SourceError(f"cannot list '{pattern.root}': {error.strerror or error}") from error
+    skipped.undecodable.extend(folder for folder in matching if escape_unwritable(folder) != folder)
+    return sorted(folder for folder in matching if escape_unwritable(folder) == folder)
+
+
+def matches(pattern: PathPattern, names: Callable[[str], Iterable[str]]) -> list[str]:
+    """What matches, relative to the pattern's root.
+
+    Args:
+        pattern: Of fields and no ``**``.
+        names: What is directly in each; the root is the empty text.
+    """
+    found = [""]
+    for depth in range(1, pattern.fixed_folders + 1):
+        entered = ((folder, name) for folder in found for name in names(folder) if pattern.may_match_below(depth, name))
+        found = [f"{folder}/{name}" if folder else name for folder, name in entered]
+    return [each for each in found if pattern.match(each) is not None]
+
+
+def _on_disk(root: str, skipped: SkippedFiles) -> Callable[[str], Iterator[str]]:
+    real = os.path.realpath(root)
+
+    def names(folder: str) -> Iterator[str]:
+        try:
+            with os.scandir(f"{root}/{folder}") as entries:
+                for entry in entries:
+                    if not entry.is_dir():
+                        continue
+                    if entry.is_symlink() and not f"{os.path.realpath(entry.path)}/".startswith(f"{real.rstrip('/')}/"):
+                        skipped.outside.append(f"{folder}/{entry.name}".lstrip("/"))
+                    else:
+                        yield entry.name
+        except FileNotFoundError:  # deleted just now
+            if not folder:
+                raise
+
+    return names
+
+
+def _in_store(uri: str) -> Callable[[str], Iterator[str]]:
+    from pyarrow.fs import FileSelector, FileType
+
+    store, root = open_store(uri)
+
+    def names(folder: str) -> Iterator[str]:
+        place = f"{root}/{folder}".rstrip("/")
+        for each in store.get_file_info(FileSelector(place, allow_not_found=bool(folder))):
+            if each.type == FileType.Directory:
+                yield each.base_name
+
+    return names

@@ -1,0 +1,383 @@
+"""Python modules of a project, parsed and never run: their names, imports, functions and context uses."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import Final
+
+from sparkassets.core.spec.bodies import CONTEXT, ContextAccess, FunctionArgument, ModuleFunction, ModuleSource
+from sparkassets.core.spec.yaml_document import SourceFile
+from sparkassets.frozen import frozen
+
+Part = tuple[str, str]
+"""A module and a name in it; ``*`` is all of the module."""
+
+WHOLE: Final = "*"
+FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class ModuleNames:
+    """The names of a module's top level.
+
+    Attributes:
+        is_package: Whether names relative to it are its own.
+    """
+
+    def __init__(self, name: str, tree: ast.Module, *, is_package: bool) -> None:
+        self.name = name
+        self.tree = tree
+        self.is_package = is_package
+
+    @cached_property
+    def bound(self) -> dict[str, list[ast.stmt]]:
+        """The statements that bind each name, or use it at import time."""
+        found: dict[str, list[ast.stmt]] = defaultdict(list)
+        for node in self.tree.body:
+            for name in dict.fromkeys(_find_bound_names(node)):
+                found[name].append(node)
+        return dict(found)
+
+    @cached_property
+    def imports(self) -> dict[str, Part]:
+        """The parts that imported names refer to."""
+        plain = [node for node in self.tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+        return {name: part for node in plain for name, part in imported_in(node, self)}
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules of star imports."""
+        found = (node for node in self.tree.body if isinstance(node, ast.ImportFrom))
+        return [absolute(node, self) for node in found if any(each.name == WHOLE for each in node.names)]
+
+
+def parse_names(name: str, text: str, *, is_package: bool) -> ModuleNames | None:
+    """The names of a module; None for text that is not Python."""
+    try:
+        return ModuleNames(name, ast.parse(text), is_package=is_package)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _find_bound_names(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement of the top level makes or changes."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import() | ast.ImportFrom():
+            return
+        case ast.Expr(value=ast.Constant()):
+            return
+        case ast.Assign(targets=targets) if all(isinstance(each, ast.Name) for each in targets):
+            yield from (each.id for each in targets if isinstance(each, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return
+        case _:
+            inner = list(ast.walk(node))
+            yield from (each.id for each in inner if isinstance(each, ast.Name) and not hasattr(builtins, each.id))
+            yield from (each.name for each in inner if isinstance(each, (*FUNCTIONS, ast.ClassDef)))
+            yield from (
+                alias.asname or alias.name.partition(".")[0]
+                for each in inner
+                if isinstance(each, ast.Import | ast.ImportFrom)
+                for alias in each.names
+            )
+
+
+def imported_in(top: ast.AST, module: ModuleNames) -> Iterator[tuple[str, Part]]:
+    """Names imported anywhere in a statement, each with the part that it refers to."""
+    for node in ast.walk(top):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                yield (alias.asname, (alias.name, WHOLE)) if alias.asname else (first, (first, WHOLE))
+        elif isinstance(node, ast.ImportFrom):
+            owner = absolute(node, module)
+            yield from ((alias.asname or alias.name, (owner, alias.name)) for alias in node.names if alias.name != "*")
+
+
+def absolute(node: ast.ImportFrom, module: ModuleNames) -> str:
+    """The dotted name of the module that is imported from."""
+    if not node.level:
+        return node.module or ""
+    steps = module.name.split(".")
+    base = steps[: len(steps) - node.level + module.is_package]
+    return ".".join([*base, *filter(None, [node.module])])
+
+
+_LIBRARIES: Final = {
+    ("pandas", "DataFrame"): "pandas",
+    ("pyarrow", "Table"): "arrow",
+    ("polars", "DataFrame"): "polars",
+    ("polars", "LazyFrame"): "lazy polars",
+}
+"""By the class of an argument's annotation."""
+
+
+def read_module(file: SourceFile, *, search_path: str) -> ModuleSource:
+    """The functions of the module's top level; of several with one name the last, as in Python.
+
+    Args:
+        file: The module's source.
+        search_path: Absolute folder that must be on ``sys.path`` to import it.
+    """
+    tree = parse(file.text)
+    if tree is None:
+        return ModuleSource(file, search_path, syntax_fault=broken_in(file))
+    names = ModuleNames("", tree, is_package=False)
+    functions = {
+        node.name: function_at(node, file, names)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    return ModuleSource(file, search_path, functions)
+
+
+def parse(text: str) -> ast.Module | None:
+    """The parsed module; None for text that is not Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def broken_in(file: SourceFile) -> tuple[int, int, str]:
+    """Line, column and message of the error that keeps a file from being parsed."""
+    try:
+        ast.parse(file.text)
+    except SyntaxError as error:
+        return error.lineno or 1, error.offset or 1, error.msg
+    except ValueError as error:
+        return 1, 1, str(error)
+    except (RecursionError, MemoryError):  # Python's parser says either of what overflows its stack
+        pass
+    return 1, 1, "it is nested too deep"
+
+
+def function_at(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile, names: ModuleNames, *, elsewhere: bool = False
+) -> ModuleFunction:
+    """The facts of a function.
+
+    Args:
+        node: Its definition.
+        file: That it stands in.
+        names: Of that file.
+        elsewhere: Whether it may be another than that of the module that the function is found by.
+    """
+    given = node.args
+    plain = [_argument(each, file, names) for each in [*given.posonlyargs, *given.args, *given.kwonlyargs]]
+    collecting = [_argument(each, file, names, collects=True) for each in (given.vararg, given.kwarg) if each]
+    return ModuleFunction(
+        line=node.lineno,
+        column=_column(node, file),
+        arguments=(*plain, *collecting),
+        context_accesses=tuple(_find_context_uses(node, file)) if any(each.name == CONTEXT for each in plain) else (),
+        is_async=isinstance(node, ast.AsyncFunctionDef),
+        file=file if elsewhere else None,
+    )
+
+
+def _find_context_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, file: SourceFile) -> Iterator[ContextAccess]:
+    """Uses of ``context`` in a function, unless it rebinds that name."""
+    inside = [each for statement in function.body for each in ast.walk(statement)]
+    if any(_binds_context(each) for each in inside):
+        return
+    for node in inside:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _path(node)[:1] == [CONTEXT]:
+            line, end = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
+            yield ContextAccess(tuple(_path(node)), line, _characters(file, line, end))
+
+
+def _binds_context(node: ast.AST) -> bool:
+    match node:
+        case ast.arg(arg=name):
+            return name == CONTEXT
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return name == CONTEXT
+    return False
+
+
+def _path(node: ast.AST) -> list[str | None]:
+    """``["a", "b", None]`` of ``a.b[0]``; empty of what does not begin with a name."""
+    steps: list[str | None] = []
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Attribute):
+            steps.append(node.attr)
+        else:
+            key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            steps.append(key if isinstance(key, str) else None)
+        node = node.value
+    return [node.id, *reversed(steps)] if isinstance(node, ast.Name) else []
+
+
+def _argument(node: ast.arg, file: SourceFile, names: ModuleNames, *, collects: bool = False) -> FunctionArgument:
+    takes = _LIBRARIES.get(_class(node.annotation, names))
+    return FunctionArgument(node.arg, node.lineno, _column(node, file), collects=collects, row_library=takes)
+
+
+def _class(annotation: ast.expr | None, names: ModuleNames) -> Part:
+    """Library and name of the class that an annotation is, which may stand in quotes."""
+    match annotation:
+        case ast.Constant(value=str(text)):
+            with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                return _class(ast.parse(text.strip(), mode="eval").body, names)
+        case ast.Name(id=name):
+            return names.imports.get(name, ("", ""))
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            owner, own = names.imports.get(name, ("", ""))
+            return (owner, attr) if own == WHOLE else ("", "")
+    return "", ""
+
+
+def _column(node: ast.stmt | ast.arg, file: SourceFile) -> int:
+    """The column in characters from 1."""
+    return _characters(file, node.lineno, node.col_offset)
+
+
+def _characters(file: SourceFile, line: int, offset: int) -> int:
+    """A column in characters from 1; Python's own counts bytes."""
+    text = file.lines[line - 1] if line <= len(file.lines) else ""
+    return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+OURS: Final = "sparkassets"
+_DECORATORS: Final = ("asset", "multi_asset")
+_MENTIONS: Final = re.compile(rf"\b{OURS}\b")
+
+
+@frozen
+class PythonFile:
+    """A module of an allowed package.
+
+    Attributes:
+        name: Dotted.
+        search_path: Absolute folder that must be on ``sys.path`` to import it.
+    """
+
+    name: str
+    file: SourceFile
+    search_path: str
+    is_package: bool
+
+
+class PythonModule:
+    """A module that was parsed."""
+
+    def __init__(self, file: PythonFile, tree: ast.Module) -> None:
+        self.of = file
+        self.tree = tree
+        self.names = ModuleNames(file.name, tree, is_package=file.is_package)
+
+    @cached_property
+    def declares_assets(self) -> bool:
+        """Whether it has a decorator that declares assets under any name."""
+        return bool(self._aliases or self._decorators_used(self.tree))
+
+    @cached_property
+    def lends_decorator(self) -> bool:
+        """Whether its importers may declare assets by it: it has a decorator and does not use it, or does in a body."""
+        scopes = (node for node in ast.walk(self.tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef)))
+        inside = (part for scope in scopes for statement in scope.body for part in self._decorators_used(statement))
+        return self.declares_assets and (any(True for _ in inside) or not self._decorators_used(self.tree))
+
+    def imported_modules(self) -> Iterator[str]:
+        """The modules that it imports, anywhere."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                owner = absolute(node, self.names)
+                yield owner
+                yield from (f"{owner}.{alias.name}" for alias in node.names)
+
+    @cached_property
+    def _aliases(self) -> frozenset[str]:
+        """The names that the decorators have here; those of a star import are their own."""
+        found = set[str]()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and not node.level and _is_ours(node.module or ""):
+                for alias in node.names:
+                    if alias.name == WHOLE:
+                        found.update(_DECORATORS)
+                    elif alias.name in _DECORATORS:
+                        found.add(alias.asname or alias.name)
+        return frozenset(found)
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        """The names that sparkassets itself has here."""
+        imports = (node for node in ast.walk(self.tree) if isinstance(node, ast.Import))
+        aliases = (alias for node in imports for alias in node.names if _is_ours(alias.name))
+        return frozenset(alias.asname or OURS for alias in aliases)
+
+    def _decorators_used(self, top: ast.AST) -> list[ast.expr]:
+        """Where a part of the module names a decorator."""
+        found: list[ast.expr] = []
+        for node in ast.walk(top):
+            match node:
+                case ast.Name(id=name) if name in self._aliases:
+                    found.append(node)
+                case ast.Attribute(value=ast.Name(id=owner), attr=attr) if attr in _DECORATORS:
+                    if owner in self._packages:
+                        found.append(node)
+        return found
+
+
+class PythonModules:
+    """The modules of the allowed packages.
+
+    Args:
+        files: By their dotted names.
+    """
+
+    def __init__(self, files: Mapping[str, PythonFile]) -> None:
+        self.files = files
+        self._modules: dict[str, PythonModule | None] = {}
+
+    def find_module(self, name: str) -> PythonModule | None:
+        """A module, parsed; None where there is none, or where it is no Python."""
+        if name not in self._modules:
+            file = self.files.get(name)
+            tree = parse(file.file.text) if file is not None else None
+            self._modules[name] = PythonModule(file, tree) if file and tree else None
+        return self._modules[name]
+
+    def find_broken(self) -> Iterator[PythonFile]:
+        """Modules that mention sparkassets and are no Python."""
+        yield from (each for each in self._mentioning() if self.find_module(each.name) is None)
+
+    def find_declaring(self) -> list[PythonFile]:
+        """Modules that can declare assets: they use a decorator, or import a module that lends them one."""
+        modules = [module for each in self._mentioning() if (module := self.find_module(each.name)) is not None]
+        found = {each.of.name for each in modules if _answer(each, "declares_assets")}
+        lending = {each.of.name for each in modules if _answer(each, "lends_decorator")}
+        while lending:
+            others = (self.find_module(name) for name in self.files if name not in found)
+            lending = {
+                each.of.name for each in others if each is not None and not lending.isdisjoint(each.imported_modules())
+            }
+            found |= lending
+        return [each for name, each in self.files.items() if name in found]
+
+    def _mentioning(self) -> Iterator[PythonFile]:
+        yield from (each for each in self.files.values() if _MENTIONS.search(each.file.text))
+
+
+def _is_ours(module: str) -> bool:
+    return module == OURS or module.startswith(f"{OURS}.")
+
+
+def _answer(module: PythonModule, question: str) -> bool:
+    """What a module answers; yes where its code is nested too deep to be read."""
+    try:
+        return bool(getattr(module, question))
+    except RecursionError:
+        return True

@@ -1,0 +1,228 @@
+"""Declarations in Python as nodes of YAML, whose places are those of the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from yaml import Mark
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from sparkassets.authoring.declarations import OTHERWISE
+from sparkassets.core.spec.yaml_document import SourceFile
+from sparkassets.core.spec.yaml_text import UNTAGGED
+from sparkassets.frozen import frozen
+
+_FIRST: Final = ("by", "segments", "dimensions")
+"""What the first argument of a partition is, of those that it can be."""
+_QUOTES: Final = re.compile(r"[rRuU]?(\"\"\"|'''|\"|')")
+
+
+@frozen
+class CodeSpan:
+    """A part of a line; columns count characters, both from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class NodeBuilder:
+    """Makes the nodes of a file's declarations."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        self._plain = file.text.isascii()
+
+    def document(
+        self,
+        call: ast.expr | None,
+        keys: Mapping[str, Any],
+        *,
+        name: str,
+        code: tuple[str, CodeSpan] | None,
+        spot: CodeSpan,
+    ) -> MappingNode:
+        """The document of an asset.
+
+        Args:
+            call: The decorator or the call that declares it, where it is known.
+            keys: As YAML has them, without name and function.
+            name: Of the asset.
+            code: Its function as ``module:name``, and the name's place.
+            spot: Of the declaration.
+        """
+        expressions = dict(_arguments(call))
+        head = expressions.get("asset")
+        pairs = [self._pair("asset", name, head, spot)]
+        if code is not None:
+            pairs.append((self._scalar("python", None, code[1]), self._scalar(code[0], None, code[1])))
+        pairs += [self._pair(key, value, expressions.get(key), spot) for key, value in keys.items()]
+        return MappingNode(UNTAGGED, pairs, *self._marks(spot))
+
+    def spot(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> CodeSpan:
+        """Where a part of the code stands."""
+        end_line, end = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        return CodeSpan(
+            node.lineno - 1, self._column(node.lineno, node.col_offset), end_line - 1, self._column(end_line, end)
+        )
+
+    def name_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> CodeSpan:
+        """Where a function's name stands."""
+        begin = self.spot(function)
+        column = begin.column + len("async def " if isinstance(function, ast.AsyncFunctionDef) else "def ")
+        return CodeSpan(begin.line, column, begin.line, column + len(function.name))
+
+    def _column(self, line: int, offset: int) -> int:
+        """Characters, of Python's bytes."""
+        if self._plain or line > len(self._file.lines):
+            return offset
+        return len(self._file.lines[line - 1].encode()[:offset].decode(errors="replace"))
+
+    def _pair(
+        self, key: str, value: object, given: tuple[ast.expr | ast.keyword, ast.expr] | None, spot: CodeSpan
+    ) -> tuple[Node, Node]:
+        """A key and its value, at their places in the code where they are written there."""
+        if given is None:
+            return self._scalar(key, None, spot), self._node(value, None, spot)
+        at, expression = given
+        begin = self.spot(at)
+        width = len(at.arg or "") if isinstance(at, ast.keyword) else 0
+        own = CodeSpan(begin.line, begin.column, begin.line, begin.column + width) if width else begin
+        return self._scalar(key, None, own), self._node(value, expression, self.spot(expression))
+
+    def _node(self, value: object, at: ast.expr | None, spot: CodeSpan) -> Node:
+        """A value, with the places of its parts as far as the expression has the same ones."""
+        at = _text_in(at, value)
+        spot = self.spot(at) if at is not None else spot
+        match value:
+            case dict():
+                places = {} if at is None else _places(at)
+                pairs = [self._entry(key, each, places, spot) for key, each in value.items()]
+                return MappingNode(UNTAGGED, pairs, *self._marks(spot))
+            case list():
+                items = _parts(at)
+                inner: Sequence[ast.expr | None] = items if len(items) == len(value) else [None] * len(value)
+                nodes = [self._node(each, part, spot) for each, part in zip(value, inner, strict=True)]
+                return SequenceNode(UNTAGGED, nodes, *self._marks(spot))
+        return self._scalar(value, at, spot)
+
+    def _entry(
+        self, key: str, value: object, places: Mapping[str, tuple[ast.AST, ast.expr | None]], spot: CodeSpan
+    ) -> tuple[Node, Node]:
+        at, inner = places.get(key, (None, None))
+        own = self.spot(at) if isinstance(at, ast.expr | ast.keyword) else spot
+        return self._scalar(key, None, own), self._node(value, inner, own)
+
+    def _scalar(self, value: object, at: ast.expr | None, spot: CodeSpan) -> ScalarNode:
+        if isinstance(value, str):
+            return ScalarNode(UNTAGGED, value, *self._marks(spot), style=self._quote(at, spot))
+        return ScalarNode(UNTAGGED, _text(value), *self._marks(spot))
+
+    def _quote(self, at: ast.expr | None, spot: CodeSpan) -> str:
+        """How the text is quoted, so that a place inside it can be told; text is always quoted."""
+        if not (isinstance(at, ast.Constant) and spot.line < len(self._file.lines)):
+            return "python"
+        quote = _QUOTES.match(self._file.lines[spot.line], spot.column)
+        return quote[1] if quote and quote[0] == quote[1] else "python"
+
+    def _marks(self, spot: CodeSpan) -> tuple[Mark, Mark]:
+        return (
+            Mark(self._file.label, 0, spot.line, spot.column, None, 0),
+            Mark(self._file.label, 0, spot.end_line, spot.end_column, None, 0),
+        )
+
+
+def _text(value: object) -> str:
+    """A scalar that is no text, as YAML writes it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case float() if value != value:  # noqa: PLR0124  what NaN is told by
+            return ".nan"
+        case float() if value in (float("inf"), float("-inf")):
+            return ".inf" if value > 0 else "-.inf"
+    return str(value)
+
+
+def keywords_of(call: ast.expr | None) -> dict[str, ast.expr]:
+    """The values of a call's named arguments, and of a literal ``**{…}``, by their names in Python."""
+    named: dict[str, ast.expr] = {}
+    for keyword in call.keywords if isinstance(call, ast.Call) else ():
+        if keyword.arg is not None:
+            named[keyword.arg] = keyword.value
+        elif isinstance(keyword.value, ast.Dict):
+            named |= {name: value for name, _, value in _literal_pairs(keyword.value)}
+    return named
+
+
+def _literal_pairs(node: ast.Dict) -> Iterator[tuple[str, ast.expr, ast.expr]]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value, key, value
+
+
+def _arguments(call: ast.expr | None) -> Iterator[tuple[str, tuple[ast.expr | ast.keyword, ast.expr]]]:
+    """The arguments of a declaration by the keys of YAML that they are."""
+    if not isinstance(call, ast.Call):
+        return
+    for each in call.args[:1]:
+        yield "asset", (each, each)
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield OTHERWISE.get(keyword.arg, keyword.arg), (keyword, keyword.value)
+        elif isinstance(keyword.value, ast.Dict):
+            for name, key, value in _literal_pairs(keyword.value):
+                yield OTHERWISE.get(name, name), (key, value)
+
+
+def _places(at: ast.expr) -> dict[str, tuple[ast.AST, ast.expr | None]]:
+    """The parts of an expression by the keys that they are in YAML: where each is said, and its value."""
+    match at:
+        case ast.Dict(keys=keys, values=values):
+            found = zip(keys, values, strict=True)
+            return {_name(key): (key, value) for key, value in found if key is not None and _name(key)}
+        case ast.Call(args=args, keywords=keywords):
+            first = {key: (each, each) for each in args[:1] for key in _FIRST}
+            return first | {each.arg: (each, each.value) for each in keywords if each.arg is not None}
+        case ast.BinOp(op=ast.BitOr()):
+            return {"any": (at, at)}
+        case ast.BinOp(op=ast.BitAnd()):
+            return {"all": (at, at)}
+    return {}
+
+
+def _name(key: ast.expr) -> str:
+    """The text of a key; of an asset's function its name."""
+    if isinstance(key, ast.Constant):
+        return key.value if isinstance(key.value, str) else ""
+    return key.id if isinstance(key, ast.Name) else ""
+
+
+def _text_in(at: ast.expr | None, value: object) -> ast.expr | None:
+    """The text itself, where the expression is ``Asset("of that name")``."""
+    match at:
+        case ast.Call(args=[ast.Constant(value=text) as inner]) if text == value:
+            return inner
+    return at
+
+
+def _parts(at: ast.expr | None) -> Sequence[ast.expr]:
+    """The parts of an expression that is a list in YAML."""
+    match at:
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return items
+        case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() as op, right=right):
+            return [each for side in (left, right) for each in _same(side, op)]
+        case ast.Call(args=[ast.expr() as first]) | ast.Call(args=[], keywords=[ast.keyword(value=first)]):
+            return _parts(first)
+    return ()
+
+
+def _same(side: ast.expr, op: ast.operator) -> Sequence[ast.expr]:
+    return _parts(side) if isinstance(side, ast.BinOp) and type(side.op) is type(op) else [side]

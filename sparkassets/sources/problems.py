@@ -1,0 +1,121 @@
+"""What is said of a source that is not there, and of values that belong to no partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from unicodedata import normalize
+
+from sparkassets.core.partitions import YEARS, Partitioning
+from sparkassets.core.patterns import PathPattern
+from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.errors import SourceError, SpecProblem
+from sparkassets.files.object_stores import local_path
+
+_SIMILAR = 0.7
+
+
+def missing_root(source: str, pattern: PathPattern, *, seen: bool) -> str:
+    """What is still to come where nothing stands at the root of a pattern.
+
+    An object store has no folders without files, and a single file may come into its folder; a folder on a disk that is
+    not there is taken for a mistake, as an empty one can stand for it. ``seen`` says whether an earlier look found it.
+
+    Raises:
+        SourceError: It is gone, or was never there.
+    """
+    local = local_path(pattern.root)
+    path = Path(local or pattern.root)
+    is_file = not pattern.is_pattern and path.suffix != ""
+    if seen:
+        empty = "a file without rows" if is_file else "an empty folder"
+        raise SourceError(
+            f"the source '{source}' vanished: '{pattern.root}' is no longer there",
+            hint=f"bring it back; if its data is gone for good, leave {empty} in its place",
+        )
+    if local is None:
+        return f"'{pattern.root}' holds no files yet"
+    if is_file and path.parent.is_dir():
+        return f"the file '{pattern.root}' is not there yet"
+    folder = path.parent if is_file else path
+    raise SourceError(f"the source '{source}' has no folder '{folder}'", hint=_hint(folder))
+
+
+def missing_table(source: str, path: str) -> str:
+    """What is still to come where there is no Delta table.
+
+    Raises:
+        SourceError: On a disk there is not even the folder that it would be in.
+    """
+    local = local_path(path)
+    if local is not None and not Path(local).parent.is_dir():
+        raise SourceError(f"the source '{source}' has no folder '{Path(local).parent}'", hint=_hint(Path(local).parent))
+    return f"there is no Delta table at '{path}' yet"
+
+
+def missing_storage(project: ProjectSpec) -> tuple[SpecProblem, ...]:
+    """The sources of a project that have no folder on this machine's disk, as they are told by a look at them."""
+    problems = []
+    for asset in project.assets.values():
+        if asset.source is None or asset.storage is None or local_path(asset.storage.path) is None:
+            continue
+        try:
+            if asset.source.kind == "delta":
+                missing_table(asset.name, asset.storage.path)
+            elif asset.source.kind != "events":
+                pattern = PathPattern.parse(asset.storage.path, asset.partitioning.segment_columns)
+                root = Path(local_path(pattern.root) or "")
+                if not root.exists():
+                    missing_root(asset.name, pattern, seen=False)
+        except SourceError as error:
+            problems.append(SpecProblem(asset.location, error.args[0], error.hint))
+    return tuple(problems)
+
+
+def _hint(path: Path) -> str:
+    """The nearest name there is, or how to say that the folder is right."""
+    present = path.parent
+    while not present.is_dir():
+        path, present = present, present.parent
+    try:
+        names = sorted(each.name for each in present.iterdir())
+    except OSError:
+        names = []
+    same = [name for name in names if normalize("NFC", name) == normalize("NFC", path.name)]
+    if same:
+        return f"'{present}' has this name composed of other characters (NFC and NFD); rename one of the two"
+    from difflib import get_close_matches
+
+    near = get_close_matches(path.name, names, n=1, cutoff=_SIMILAR)
+    if near:
+        return f"did you mean '{present / near[0]}'? if not, create the folder: an empty one is waited for"
+    return "create the folder: an empty one is waited for"
+
+
+NAMED = 5
+"""How many values of a column are named."""
+
+LeftOut = Mapping[str, Sequence[str]]
+"""By column the values that name no partition, ascending."""
+
+
+def describe_ignored_values(left: LeftOut, partitioning: Partitioning) -> tuple[str, ...]:
+    """A sentence for each column by which rows are told apart.
+
+    >>> from sparkassets.core.partitions import SegmentPartition
+    >>> describe_ignored_values({"region": ["us"]}, Partitioning(None, (SegmentPartition("region", ("de",)),)))
+    ("rows left out whose 'region' is none of its segments: us",)
+    """
+    time = partitioning.time
+    what = {} if time is None else {time.column: f"no {time.noun} of the years {YEARS[0]} to {YEARS[-1]}"}
+    what |= {each.column: "no segment" if each.is_open else "none of its segments" for each in partitioning.segments}
+    return tuple(
+        f"rows left out whose '{column}' is {what[column]}: {_some(values)}"
+        for column, values in left.items()
+        if column in what
+    )
+
+
+def _some(values: Sequence[str]) -> str:
+    return few([escape_unwritable(value) or "''" for value in values], most=NAMED)

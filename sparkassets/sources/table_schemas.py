@@ -1,0 +1,108 @@
+"""Columns of a table by its newest metadata, and the types that Delta gives them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import DeltaLog
+from sparkassets.delta.tables import load_table
+from sparkassets.errors import SourceError
+
+_NAMES: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+"""Of types whose name in the log is another one than Spark's."""
+MOST_READ_BACK: Final = 100
+"""Commits that are read for one answer: a checkpoint comes before, or nothing is told."""
+
+
+class TableSchemas:
+    """Tells the columns of tables; used by one thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, dict[str, str]]] = {}
+
+    def read_columns(self, path: str, version: int) -> Mapping[str, str] | None:
+        """The columns of the table in a folder at a version, in order, each with its type as Spark writes it.
+
+        None where the log does not tell, or cannot be read.
+        """
+        before = self._known.get(path)
+        if before is not None and before[0] == version:
+            return before[1]
+        since = before[0] if before is not None and before[0] < version <= before[0] + MOST_READ_BACK else -1
+        try:
+            found = _schema_between(DeltaLog(path), version, since)
+        except (SourceError, OSError, ValueError, LookupError, TypeError):
+            return None
+        if found is None:
+            if since < 0 or before is None:
+                return None
+            found = before[1]
+        self._known[path] = version, found
+        return found
+
+
+def newest_columns(path: str) -> list[str] | None:
+    """The columns of a table as it is now, in order; None where there is none that can be read."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return [field.name for field in load_table(path).schema().fields]
+    except (DeltaError, OSError, ValueError):
+        return None
+
+
+def _schema_between(log: DeltaLog, version: int, since: int) -> dict[str, str] | None:
+    """The columns that the newest of the commits after one sets, up to a version; of all where that is -1."""
+    if since < 0:
+        metadata = log.read_metadata(version)
+        return parse_columns(metadata["schemaString"]) if metadata is not None else None
+    for each in range(version, since, -1):
+        content = log.read_content(each)
+        if content is None:
+            raise SourceError(f"version {each} of the Delta table at '{log.path}' is not in its log any more")
+        if b'"metaData"' in content and (metadata := log.parse_commit(each, content).metadata) is not None:
+            return parse_columns(metadata["schemaString"])
+    return None
+
+
+def parse_columns(schema: str) -> dict[str, str]:
+    """The columns of a schema as the log has it.
+
+    >>> parse_columns('{"fields": [{"name": "a", "type": {"type": "array", "elementType": "long"}}]}')
+    {'a': 'array<bigint>'}
+    """
+    return {str(each["name"]): _type(each["type"]) for each in json.loads(schema)["fields"]}
+
+
+def _type(kind: Any) -> str:  # noqa: ANN401  as JSON has it
+    if not isinstance(kind, Mapping):
+        return _NAMES.get(kind, str(kind))
+    match kind["type"]:
+        case "struct":
+            inner = ",".join(f"{each['name']}:{_type(each['type'])}" for each in kind["fields"])
+            return f"struct<{inner}>"
+        case "array":
+            return f"array<{_type(kind['elementType'])}>"
+        case "map":
+            return f"map<{_type(kind['keyType'])},{_type(kind['valueType'])}>"
+    return str(kind["type"])
+
+
+def has_local_columns(asset: AssetSpec) -> bool:
+    """Whether only the table of this source tells its columns, and asking it is cheap: it is on a local disk."""
+    if asset.source is None or asset.source.kind != "delta" or asset.columns or asset.storage is None:
+        return False
+    return "://" not in asset.storage.path
+
+
+def read_table_columns(path: str) -> list[str] | None:
+    """The columns of the table in a local folder, in order; None where there is none that can be read."""
+    return None if "://" in path else newest_columns(path)
+
+
+def read_stored_columns(asset: AssetSpec) -> list[str] | None:
+    """The columns of a source's Delta table in a local folder; None where they cannot be read."""
+    return read_table_columns(asset.storage.path) if has_local_columns(asset) and asset.storage is not None else None

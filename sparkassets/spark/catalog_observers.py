@@ -1,0 +1,425 @@
+"""Looks at tables that catalogs know by name: as sources, as targets, and for their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from sparkassets.core.journal.table_findings import TableFinding
+from sparkassets.core.partitions import EVERYTHING, NOTHING, PartitionSet
+from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.runs import ChangeAvailability, InletPin, InletVolume, TablePosition, asset_app
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.commit_inspection import CommitInspector, parse_run_metadata, refuse_unknown
+from sparkassets.delta.log import LogCommit
+from sparkassets.errors import NoTableError, RunError, SourceError
+from sparkassets.frozen import frozen
+from sparkassets.ports import Observation, RecordedTable
+from sparkassets.spark.changes import find_readable_changes
+from sparkassets.spark.commit_history import changes_rows, commits_since, to_log_commit
+from sparkassets.spark.current_table import NamedTable, find_named_table
+from sparkassets.spark.failures import first_line
+from sparkassets.spark.row_partitions import NamedParts
+from sparkassets.spark.target_table import relation_of
+from sparkassets.spark.workplace import SparkWorkplace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+IN_A_CATALOG: Final = "its table is in a catalog"
+_NAMED: Final = 5
+_NEWEST: Final = 20
+"""Commits of a table of which nothing is recorded, of which one would be of a run that the journal does not know."""
+
+
+class NamedObserver:
+    """Compares a table in a catalog with its last seen position; implements `ports.SourceObserver`.
+
+    Args:
+        workplace: Gives where to look, None as long as nobody has asked for Spark.
+        why: Why a session alone sees the table.
+    """
+
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None], *, why: str = IN_A_CATALOG) -> None:
+        self._workplace = workplace
+        self._why = why
+
+    def observe(
+        self,
+        asset: AssetSpec,
+        *,
+        table_id: str | None,
+        version: int | None,
+        cursor: Mapping[str, Any],
+        coverage: PartitionSet,
+        viewed: Mapping[str, PartitionSet],
+        now: datetime,
+    ) -> Observation | None:
+        """Partitions whose rows were added, changed or removed since ``version``; None without a new version.
+
+        Raises:
+            SourceError: The table is gone, is not a Delta table, cannot be read, or lacks a column.
+        """
+        del now, viewed
+        if asset.source is None:
+            return None
+        workplace = self._workplace()
+        if workplace is None:
+            return unseen(asset, self._why)
+        with workplace.enter_session(asset) as session:
+            try:
+                return _NamedInspection(asset, session, table_id, version, cursor, coverage).observation()
+            except SourceError:
+                raise
+            except Exception as error:
+                raise SourceError(f"the source '{asset.name}' cannot be looked at: {first_line(error)}") from error
+
+
+def unseen(asset: AssetSpec, why: str) -> Observation:
+    """The observation of a source while there is no session.
+
+    Args:
+        asset: The source.
+        why: Why a session alone sees it, as the end of a sentence.
+    """
+    note = f"not looked at: {why}, so that a Spark session alone sees it (`plan --spark` starts one)"
+    return Observation(asset.name, NOTHING, notes=(note,), session_needed_reason=why)
+
+
+@frozen
+class _NamedInspection:
+    """One look at one source in a catalog."""
+
+    asset: AssetSpec
+    session: SparkSession
+    table_id: str | None
+    version: int | None
+    cursor: Mapping[str, Any]
+    coverage: PartitionSet
+
+    def observation(self) -> Observation | None:
+        """The news since the last position."""
+        relation, name = relation_of(self.asset), self.asset.name
+        table = find_named_table(self.session, relation)
+        shown = relation.storage.display_text
+        if table is None and self.version is None:
+            return Observation(name, NOTHING, notes=(f"there is no table {shown} yet",))
+        if table is None:
+            raise NoTableError(
+                f"the source '{name}' vanished: there is no table {shown} any more",
+                hint="bring it back, or take the asset and what reads it out of the project",
+            )
+        if self.version is None:
+            return self._observe_everything(table, None)
+        if table.table_id != self.table_id:
+            return self._observe_everything(table, f"another table has the name {shown} now")
+        if table.version < self.version:
+            return self._observe_everything(
+                table, f"the table went back from version {self.version} to {table.version}"
+            )
+        if self.cursor.get("by") != self._by():
+            others = "by" in self.cursor
+            return self._observe_everything(
+                table, "the partitions are others now" if others else "a Spark session alone sees it now"
+            )
+        commits = commits_since(table, self.version)
+        if commits is None:
+            return self._observe_everything(table, f"its history no longer tells every version after {self.version}")
+        return self._observe_since(table, commits)
+
+    def _observe_since(self, table: NamedTable, commits: Sequence[Mapping[str, Any]]) -> Observation | None:
+        """The news that the commits since the position hold."""
+        if not commits:
+            notes = self._notes(self.cursor.get("unnamed") or {})
+            return Observation(self.asset.name, NOTHING, notes=notes) if notes else None
+        changing = [each["version"] for each in commits if changes_rows(each)]
+        parts, changed, removed = self._parts(table), NOTHING, NOTHING
+        if parts is not None and changing:
+            touched = NOTHING
+            for first, last in _group_versions(changing):
+                touched = touched | parts.find_changes(first - 1, last)
+            held = parts.find_partitions(table.version)
+            changed, removed = touched & held, touched - held
+        operations = dict.fromkeys(str(each["operation"]) for each in commits)
+        return self._make_observation(
+            table,
+            parts,
+            changed=changed,
+            removed=removed,
+            whole=parts is None and bool(changing),
+            extra={"operations": list(operations), "versions": len(commits)},
+        )
+
+    def _observe_everything(self, table: NamedTable, reason: str | None) -> Observation:
+        """Everything in the table; without a ``reason`` at the first look, which can miss nothing."""
+        parts = self._parts(table)
+        held = NOTHING if parts is None else parts.find_partitions(table.version)
+        return self._make_observation(
+            table,
+            parts,
+            changed=held,
+            removed=self.coverage - held if parts is not None and reason is not None else NOTHING,
+            whole=reason is not None or parts is None,
+            extra={} if reason is None else {"reason": reason},
+        )
+
+    def _make_observation(
+        self,
+        table: NamedTable,
+        parts: NamedParts | None,
+        *,
+        changed: PartitionSet,
+        removed: PartitionSet,
+        whole: bool,
+        extra: Mapping[str, Any],
+    ) -> Observation:
+        left = (
+            {} if parts is None else {name: sorted(values) for name, values in parts.file_parts.ignored_values.items()}
+        )
+        return Observation(
+            self.asset.name,
+            changed,
+            removed=removed,
+            whole=whole,
+            table_id=table.table_id,
+            version=table.version,
+            cursor={"by": self._by(), "unnamed": left or None},
+            extra=extra,
+            notes=self._notes(left),
+        )
+
+    def _notes(self, left: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        shown = {column: [escape_unwritable(each) or "''" for each in values] for column, values in left.items()}
+        return tuple(
+            f"rows left out whose '{column}' names no partition: {few(values, most=_NAMED)}"
+            for column, values in shown.items()
+        )
+
+    def _parts(self, table: NamedTable) -> NamedParts | None:
+        asset = self.asset
+        if not asset.partitioning.is_partitioned:
+            return None
+        schema = table.relation.read_rows(self.session, table.version).schema.json()
+        return NamedParts.from_schema(self.session, table.relation, schema, asset.partitioning, source=asset.name)
+
+    def _by(self) -> list[Any]:
+        """The columns that tell partitions; when they change, partitions are determined anew."""
+        partitioning = self.asset.partitioning
+        time = partitioning.time
+        return [time and time.column, time and str(time.noun), *([s.column, *s.keys] for s in partitioning.segments)]
+
+
+def _group_versions(versions: Sequence[int]) -> list[tuple[int, int]]:
+    """Groups ascending versions into (first, last) ranges of consecutive ones.
+
+    >>> _group_versions([3, 4, 6])
+    [(3, 4), (6, 6)]
+    """
+    found: list[tuple[int, int]] = []
+    for each in versions:
+        if found and found[-1][1] == each - 1:
+            found[-1] = (found[-1][0], each)
+        else:
+            found.append((each, each))
+    return found
+
+
+# --------------------------------------------------------------------------- targets
+
+
+class NamedTargets:
+    """Looks at tables in catalogs that assets write; implements `ports.TargetObserver`."""
+
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
+        self._workplace = workplace
+
+    def missing_folder(self, asset: AssetSpec) -> str | None:
+        """None: the catalog decides where its files are."""
+        del asset
+        return None
+
+    def spark_commit_reason(self, asset: AssetSpec) -> str | None:
+        """Why Spark commits to the asset's table."""
+        from sparkassets.delta.features import spark_commit_reason
+
+        return spark_commit_reason(asset, None)
+
+    def session_needed_reason(self, asset: AssetSpec) -> str | None:
+        """Why looking needs a session, while there is none."""
+        del asset
+        return IN_A_CATALOG if self._workplace() is None else None
+
+    def check_writable(self, asset: AssetSpec) -> int | None:
+        """As `ports.TargetObserver` has it; None where nobody can look.
+
+        Raises:
+            SourceError: No run may write to it.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return None
+        with workplace.enter_session(asset) as session:
+            try:
+                table = find_named_table(session, relation_of(asset))
+                if table is not None:
+                    table.check()
+            except SourceError:
+                raise
+            except Exception as error:
+                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+            return None if table is None else table.version
+
+    def check_unrecorded_commits(self, asset: AssetSpec, version: int, *, app: str, claimed: Collection[str]) -> None:
+        """As `ports.TargetObserver` has it.
+
+        Raises:
+            UnknownRunError: One is of another run of the asset.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return
+        with workplace.enter_session(asset) as session:
+            table = find_named_table(session, relation_of(asset))
+            place = f"by the name {relation_of(asset).storage.given}"
+            for info in islice(table.iterate_commits() if table is not None else (), _NEWEST):
+                told = parse_run_metadata(info)
+                if told.get("kind") == "data" and asset_app(str(told.get("app"))) == app and info["version"] <= version:
+                    refuse_unknown(told, info["version"], claimed=claimed, place=place)
+
+    def read_position(self, asset: AssetSpec) -> TableFinding | None:
+        """As `ports.TargetObserver` has it.
+
+        Raises:
+            SourceError: The table cannot be read.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return None
+        with workplace.enter_session(asset) as session:
+            try:
+                table = find_named_table(session, relation_of(asset))
+            except Exception as error:
+                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+        if table is None:
+            return None
+        return TableFinding("moved", table_id=table.table_id, version=table.version, mark=_mark(table.version))
+
+    def detect_changes(self, asset: AssetSpec, known: RecordedTable) -> TableFinding | None:
+        """Differences to the record; None where there are none, or without a session.
+
+        Raises:
+            UnknownRunError: A run of the asset is there that is neither recorded nor claimed.
+            SourceError: The table cannot be read.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return None
+        with workplace.enter_session(asset) as session:
+            try:
+                table = find_named_table(session, relation_of(asset))
+                shown = relation_of(asset).storage.given
+                if table is None:
+                    return TableFinding("gone", f"its table {shown} is gone", EVERYTHING)
+                return _NamedCommitInspector(asset, known, "", table).detect_changes()
+            except (SourceError, RunError):
+                raise
+            except Exception as error:
+                raise SourceError(f"the table of '{asset.name}' cannot be looked at: {first_line(error)}") from error
+
+
+@frozen
+class _NamedCommitInspector(CommitInspector):
+    """Inspects the commits of a table in a catalog."""
+
+    table: NamedTable
+
+    @property
+    def table_named(self) -> str:
+        """The table, as a phrase of a sentence."""
+        return f"its table {self.table.relation.storage.given}"
+
+    @property
+    def place_named(self) -> str:
+        """Its place, as a phrase of a sentence."""
+        return f"by the name {self.table.relation.storage.given}"
+
+    def detect_changes(self) -> TableFinding | None:
+        """Differences to the record."""
+        table, known = self.table, self.known
+        if table.table_id != known.table_id:
+            return self._all_lost("replaced", f"another table stands {self.place_named} now")
+        if table.version < known.version:
+            reason = f"{self.table_named} went back from version {known.version} to {table.version}"
+            return self._all_lost("restored", reason)
+        commits = commits_since(table, known.accounted_version)
+        if commits is None:
+            return self.judge_gap(table.version)
+        return self.judge_commits([to_log_commit(each) for each in commits]) if commits else None
+
+    def _all_lost(self, kind: Any, reason: str) -> TableFinding:  # noqa: ANN401  a kind of what is found
+        version = self.table.version
+        return TableFinding(kind, reason, EVERYTHING, self.table.table_id, version, self.read_mark(version))
+
+    def commits_after(self, version: int) -> Sequence[LogCommit]:
+        """The commits after a version, as far back as the history goes."""
+        return [to_log_commit(each) for each in commits_since(self.table, version) or ()]
+
+    def find_commit(self, version: int) -> LogCommit | None:
+        """The commit of a version; None where the history lacks it."""
+        for each in self.table.iterate_commits():
+            if each["version"] == version:
+                return to_log_commit(each)
+        return None
+
+    def find_partitions(self, commit: LogCommit) -> PartitionSet | None:
+        """The partitions whose rows the commit changed; None where unknown."""
+        partitioning, table = self.asset.partitioning, self.table
+        if not partitioning.has_columns:
+            return None
+        try:
+            schema = table.relation.read_rows(table.session, commit.version).schema.json()
+            parts = NamedParts.from_schema(table.session, table.relation, schema, partitioning, source=self.asset.name)
+            return parts.find_changes(commit.version - 1, commit.version)
+        except Exception:  # noqa: BLE001  a version is gone, or its columns tell nothing
+            return None
+
+    def read_mark(self, version: int) -> str | None:
+        """The mark of a table in a catalog: always empty, its id suffices."""
+        return _mark(version)
+
+
+def _mark(version: int) -> str:
+    return f"version:{version}"
+
+
+# --------------------------------------------------------------------------- what runs read
+
+
+class NamedChangeFeeds:
+    """Checks whether the changes of an inlet's table can be read; implements `ports.ChangeFeeds`."""
+
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
+        self._workplace = workplace
+
+    def check_availability(self, asset: AssetSpec, position: TablePosition, version: int) -> ChangeAvailability:
+        """As `sparkassets.ports.ChangeFeeds`; without a session the run itself finds out."""
+        workplace = self._workplace()
+        if workplace is None:
+            return ChangeAvailability()
+        with workplace.enter_session(asset) as session:
+            try:
+                table = find_named_table(session, relation_of(asset))
+                return ChangeAvailability() if table is None else find_readable_changes(table, position, version)[0]
+            except Exception as error:  # noqa: BLE001  it is told, whatever it is
+                return ChangeAvailability("unread", first_line(error))
+
+
+class UnknownVolumes:
+    """Implements `ports.VolumeEstimator` for tables whose files only Spark can count."""
+
+    def estimate_volume(self, asset: AssetSpec, pin: InletPin, known: object) -> InletVolume:
+        """An unknown volume."""
+        del pin, known
+        return InletVolume(None, None, f"{asset.name} is in a catalog, which does not tell it")

@@ -1,1 +1,0 @@
-"""Tables that catalogs know by name: looked at, read and written through a session, never by where their files are."""

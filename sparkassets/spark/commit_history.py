@@ -1,0 +1,226 @@
+"""Finds the commits of runs in a table, and says what other commits did to its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.delta.log import FileAction, LogCommit
+from sparkassets.frozen import frozen
+from sparkassets.ports import DataCommit, HistoryGoneError
+from sparkassets.spark.current_table import NamedTable, parameter
+from sparkassets.spark.target_table import read_marker, read_own_marker
+
+_HINT = "the next `sparkassets run` keeps out what may still come of it, and then asks what became of it"
+
+
+class CommittedTable(Protocol):
+    """A Delta table with its commits."""
+
+    @property
+    def table_id(self) -> str:
+        """Survives everything but the table's deletion."""
+
+    @property
+    def version(self) -> int:
+        """The newest."""
+
+    def transaction_version(self, app_id: str) -> int | None:
+        """The newest version of a transaction of that application id; None without any."""
+
+    def iterate_commits(self) -> Iterator[Mapping[str, Any]]:
+        """What its commits say of themselves, each with its ``version``, newest first while they are there."""
+
+
+@frozen
+class TableMoment:
+    """A version of a table, with the newest transaction version of an app id in it."""
+
+    table_id: str
+    version: int
+    transaction: int | None
+
+    def excludes(self, above: int) -> bool:
+        """Whether no transaction with that version, or a higher one, was committed by then."""
+        return self.transaction is None or self.transaction < above
+
+
+def read_moment(table: CommittedTable | None, app_id: str) -> TableMoment | None:
+    """The table's version and the newest transaction version of ``app_id``; None without a table."""
+    return None if table is None else TableMoment(table.table_id, table.version, table.transaction_version(app_id))
+
+
+def find_commits(
+    asset: AssetSpec,
+    table: CommittedTable | None,
+    runs: Collection[str],
+    *,
+    app_id: str,
+    above: int = 0,
+    before: TableMoment | None = None,
+) -> Sequence[DataCommit]:
+    """The data commits of these runs, oldest first.
+
+    Searches from the newest commit back, and stops where nothing older can be theirs: below ``above``, because none of
+    them has such a version; without it at another run's data under the same app id (chains do not interleave); when
+    each is found, or fenced itself before it wrote anything; and at the moment ``before``, if none of theirs was in by
+    then. A driver that was suspended and taken over may find data of newer claims before its own.
+
+    Raises:
+        HistoryGoneError: The log is too short, or the table was restored to before a commit that was found.
+    """
+    newest = None if table is None else table.transaction_version(app_id)
+    if table is None or newest is None or newest < above:
+        return ()
+    open_runs = set(runs)
+    found: list[DataCommit] = []
+    stop = _bound(table, before, above=above)
+    for commit, said, restored in _own(asset, table, open_runs, app_id=app_id, above=above, stop=stop):
+        if said["kind"] == "data":
+            if said["run"] not in runs and above:
+                continue
+            if said["run"] not in runs:
+                break
+            if restored:
+                raise HistoryGoneError(
+                    f"{asset.name}: its table was restored after version {commit['version']},"
+                    f" which holds run {said['run']}",
+                    hint=_HINT,
+                    found=_make_data_commit(said, commit, table_id=table.table_id),
+                )
+            found.append(_make_data_commit(said, commit, table_id=table.table_id))
+        if said["kind"] == "data" or said["version"] == 2 * said["epoch"] + 1:
+            open_runs.discard(said["run"])
+        if not open_runs:
+            break
+    return tuple(found[::-1])
+
+
+def _own(
+    asset: AssetSpec, table: CommittedTable, sought: Collection[str], *, app_id: str, above: int, stop: int
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], bool]]:
+    """The commits of ``app_id``, newest first: each with its marker, and whether a RESTORE came after it.
+
+    Down to version ``stop`` of the table, or ``above`` of the transaction.
+
+    Raises:
+        HistoryGoneError: The log begins before that, and some runs are ``sought`` still.
+    """
+    restored, version = False, table.version + 1
+    for commit in table.iterate_commits():
+        version = commit["version"]
+        if version <= stop:
+            return
+        restored = restored or commit.get("operation") == "RESTORE"
+        said = read_own_marker(commit, app_id)
+        if said is None or said["kind"] == "layout":  # which has no transaction
+            continue
+        if said["version"] < above:
+            return
+        yield commit, said, restored
+    if version > 0:
+        named = ", ".join(sorted(sought))
+        raise HistoryGoneError(
+            f"{asset.name}: its table's log begins at version {version}; whether run {named} is in it cannot be told",
+            hint=_HINT,
+        )
+
+
+def _bound(table: CommittedTable, before: TableMoment | None, *, above: int) -> int:
+    """The version up to which no commit needs to be searched; -1 for none."""
+    same = before is not None and before.table_id == table.table_id
+    return before.version if before is not None and same and before.excludes(above) else -1
+
+
+def _make_data_commit(said: Mapping[str, Any], commit: Mapping[str, Any], *, table_id: str) -> DataCommit:
+    metrics = {key: int(value) for key, value in (commit.get("operationMetrics") or {}).items() if str(value).isdigit()}
+    return DataCommit(
+        run=said["run"],
+        token=said["epoch"],
+        attempt=said["attempt"],
+        version=commit["version"],
+        table_id=table_id,
+        measures=said["measures"],
+        metrics=metrics,
+        operation=commit.get("operation") or "WRITE",
+    )
+
+
+_SAME_ROWS: Final = frozenset(
+    {
+        "ADD COLUMNS",
+        "ADD CONSTRAINT",
+        "ANALYZE",
+        "CHANGE COLUMN",
+        "CHANGE COLUMNS",
+        "CLUSTER BY",
+        "COMPUTE STATS",
+        "DROP CONSTRAINT",
+        "DROP FEATURE",
+        "DROP TABLE FEATURE",
+        "OPTIMIZE",
+        "RENAME COLUMN",
+        "REORG",
+        "ROW TRACKING BACKFILL",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "UPGRADE PROTOCOL",
+        "VACUUM END",
+        "VACUUM START",
+    }
+)
+"""Operations that change no row. An unknown operation counts as one that does."""
+_ADDED: Final = ("numFiles", "numAddedFiles", "numTargetFilesAdded", "numOutputRows")
+_REMOVED: Final = ("numRemovedFiles", "numTargetFilesRemoved", "numDeletedRows", "numDeletionVectorsAdded")
+_SOME: Final = FileAction(added=True, path="", key="", has_deletion_vector=False, partition=None, stats={})
+"""Stands for the files of a commit, which a history does not list."""
+
+
+def changes_rows(commit: Mapping[str, Any]) -> bool:
+    """Whether the commit may have changed rows."""
+    if commit["operation"] in _SAME_ROWS:
+        return False
+    metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
+    told = [metrics[name] for name in (*_ADDED, *_REMOVED) if name in metrics]
+    wrote = commit["operation"] in ("WRITE", "MERGE", "DELETE", "UPDATE")
+    return not (wrote and told and all(each == "0" for each in told))
+
+
+def only_appends(commit: Mapping[str, Any]) -> bool:
+    """Whether the commit only added rows."""
+    metrics: Mapping[str, str] = commit.get("operationMetrics") or {}
+    if commit["operation"] == "STREAMING UPDATE":
+        return bool(parameter(commit, "outputMode") == "Append")
+    mode = parameter(commit, "mode")
+    appends = commit["operation"] == "WRITE" and mode == "Append"
+    return appends and all(metrics.get(name, "0") == "0" for name in _REMOVED)
+
+
+def commits_since(table: NamedTable, version: int) -> Sequence[Mapping[str, Any]] | None:
+    """The commits after a version, oldest first; None where the history lacks one of them."""
+    found: list[Mapping[str, Any]] = []
+    for commit in table.iterate_commits():
+        if commit["version"] <= version:
+            break
+        found.append(commit)
+    complete = len(found) == table.version - version
+    return found[::-1] if complete else None
+
+
+def to_log_commit(row: Mapping[str, Any]) -> LogCommit:
+    """The commit as `CommitInspector` judges it, with a placeholder file where it may have changed rows."""
+    said = read_marker(row)
+    at = row["timestamp"]
+    return LogCommit(
+        version=row["version"],
+        operation=str(row["operation"] or ""),
+        files=(_SOME,) if changes_rows(row) else (),
+        moves_rows=False,
+        changes_protocol=False,
+        metadata=None,
+        transactions={said["app"]: int(said["version"])} if said is not None and said["kind"] != "layout" else {},
+        user_metadata=str(row.get("userMetadata") or ""),
+        parameters={"version": parameter(row, "version")},
+        timestamp=None if at is None else int(at.timestamp() * 1000),
+    )

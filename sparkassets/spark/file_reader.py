@@ -1,0 +1,436 @@
+"""Reads files of sources: those that a run has pinned, and CSV or JSON for values in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from sparkassets.core.partitions import EVERYTHING, Partitioning, PartitionSet
+from sparkassets.core.patterns import FileSlot, PathPattern, file_key, fingerprint, path_of_key
+from sparkassets.core.phrases import escape_unwritable, few
+from sparkassets.core.spec.model import AssetSpec, SourceSpec
+from sparkassets.core.spec.source import path_columns
+from sparkassets.core.suggestions import suggest_close
+from sparkassets.delta.file_parts import FileParts
+from sparkassets.delta.partition_columns import columns_of
+from sparkassets.errors import RunError, SourceChangedError, SourceError
+from sparkassets.files import is_rowless, list_files
+from sparkassets.frozen import frozen
+from sparkassets.ports import FileContent
+from sparkassets.spark import predicates, sqltext
+from sparkassets.spark.failures import first_line, run_error
+from sparkassets.spark.row_partitions import RowParts
+from sparkassets.spark.schemas import declared_schema
+from sparkassets.spark.workplace import SparkWorkplace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+_SEPARATORS = {";": "';'", "\t": '"\\t"', "|": "'|'", ",": "','"}
+_MOST_FILES = 20
+"""How many headers are read to find the file; each takes a job."""
+
+
+def missing_column_error(
+    missing: Sequence[str], paths: Sequence[str], *, asset: str, header: Callable[[str], Sequence[str]]
+) -> RunError:
+    """The error for files that lack declared columns.
+
+    Args:
+        missing: Declared columns that Spark found in no header.
+        paths: Of the files.
+        asset: The source.
+        header: Reads the columns of one file.
+    """
+    lacking, columns = paths[0], header(paths[0])
+    for path in paths[1:_MOST_FILES]:
+        if not set(missing) - set(columns):
+            lacking, columns = path, header(path)
+    lost = [name for name in missing if name not in columns] or list(missing)
+    told = ", ".join(map(repr, lost))
+    made = RunError(
+        f"the file {lacking.removeprefix('file://')} of {asset!r} has no column {told} in its header of "
+        f"{len(columns)} column{'' if len(columns) == 1 else 's'}",
+        hint=_hint(lost[0], columns),
+    )
+    made.is_data_error = True
+    made.files = (lacking,)
+    return made
+
+
+def _hint(name: str, columns: Sequence[str]) -> str | None:
+    if len(columns) == 1:
+        held = {mark: columns[0].count(mark) for mark in _SEPARATORS if mark in columns[0]}
+        if held:
+            mark = max(held, key=lambda each: held[each])
+            return f"its separator is probably {_SEPARATORS[mark]}: options: {{sep: {_SEPARATORS[mark]}}}"
+    return suggest_close(name, columns)
+
+
+_GLOB_CHARACTERS = re.compile(r"([\[\]{}*?\\])")
+_PATH = "__sparkassets_path"
+_SCHEME = re.compile("^(?:[A-Za-z][A-Za-z0-9+.-]*:)?/*")
+"""Spark writes ``file:/a`` or ``file:///a``, depending on the reader."""
+_SHOWN = 5
+
+
+def without_scheme(path: str) -> str:
+    """A local path without its scheme, however Spark writes that; for comparison.
+
+    >>> without_scheme("file:///a/b.csv") == without_scheme("file:/a/b.csv") == "a/b.csv"
+    True
+    """
+    return _SCHEME.sub("", path)
+
+
+@frozen
+class FoundFile:
+    """A file that the pattern matches.
+
+    Attributes:
+        path: As Spark reads and names it, with its scheme.
+        relative: To the pattern's root.
+        changed: Nanoseconds since 1970.
+        slot: The slot that it belongs to.
+    """
+
+    path: str
+    relative: str
+    size: int
+    changed: int
+    slot: FileSlot
+
+
+@frozen
+class PinnedFiles:
+    """The files of one inlet as they were when the run was planned.
+
+    Attributes:
+        parts: The partitions to read; `EVERYTHING` for all files.
+        seen: The source's fingerprints at that time, by slot, or by file for partitions by values; None if nobody
+            had looked.
+    """
+
+    asset: AssetSpec
+    parts: PartitionSet = EVERYTHING
+    seen: Mapping[str, str] | None = None
+
+    def list_files(self) -> list[FoundFile]:
+        """The files of the pinned partitions, by path; without slots that the plan did not see.
+
+        Raises:
+            SourceError: The folder vanished or cannot be listed.
+        """
+        if self.asset.storage is None:
+            raise SourceError(f"the source {self.asset.name!r} has no path")
+        pattern = _pattern(self.asset, self.asset.storage.path)
+        found = list_files(pattern)
+        if found is None:
+            raise SourceError(f"the source {self.asset.name!r} vanished: '{pattern.root}' is no longer there")
+        files = (self._file(pattern, *each) for each in found)
+        kept = (file for file in files if file is not None and (self.seen is None or self._key(file) in self.seen))
+        return sorted(kept, key=lambda file: file.path)
+
+    def check(self, files: Sequence[FoundFile]) -> None:
+        """Compares files with those that were observed when the run was planned.
+
+        Raises:
+            SourceChangedError: Some differ; names their partitions.
+        """
+        groups: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
+        for file in files:
+            groups[self._key(file)].append((file.relative, file.size, file.changed))
+        seen = self.seen or {}
+        differing = [key for key in seen if key not in groups or fingerprint(groups[key]) != seen[key]]
+        if differing:
+            raise SourceChangedError(
+                f"the files of {self.asset.name!r} changed before they were read{self._describe_slots(differing)}",
+                source=self.asset.name,
+                hint="the run is planned anew with what is there; 'settle' leaves alone what is still being written",
+            )
+
+    def _key(self, file: FoundFile) -> str:
+        return file.slot.key if self.asset.in_paths is None else file_key(file.relative)
+
+    def _file(self, pattern: PathPattern, relative: str, size: int, changed: int) -> FoundFile | None:
+        text, partitioning, source = pattern.match(relative), self.asset.path_partitioning, self.asset.source
+        if text is None or (source is not None and is_rowless(source.kind, size)):
+            return None
+        segment, time = pattern.segments_of_path(relative), pattern.time_of_text(text, partitioning)
+        if segment is None or time is None:
+            return None
+        mapped = partitioning.is_partitioned and self.asset.in_paths is None
+        if mapped and not self.parts.overlaps(PartitionSet.from_slots([(segment, time)])):
+            return None
+        slot = FileSlot(segment, None if partitioning.time is None else time[0])
+        root = _root(pattern)
+        path = root if root.endswith(f"/{relative}") and not pattern.is_pattern else f"{root}/{relative}"
+        return FoundFile(path, relative, size, changed, slot)
+
+    def _describe_slots(self, keys: Sequence[str]) -> str:
+        if self.asset.in_paths is not None:
+            return f": {few([escape_unwritable(path_of_key(key)) for key in sorted(keys)], most=_SHOWN)}"
+        partitioning = self.asset.partitioning
+        if not partitioning.is_partitioned:
+            return ""
+        slots = [FileSlot.of_key(key, partitioning) for key in sorted(keys)[:_SHOWN]]
+        shown = ", ".join(slot.partition_key(partitioning) for slot in slots if slot is not None)
+        return f": {shown}" + (", …" if len(keys) > _SHOWN else "")
+
+
+def read_files(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+    """The rows of these files, with the pattern's fields as columns.
+
+    The field of time is a date, or for hours an instant; segments are strings, or of their declared types. Columns
+    of these names in the files are replaced by them, as by Spark's own partition columns.
+
+    Raises:
+        RunError: The files do not fit the declared columns, or there are no files and no declared columns.
+    """
+    try:
+        frame = _rows(session, files, asset=asset, source=source)
+        return _with_fields(session, frame, files, asset=asset)
+    except (RunError, SourceError):
+        raise
+    except Exception as error:
+        raise run_error(error, what=f"the source {asset.name!r} cannot be read") from error
+
+
+def read_leniently(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    """The rows of text files without the pattern's fields; unparsable values are NULL.
+
+    Raises:
+        RunError: The files lack declared columns.
+        Exception: Whatever Spark says.
+    """
+    source = asset.source or SourceSpec("csv")
+    options = {key: value for key, value in source.options.items() if value.upper() != "FAILFAST"}
+    return _rows(session, files, asset=asset, source=replace(source, options={"mode": "PERMISSIVE", **options}))
+
+
+def _rows(session: SparkSession, files: Sequence[FoundFile], *, asset: AssetSpec, source: SourceSpec) -> DataFrame:
+    fields = path_columns(asset)
+    declared = {name: kind for name, kind in asset.columns.items() if name not in fields}
+    if not files:
+        if not declared:
+            raise RunError(
+                f"the source {asset.name!r} has no files for this run, so its columns are unknown",
+                hint=f"declare the 'columns' of {asset.name!r}",
+            )
+        return session.createDataFrame([], declared_schema(session, declared))
+    paths = [_GLOB_CHARACTERS.sub(r"\\\1", file.path) for file in files]
+    options = {**_named_folders(files, asset), **_options(source)}
+    reader = session.read.format(source.kind).options(**options)
+    if source.kind == "csv":
+        return _csv(session, reader, paths, declared, asset=asset, given=options)
+    if source.kind == "json" and declared:
+        reader = reader.schema(declared_schema(session, declared))
+    frame = reader.load(paths)
+    if source.kind == "parquet" and declared:
+        _check_declared(frame, declared, session=session, asset=asset)
+    return frame
+
+
+def _csv(
+    session: SparkSession,
+    reader: DataFrameReader,
+    paths: list[str],
+    declared: Mapping[str, str],
+    *,
+    asset: AssetSpec,
+    given: Mapping[str, str],
+) -> DataFrame:
+    """Column names from the files' header, types from the declaration, else strings."""
+    if given["header"].lower() != "true":
+        return (reader.schema(declared_schema(session, declared)) if declared else reader).load(paths)
+    permissive = session.read.format("csv").options(**{**given, "mode": "PERMISSIVE"})
+    names = permissive.load(paths[:1]).columns or permissive.load(paths).columns  # the first may be blank
+    if not names and declared:
+        return session.createDataFrame([], declared_schema(session, declared))
+    missing = [name for name in declared if name not in names]
+    if missing:
+        raise missing_column_error(missing, paths, asset=asset.name, header=lambda path: permissive.load(path).columns)
+    return reader.schema(declared_schema(session, {name: declared.get(name, "string") for name in names})).load(paths)
+
+
+def _named_folders(files: Sequence[FoundFile], asset: AssetSpec) -> dict[str, str]:
+    """Makes columns of folders such as ``country=nl`` in a source that is a folder, as Spark does."""
+    if asset.storage is None or not any("/" in file.relative for file in files):
+        return {}
+    pattern = _pattern(asset, asset.storage.path)
+    return {} if pattern.is_pattern else {"basePath": _root(pattern)}
+
+
+def _pattern(asset: AssetSpec, path: str) -> PathPattern:
+    return PathPattern.parse(path, asset.path_partitioning.segment_columns)
+
+
+def _root(pattern: PathPattern) -> str:
+    """The root as Spark reads it, with its scheme."""
+    return pattern.root if "://" in pattern.root else f"file://{pattern.root}"
+
+
+def _options(source: SourceSpec) -> dict[str, str]:
+    """The user's options over ours: unparsable values fail the run, and headers are compared with the schema."""
+    csv = {"header": "true", "enforceSchema": "false"} if source.kind == "csv" else {}
+    strict = {"mode": "FAILFAST"} if source.kind in {"csv", "json"} else {}
+    return {**csv, **strict, **source.options}
+
+
+def _with_fields(session: SparkSession, frame: DataFrame, files: Sequence[FoundFile], *, asset: AssetSpec) -> DataFrame:
+    from pyspark.sql import functions as sql
+
+    fields = path_columns(asset)
+    if not fields:
+        return frame
+    names = {name.lower() for name in fields}
+    own = [sqltext.name(column) for column in frame.columns if column.lower() not in names]
+    slots = {file.slot for file in files}
+    if len(slots) <= 1:
+        literals = field_literals(slots.pop() if slots else None, asset)
+        constants = [f"CAST({literals[name]} AS {kind}) AS {sqltext.name(name)}" for name, kind in fields.items()]
+        return frame.selectExpr(*own, *constants)
+    import pyarrow as pa
+
+    paths = pa.array([without_scheme(file.path) for file in files])
+    table = session.createDataFrame(pa.table({_PATH: paths, **_values([file.slot for file in files], asset)}))
+    encoded = sql.replace(sql.col("_metadata.file_path"), sql.lit("+"), sql.lit("%2B"))
+    read_from = sql.regexp_replace(sql.url_decode(encoded), _SCHEME.pattern, "")
+    unlisted = sql.raise_error(sql.concat(sql.lit("a file that was not listed was read: "), sql.col(_PATH)))
+    told = [
+        sql.coalesce(sql.col(sqltext.name(name)), unlisted).cast(kind.lower()).alias(name)
+        for name, kind in fields.items()
+    ]
+    return frame.select(*own, read_from.alias(_PATH)).join(sql.broadcast(table), _PATH, "left").select(*own, *told)
+
+
+def field_literals(slot: FileSlot | None, asset: AssetSpec) -> dict[str, str]:
+    """SQL for the value of each field; NULL without a slot."""
+    fields, time = path_columns(asset), asset.path_partitioning.time
+    if slot is None:
+        return dict.fromkeys(fields, "NULL")
+    texts = map(sqltext.text, slot.segment)
+    segments = dict(zip(asset.path_partitioning.segment_columns, texts, strict=True))
+    if time is None or slot.start is None:
+        return segments
+    return {next(iter(fields)): predicates.literal(time, slot.start), **segments}
+
+
+def _values(slots: Sequence[FileSlot], asset: AssetSpec) -> dict[str, pa.Array]:
+    """The values of each field, in the order of ``slots``."""
+    import pyarrow as pa
+
+    fields, time = path_columns(asset), asset.path_partitioning.time
+    columns = enumerate(asset.path_partitioning.segment_columns)
+    segments = {column: pa.array([slot.segment[index] for slot in slots], pa.string()) for index, column in columns}
+    if time is None:
+        return segments
+    starts = [predicates.column_value(time, slot.start or 0) for slot in slots]
+    return {next(iter(fields)): pa.array(starts, predicates.arrow_type(time)), **segments}
+
+
+def _check_declared(frame: DataFrame, declared: Mapping[str, str], *, session: SparkSession, asset: AssetSpec) -> None:
+    actual = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    for field in declared_schema(session, declared).fields:
+        wanted = field.dataType.simpleString()
+        if actual.get(field.name) != wanted:
+            found = actual.get(field.name, "not there")
+            raise RunError(f"the column {field.name!r} of {asset.name!r} is declared as {wanted}, but it is {found}")
+
+
+class SparkTextFileReader:
+    """Implements `ports.TextFileReader`.
+
+    Args:
+        workplace: Gives where to read, None as long as nobody has asked for Spark.
+    """
+
+    def __init__(self, workplace: Callable[[], SparkWorkplace | None]) -> None:
+        self._workplace = workplace
+
+    def read_contents(
+        self, asset: AssetSpec, view: Partitioning, paths: Sequence[str]
+    ) -> Mapping[str, FileContent] | None:
+        """What each file holds; None without a session.
+
+        Raises:
+            SourceError: A file cannot be read, or lacks a column.
+        """
+        workplace = self._workplace()
+        if workplace is None:
+            return None
+        listed = {each.relative: each for each in PinnedFiles(asset).list_files()}
+        if gone := [path for path in paths if path not in listed]:
+            raise SourceError(
+                f"the file '{escape_unwritable(gone[0])}' of the source '{asset.name}' went while it was looked at"
+            )
+        with workplace.enter_session(asset) as session:
+            return _contents(session, asset, view, [listed[path] for path in paths])
+
+
+def _contents(
+    session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
+) -> Mapping[str, FileContent]:
+    """What the files hold, read in one job; one by one where headers differ, or to name a file that is broken."""
+    try:
+        return dict(_together(session, asset, view, files))
+    except Exception as error:
+        if len(files) > 1:
+            return {path: found for file in files for path, found in _contents(session, asset, view, [file]).items()}
+        path = escape_unwritable(files[0].relative)
+        if isinstance(error, SourceError | RunError):
+            raise SourceError(f"{error.args[0]} (in the file '{path}')", hint=error.hint) from error
+        raise SourceError(
+            f"the file '{path}' of the source '{asset.name}' cannot be read: {first_line(error)}",
+            hint="take it away or write it again; 'settle' leaves alone what is still being written",
+        ) from error
+
+
+def _together(
+    session: SparkSession, asset: AssetSpec, view: Partitioning, files: Sequence[FoundFile]
+) -> Iterator[tuple[str, FileContent]]:
+    fields = asset.path_partitioning.segment_columns
+    in_path = [column for column in view.columns if column in fields]
+    frame = read_leniently(session, files, asset=asset)
+    schema = _schema(frame, asset, view, in_path)
+    values: defaultdict[str, list[Sequence[Any]]] = defaultdict(list)
+    if frame.inputFiles():
+        rows = RowParts(_parts(schema, asset, view))
+        for file, *found in rows.select(frame, constant=in_path).distinct().collect():
+            values[without_scheme(unquote(file))].append(found)
+    for each in files:
+        rows, given = RowParts(_parts(schema, asset, view)), dict(zip(fields, each.slot.segment, strict=True))
+        segments = enumerate(view.segment_columns)
+        fixed = {number: given[column] for number, column in segments if column in in_path}
+        cells = (
+            rows.find_cell([fixed.get(number, value) for number, value in enumerate(found)])
+            for found in values[without_scheme(each.path)]
+        )
+        parts = PartitionSet.from_slots([cell for cell in cells if cell is not None])
+        yield (
+            each.relative,
+            FileContent(parts, {column: sorted(some) for column, some in rows.file_parts.ignored_values.items()}),
+        )
+
+
+def _parts(schema: str, asset: AssetSpec, view: Partitioning) -> FileParts:
+    return FileParts.from_columns(columns_of(schema, view, source=asset.name), view)
+
+
+def _schema(frame: DataFrame, asset: AssetSpec, view: Partitioning, in_path: Sequence[str]) -> str:
+    """The columns that are declared or asked for, as JSON; upper and lower case are the same, as in Spark.
+
+    Others of the files are not shown to anybody who asks for one that is not there.
+    """
+    asked = {column.lower(): column for column in view.columns}
+    known = {*map(str.lower, asset.columns), *asked}
+    kinds = {field["name"]: field["type"] for field in json.loads(frame.schema.json())["fields"]}
+    found = {asked.get(name.lower(), name): kind for name, kind in kinds.items() if name.lower() in known}
+    found |= dict.fromkeys(in_path, "string")
+    return json.dumps({"fields": [{"name": name, "type": kind, "metadata": {}} for name, kind in found.items()]})

@@ -1,0 +1,381 @@
+"""Which Java, Spark and Delta are installed, whether they fit, and the jars of Delta and S3 that they need."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import quoteattr
+
+from sparkassets.cache import cache_folder, used_files
+from sparkassets.errors import SparkUnavailableError
+from sparkassets.frozen import frozen
+
+OLDEST: Final = (4, 0)
+NEWEST: Final = (4, 2)
+"""Of Spark, those that the tests run with."""
+_DELTA_OF: Final = (((4, 1), (4, 1)), ((4, 0), (4, 0)))
+"""From which Spark on which Delta is the oldest, the newest first: 4.0 asks for a Spark below 4.1."""
+_KNOWN: Final = "sparkassets works with Spark 4.0 to 4.2"
+_PARTS: Final = re.compile(r"(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
+
+
+def check_spark(spark: str) -> None:
+    """Refuses a Spark that is too old, and warns of one that is newer than any that was tried.
+
+    Args:
+        spark: The version of a session, such as ``4.2.0``.
+
+    Raises:
+        SparkUnavailableError: It is too old.
+    """
+    found = numbers(spark)[:2]
+    if found and found < OLDEST:
+        hint = "pip install 'sparkassets[spark]' brings one; of Databricks take a runtime from 17.3 LTS on"
+        raise SparkUnavailableError(f"Spark {spark} is too old: {_KNOWN}", hint=hint)
+    if found > NEWEST:
+        text = f"Spark {spark} is newer than what was tried: {_KNOWN}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def check_delta(delta: str, *, spark: str) -> None:
+    """Refuses jars of Delta that were made for an older Spark than the session's.
+
+    Args:
+        delta: Their version, such as ``4.4.0``; nothing is known of an empty one.
+        spark: That of the session.
+
+    Raises:
+        SparkUnavailableError: They are too old.
+    """
+    found = numbers(delta)[:2]
+    oldest = next((known for version, known in _DELTA_OF if version <= numbers(spark)[:2]), ())
+    if found and found < oldest:
+        wanted = ".".join(map(str, oldest))
+        raise SparkUnavailableError(
+            f"Delta {delta} in the session is too old: Spark {spark} takes Delta from {wanted} on",
+            hint="start the session with newer jars, or stop it and let sparkassets start one",
+        )
+
+
+def check_installed() -> None:
+    """Refuses packages of Spark and Delta that do not belong together or are not supported.
+
+    Raises:
+        SparkUnavailableError: With what is installed, and what is expected.
+    """
+    hint = "pip install 'sparkassets[spark]' brings versions that belong together"
+    try:
+        spark, delta = version("pyspark"), version("delta-spark")
+    except PackageNotFoundError:
+        return  # an installation of its own, or Delta among its jars: the session tells
+    if not OLDEST <= numbers(spark)[:2] <= NEWEST:
+        age = "old" if numbers(spark)[:2] < OLDEST else "new"
+        raise SparkUnavailableError(f"pyspark {spark} is too {age}: {_KNOWN}", hint=hint)
+    wanted = next((each for each in requires("delta-spark") or () if re.match(r"pyspark\b", each)), "")
+    if not _is_within(spark, wanted):
+        asked = wanted.removeprefix("pyspark").strip().strip("()")
+        raise SparkUnavailableError(
+            f"delta-spark {delta} does not go with pyspark {spark}: it is made for pyspark {asked}", hint=hint
+        )
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """The numbers that a version begins with.
+
+    >>> numbers("4.2.0.dev1"), numbers("client-5"), numbers("4.0")
+    ((4, 2, 0), (), (4, 0))
+    """
+    found = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def _is_within(text: str, requirement: str) -> bool:
+    """Whether a version is one that a requirement such as ``pyspark<=4.2.0,>=4.0.1`` allows."""
+    for sign, bound in _PARTS.findall(requirement):
+        one, other = numbers(text), numbers(bound)
+        one, other = (each + (0,) * (4 - len(each)) for each in (one, other))
+        if not {"<=": one <= other, ">=": one >= other, "==": one == other, "!=": one != other}.get(
+            sign, one < other if sign == "<" else one > other
+        ):
+            return False
+    return True
+
+
+SUPPORTED = (17, 21, 25)
+"""Supported major versions; 25 needs Spark 4.2."""
+_FOR_25 = (4, 2)
+_HINT = "install one, such as openjdk-17-jre-headless, or let JAVA_HOME point to it"
+
+
+@frozen
+class JavaRuntime:
+    """A Java that Spark can run on.
+
+    Attributes:
+        command: The program, with links resolved.
+        build: Text that differs between builds of the JVM; a class data archive fits one build.
+    """
+
+    command: Path
+    build: str
+
+
+def find_java() -> JavaRuntime:
+    """The Java that Spark's own start script would take: ``$JAVA_HOME/bin/java``, else the first on the path.
+
+    Raises:
+        SparkUnavailableError: There is none, or its version is not in `SUPPORTED`.
+    """
+    home = os.environ.get("JAVA_HOME")
+    wanted = str(Path(home, "bin", "java")) if home else "java"
+    found = shutil.which(wanted)
+    if found is None:
+        where = f"at JAVA_HOME={home}" if home else "on the PATH"
+        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but there is no Java {where}", hint=_HINT)
+    command = Path(found).resolve()
+    build = _build(command)
+    version = _major(build)
+    if version not in SUPPORTED:
+        named = f"Java {version}" if version else "of an unknown version"
+        raise SparkUnavailableError(f"Spark needs Java 17, 21 or 25, but {found} is {named}", hint=_HINT)
+    if version == SUPPORTED[-1] and (spark := _spark()) and numbers(spark)[:2] < _FOR_25:
+        message = f"{found} is Java {version}, which Spark takes from 4.2 on, and pyspark is {spark}"
+        raise SparkUnavailableError(message, hint="install Java 17 or 21, or a newer Spark")
+    return JavaRuntime(command, build)
+
+
+def _spark() -> str:
+    """The version of the Spark package; empty where it is none."""
+    try:
+        return package_version("pyspark")
+    except PackageNotFoundError:
+        return ""
+
+
+def _build(command: Path) -> str:
+    """What the Java says of itself: its ``release`` file, or (tens of milliseconds slower) its ``-version``."""
+    try:
+        return (command.parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        pass
+    try:
+        answer = subprocess.run(  # noqa: S603 - the very program that Spark is about to start
+            [str(command), "-version"], capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return answer.stderr + answer.stdout
+
+
+def _major(build: str) -> int | None:
+    """The major version in ``JAVA_VERSION="17.0.15"`` or ``openjdk version "17.0.15"``.
+
+    >>> _major('openjdk version "1.8.0_402"'), _major('JAVA_VERSION="21"'), _major("")
+    (8, 21, None)
+    """
+    match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', build)
+    return int(match.group(1)) if match else None
+
+
+_CENTRAL = "https://repo1.maven.org/maven2/"
+_FETCH_TIMEOUT_SECONDS = 900
+
+LOCAL_FILES: Final = "com.globalmentor.apache.hadoop.fs.NakedLocalFileSystem"
+"""The class of that file system."""
+_LOCAL_FILES_JAR = ("com.globalmentor", "hadoop-bare-naked-local-fs", "0.1.0")
+
+
+@frozen
+class MavenCoordinates:
+    """Delta's main artifact in a Maven repository; printed as ``io.delta:<name>:<version>``."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"io.delta:{self.name}:{self.version}"
+
+
+def delta_coordinates() -> MavenCoordinates:
+    """The artifact that the installed ``delta-spark`` names for the installed ``pyspark``.
+
+    Delta's own rule is asked, because the artifact's name carries Spark's version in some releases only.
+
+    Raises:
+        SparkUnavailableError: One of the two packages is not installed.
+    """
+    try:
+        from delta.pip_utils import configure_spark_with_delta_pip
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkUnavailableError(
+            f"the Python package {error.name} is not installed", hint="pip install 'sparkassets[spark]'"
+        ) from error
+    options = configure_spark_with_delta_pip(SparkSession.Builder())._options  # noqa: SLF001 - Delta offers no other way
+    _, name, version = options["spark.jars.packages"].split(":")
+    return MavenCoordinates(name, version)
+
+
+def fetch_delta_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
+    """The jars in the cache folder, sorted by name; fetched if they are missing.
+
+    Raises:
+        SparkUnavailableError: They cannot be fetched.
+    """
+    wanted = delta_coordinates()
+    folder = cache_folder() / "jars" / f"{wanted.name}-{wanted.version}-{_LOCAL_FILES_JAR[1]}-{_LOCAL_FILES_JAR[2]}"
+    asked = JarFetch(f"Delta's jars ({wanted})", wanted.name, _module(wanted), folder)
+    return asked.jars(spark_home, java)
+
+
+@frozen
+class JarFetch:
+    """Jars that are fetched together.
+
+    Attributes:
+        what: Their name in messages.
+        main: The artifact that must be among them.
+        module: An Ivy module that depends on them.
+        folder: Where they are stored.
+    """
+
+    what: str
+    main: str
+    module: str
+    folder: Path
+
+    def jars(self, spark_home: Path, java: JavaRuntime) -> list[Path]:
+        """The jars, sorted by name; fetched if they are missing.
+
+        Raises:
+            SparkUnavailableError: They cannot be fetched.
+        """
+        found = used_files(self.folder, "*.jar")
+        if not found:
+            _fetch(self, spark_home=spark_home, java=java)
+            found = sorted(self.folder.glob("*.jar"))
+        return found
+
+
+def _fetch(asked: JarFetch, *, spark_home: Path, java: JavaRuntime) -> None:
+    """Fills the folder by one atomic rename; if two processes try at once, the second one's work is dropped."""
+    folder = asked.folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SparkUnavailableError(
+            f"cannot create the cache folder {folder.parent}: {error.strerror}",
+            hint="set SPARKASSETS_CACHE to another one",
+        ) from error
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-", ignore_cleanup_errors=True) as work:
+        jars = Path(work) / "jars"
+        _run_ivy(asked, work=Path(work), into=jars, spark_home=spark_home, java=java)
+        try:
+            jars.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+            shutil.rmtree(jars, ignore_errors=True)
+
+
+def _run_ivy(asked: JarFetch, *, work: Path, into: Path, spark_home: Path, java: JavaRuntime) -> None:
+    repository = os.environ.get("DEFAULT_ARTIFACT_REPOSITORY", _CENTRAL)
+    (work / "ivy.xml").write_text(asked.module, encoding="utf-8")
+    (work / "settings.xml").write_text(_settings(repository), encoding="utf-8")
+    command: Sequence[str] = [
+        *(str(java.command), "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main", "-warn"),
+        *("-settings", str(work / "settings.xml"), "-ivy", str(work / "ivy.xml"), "-cache", str(work / "cache")),
+        *("-types", "jar", "-retrieve", f"{into}/[artifact]-[revision].[ext]"),
+    ]
+    said = ""
+    try:
+        done = subprocess.run(  # noqa: S603 - Spark's own Ivy, with a fixed list of arguments
+            command, capture_output=True, text=True, check=False, timeout=_FETCH_TIMEOUT_SECONDS
+        )
+        said = done.stdout + done.stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    if not any(jar.name.startswith(f"{asked.main}-") for jar in into.glob("*.jar")):
+        raise SparkUnavailableError(
+            f"cannot fetch {asked.what} from {repository}: {_reason(said)}",
+            hint="they are fetched once; connect to the network, or name a mirror in DEFAULT_ARTIFACT_REPOSITORY",
+        )
+
+
+def _reason(said: str) -> str:
+    """The one line of Ivy's output that a person needs."""
+    lines = [line.strip(" :\t") for line in said.splitlines()]
+    if trouble := next((line for line in lines if line.startswith("HttpClientHandler: ")), None):
+        return f"no connection ({trouble.removeprefix('HttpClientHandler: ').partition(' url=')[0]})"
+    return next((line for line in lines if line.endswith("not found")), lines[0] if lines else "it says nothing")
+
+
+def _module(wanted: MavenCoordinates) -> str:
+    """An Ivy module of Delta and the file system; other organisations' artifacts are in Spark's ``jars`` folder."""
+    organisation, name, version = map(quoteattr, _LOCAL_FILES_JAR)
+    return f"""<ivy-module version="2.0">
+  <info organisation="sparkassets" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="io.delta" name={quoteattr(wanted.name)} rev={quoteattr(wanted.version)} conf="default->default"/>
+    <dependency org={organisation} name={name} rev={version} conf="default->master" transitive="false"/>
+    <exclude org="^(?!(io\\.(delta|unitycatalog)|com\\.globalmentor)$).*" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+def _settings(repository: str) -> str:
+    return f"""<ivysettings>
+  <settings defaultResolver="maven"/>
+  <resolvers><ibiblio name="maven" m2compatible="true" root={quoteattr(repository)}/></resolvers>
+</ivysettings>
+"""
+
+
+HADOOP: Final = "3.5.0"
+_SPARK_CLOUD, _AMAZON, _ANALYTICS = "4.1.2", "2.35.4", "1.3.1"
+"""Versions that fit each other; Spark's module is not published for 4.2.0, and has not changed."""
+_CLIENT = "hadoop-client-api-"
+_MODULE = f"""<ivy-module version="2.0">
+  <info organisation="sparkassets" module="s3"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="org.apache.hadoop" name="hadoop-aws" rev="{HADOOP}" conf="default->master"/>
+    <dependency org="org.apache.spark" name="spark-hadoop-cloud_2.13" rev="{_SPARK_CLOUD}" conf="default->master"/>
+    <dependency org="software.amazon.s3.analyticsaccelerator" name="analyticsaccelerator-s3" rev="{_ANALYTICS}"
+      conf="default->master"/>
+    <dependency org="software.amazon.awssdk" name="s3" rev="{_AMAZON}" conf="default->default"/>
+    <dependency org="software.amazon.awssdk" name="s3-transfer-manager" rev="{_AMAZON}" conf="default->default"/>
+    <dependency org="software.amazon.awssdk" name="sts" rev="{_AMAZON}" conf="default->default"/>
+    <exclude org="^(org.slf4j|io.netty|commons-codec|commons-logging)$" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+
+
+def s3_jars(spark_home: Path, java: JavaRuntime) -> list[Path]:
+    """The jars, sorted; none for a Hadoop version whose jars are not known.
+
+    Raises:
+        SparkUnavailableError: They cannot be fetched.
+    """
+    if hadoop_version(spark_home) != HADOOP:
+        return []
+    folder = cache_folder() / "jars" / f"s3-{HADOOP}-{_SPARK_CLOUD}-{_AMAZON}"
+    return JarFetch(f"the jars for S3 (hadoop-aws {HADOOP})", "hadoop-aws", _MODULE, folder).jars(spark_home, java)
+
+
+def hadoop_version(spark_home: Path) -> str | None:
+    """The version of the Hadoop that Spark ships; None where its jars do not say."""
+    found = next((spark_home / "jars").glob(f"{_CLIENT}*.jar"), None)
+    return None if found is None else found.stem.removeprefix(_CLIENT)

@@ -1,0 +1,231 @@
+"""Judges staged rows by the asset's rules: what is withheld, dropped, or put into quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.partitions import NOTHING, PartitionSet
+from sparkassets.core.spec.model import AssetSpec
+from sparkassets.core.validations import RunJudgement, row_removing_rules
+from sparkassets.core.validations.judgement import judge_run
+from sparkassets.frozen import frozen
+from sparkassets.ports import CommitMarker, RunOrder
+from sparkassets.spark import sqltext
+from sparkassets.spark.computation import SparkComputation
+from sparkassets.spark.current_table import open_relation
+from sparkassets.spark.failures import run_error
+from sparkassets.spark.inlet_reader import ReadInlets
+from sparkassets.spark.partition_guard import find_segments, guard_for
+from sparkassets.spark.scratch import ScratchRows, attempt_of, discard_scratch
+from sparkassets.spark.target_table import TableRelation, relation_of
+from sparkassets.spark.targets.spark_commit import stamps
+from sparkassets.spark.upserts.staged_rows import KeptRows
+from sparkassets.spark.validation import STAYS, TAKEN, CheckCaller, PartitionGrouping, RowRules, measure
+from sparkassets.spark.writes import choose_judged_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+
+def find_rules(order: RunOrder, inlets: ReadInlets, packages: Collection[str]) -> RowRules | None:
+    """The rules of the rows of a run; None where there are none."""
+    asset = order.asset
+    if not asset.rules:
+        return None
+    time = asset.partitioning.time
+    return RowRules(
+        f"the result of {asset.name}",
+        asset.rules,
+        inlets.frames,
+        CheckCaller(asset.name, packages, asset.location),
+        asset.timezone if time is None else time.timezone,
+        frozenset(name.lower() for name in asset.private),
+    )
+
+
+def judge_rows(order: RunOrder, asked: RowRules, rows: DataFrame) -> RunJudgement:
+    """What becomes of the run's blocks.
+
+    Raises:
+        RunError: A rule cannot be asked of such rows, or Spark says something else.
+    """
+    keys = keys_of(order, asked, rows.schema)
+    tallies = measure(rows, asked, keys)
+    absent = order.discovered_partitions - _with_rows(order, rows) if order.discovered_partitions else NOTHING
+    blocks = [block for block in keys.blocks if not absent.covers(block)]
+    return judge_run(asked.rules, tallies, blocks, past=order.past, accepted=order.accepted_partitions)
+
+
+def _with_rows(order: RunOrder, rows: DataFrame) -> PartitionSet:
+    """The blocks of segments that nobody knew, of which there are rows; the others are left to the next run."""
+    keys = find_segments(rows, order.restrict_to(order.discovered_partitions))
+    return order.asset.partitioning.restrict_to_segments(order.discovered_partitions, keys)
+
+
+def keys_of(order: RunOrder, asked: RowRules, schema: StructType) -> PartitionGrouping:
+    """Tells the run's blocks; where nothing does, all of it is one.
+
+    Raises:
+        RunError: A column that tells them is not there.
+    """
+    if order.discovers_segments:
+        return PartitionGrouping.whole(order.blocks)
+    return PartitionGrouping.from_schema(schema, order.blocks, partitioning=order.asset.partitioning, owner=asked.owner)
+
+
+_PART = "judged"
+"""The folder in the attempt's."""
+
+
+@frozen
+class JudgedStaging:
+    """What is staged.
+
+    Attributes:
+        computation: Of what.
+        place: Where.
+        schema: Of their rows.
+        columns: Those that the rows had when they were computed.
+        delete_column: Whether a row takes another away, which no rule judges.
+    """
+
+    computation: SparkComputation
+    place: ScratchRows
+    schema: StructType
+    columns: tuple[str, ...]
+    delete_column: str | None
+
+    def read_judged(self) -> DataFrame:
+        """The rows that rules judge."""
+        rows = self._rows()
+        return rows if self.delete_column is None else rows.filter(f"NOT {self.delete_column}").drop(self.delete_column)
+
+    def select_published(self, withheld: PartitionSet) -> SparkComputation:
+        """What is to be written of it, where these blocks are withheld."""
+        order, where = self.computation.order, []
+        if TAKEN in self.schema.names:
+            where.append(f"{TAKEN} = {STAYS}")
+        if withheld:
+            order = order.restrict_to(order.blocks - withheld)
+            blocks = guard_for(order, self.schema)
+            where += [] if blocks is None else [f"({blocks.predicate})"]
+        chosen = (*self.columns, *([self.delete_column] if self.delete_column is not None else []))
+        kept = KeptRows(self.place, self.schema, chosen, " AND ".join(where) or "true")
+        frame = kept.read_rows(self.computation.frame.sparkSession).select(*map(sqltext.name, self.columns))
+        told = kept if self.delete_column is not None else None
+        return replace(self.computation, order=order, frame=frame, inlets=ReadInlets(), kept_rows=told)
+
+    def _rows(self) -> DataFrame:
+        return self.place.read_rows(self.computation.frame.sparkSession, self.schema)
+
+
+def stage_judged(made: SparkComputation, asked: RowRules, *, marker: CommitMarker) -> JudgedStaging:
+    """Stages the rows that are to land, and which of them rules take away.
+
+    Raises:
+        RunError: They cannot be computed, or must not land; nothing was published.
+        SourceError: Files changed while they were read.
+    """
+    found, write = choose_judged_rows(made.order, made.frame, schema=made.schema)
+    place = ScratchRows(relation_of(made.order.asset), attempt_of(marker), _PART)
+    rows = found.rows
+    if asked.takes_rows:
+        known = asked.with_others(rows)
+        taking = _unless(found.delete_condition, asked.taking(known))
+        rows = known.select(*map(_column, rows.columns), taking.alias(TAKEN))
+    try:
+        place.write_rows(rows)
+        made.inlets.check_files()
+    except Exception as error:
+        release_judged(made, marker)
+        raise write.explain_error(error) from error
+    return JudgedStaging(made, place, rows.schema, tuple(found.columns), found.delete_condition)
+
+
+def release_judged(made: SparkComputation, marker: CommitMarker) -> None:
+    """Removes it, where the storage lets it."""
+    discard_scratch(made.frame.sparkSession, relation_of(made.order.asset), attempt_of(marker))
+
+
+def _unless(deletes: str | None, taking: Column) -> Column:
+    from pyspark.sql import functions as sql
+
+    return taking if deletes is None else sql.when(sql.expr(deletes), sql.lit(STAYS)).otherwise(taking)
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions as sql
+
+    return sql.col(sqltext.name(name))
+
+
+def drop_withheld(made: SparkComputation, withheld: PartitionSet) -> SparkComputation:
+    """What is computed but for withheld blocks."""
+    if not withheld:
+        return made
+    order = made.order.restrict_to(made.order.blocks - withheld)
+    blocks = guard_for(order, made.frame.schema)
+    return replace(made, order=order, frame=made.frame if blocks is None else made.frame.filter(blocks.predicate))
+
+
+def is_prepared_for(prepared: CommitMarker, marker: CommitMarker) -> bool:
+    """Whether that was prepared for this commit, whatever was decided since."""
+    return replace(prepared, measures=marker.measures) == marker
+
+
+RULE, RUN, BLOCK = "_rule", "_run", "_block"
+"""The columns that come to those of the rows: the rule's name, the run's, and the key of the partition."""
+_BESIDE: Final = "_quarantine"
+
+
+def quarantine_of(asset: AssetSpec) -> TableRelation:
+    """The table of the rows that are taken out of the asset's."""
+    return TableRelation(relation_of(asset).storage.with_suffix(_BESIDE))
+
+
+def keep_quarantined(
+    rows: DataFrame, asked: RowRules, order: RunOrder, keys: PartitionGrouping, *, marker: CommitMarker
+) -> None:
+    """Commits those of the rows that rules put into quarantine, but for those of withheld blocks.
+
+    Raises:
+        RunError: They cannot be kept; the table's own commit must not come then.
+    """
+    numbers = {
+        n: rule.name for n, rule in enumerate(row_removing_rules(asked.rules), 1) if rule.severity == "quarantine"
+    }
+    out = rows.filter(f"{TAKEN} IN ({', '.join(map(str, numbers))})")
+    published = order.restrict_to(order.blocks - marker.withheld)
+    if marker.withheld and (blocks := guard_for(published, rows.schema)) is not None:
+        out = out.filter(blocks.predicate)
+    names = " ".join(f"WHEN {number} THEN {sqltext.text(name)}" for number, name in numbers.items())
+    told = out.selectExpr(
+        "* EXCEPT (" + TAKEN + ")",
+        f"CASE {TAKEN} {names} END AS {RULE}",
+        f"{sqltext.text(order.run)} AS {RUN}",
+        f"{_label(keys, order)} AS {BLOCK}",
+    )
+    try:
+        relation = quarantine_of(order.asset)
+        there = not relation.storage.table or open_relation(rows.sparkSession, relation) is not None
+        relation.save_rows(told, {**stamps(marker), "mergeSchema": "true"}, there=there)
+    except Exception as error:
+        raise run_error(error, what=f"{order.asset.name}: rows cannot be put into quarantine") from error
+
+
+def _label(keys: PartitionGrouping, order: RunOrder) -> str:
+    """The key of a row's block, as SQL."""
+    partitioning = order.asset.partitioning
+    if not keys.keys:
+        labels = partitioning.display_labels(order.blocks, most=1)
+        return sqltext.text(labels[0]) if labels else "CAST(NULL AS STRING)"
+    return keys.label(partitioning)
+
+
+def is_needed(marker: CommitMarker) -> bool:
+    """Whether the run has rows for it, as far as is told."""
+    found = marker.judgement
+    return found is not None and any(each.severity == "quarantine" and each.failing for each in found.verdicts)

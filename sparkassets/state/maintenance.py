@@ -1,0 +1,328 @@
+"""Keeps the state small: checkpoints, clean-up, compaction, expiry, migration of files."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from deltalake.transaction import AddAction
+
+from sparkassets.core.journal.codec.rows import JournalRow
+from sparkassets.errors import StateError
+from sparkassets.ports import FormatUpgrade
+from sparkassets.state import refusals
+from sparkassets.state.data_files import DataFile, milliseconds
+from sparkassets.state.numbered_table import LOG_KEPT, TRIES, NumberedTable
+from sparkassets.state.table_columns import JOURNAL_COLUMNS, arrow_table, rows_from_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHECKPOINT_EVERY = 20
+"""Versions between two checkpoints: what a cold reader has to replay."""
+
+TIDY_EVERY = 100
+"""Versions between two clean-ups."""
+
+_RETENTION_MILLISECONDS = 3_600_000
+_ENTRY = re.compile(r"(\d{20})\.(?:json|checkpoint.*\.parquet)")
+
+
+def checkpoint(table: NumberedTable) -> None:
+    """Writes a checkpoint when the last one is ``CHECKPOINT_EVERY`` versions old."""
+    if table.version - _last_checkpoint(table) >= CHECKPOINT_EVERY:
+        table.checkpoint()
+
+
+def checkpoint_after_commit(table: NumberedTable) -> None:
+    """A checkpoint when it is this commit's turn; when that fails the commit stands, and a later one makes it."""
+    with suppress(StateError):
+        if table.version % CHECKPOINT_EVERY == 0:
+            checkpoint(table)
+
+
+def tidy_when_due(table: NumberedTable, *, fully: bool = False) -> None:
+    """A checkpoint when it is due; a clean-up when this process saw the version pass a multiple of ``TIDY_EVERY``.
+
+    A process that is killed in between leaves that to whoever sees the next multiple. ``fully`` cleans up now.
+    """
+    checkpoint(table)
+    if fully or table.version // TIDY_EVERY > (table.watched_from or 0) // TIDY_EVERY:
+        clean_up(table)
+        table.watched_from = table.version
+
+
+def clean_up(table: NumberedTable) -> None:
+    """Deletes the log entries that no reader needs and the files that no version of the last hour refers to.
+
+    Raises:
+        StateError: The storage refuses.
+    """
+    with refusals.translate_write_errors(table.uri):
+        _delete_old_entries(table)
+        _delete_unreferenced(table)
+
+
+def _last_checkpoint(table: NumberedTable) -> int:
+    try:
+        return int(json.loads(table.files.read_bytes("_delta_log/_last_checkpoint"))["version"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return 0  # none yet, or a broken hint, which the next checkpoint replaces
+
+
+def _delete_old_entries(table: NumberedTable) -> None:
+    """Keeps the newest checkpoint that is ``LOG_KEPT`` versions old, and everything after it.
+
+    By count, not by age as Delta does it: the time of a commit grows with the entries in the folder (3 ms at 300 of
+    them, 10 ms at 2,000), however young they are. A writer that sleeps through so many versions finds the entry that
+    its own would follow gone and cannot commit (tried); a reader starts again from the newest checkpoint.
+    """
+    entries = {
+        name: int(found[1]) for name in table.files.list_names("_delta_log") if (found := _ENTRY.fullmatch(name))
+    }
+    checkpoints = [version for name, version in entries.items() if name.endswith(".parquet")]
+    keep_from = max((version for version in checkpoints if version <= table.version - LOG_KEPT), default=0)
+    old = sorted(name for name, version in entries.items() if version < keep_from)
+    table.files.delete([f"_delta_log/{name}" for name in old])
+
+
+def _delete_unreferenced(table: NumberedTable) -> None:
+    """Deletes what merges and snapshots left behind, and what killed processes wrote and never committed.
+
+    Only files an hour older than the newest commit: whoever wrote one of them and is still about to commit it loaded
+    a version before that commit, and fails.
+    """
+    newest = max((file.modified for file in table.live_files()), default=0)
+    before = min(newest, milliseconds()) - _RETENTION_MILLISECONDS
+    written = table.files.modification_times(table.list_unreferenced_files())
+    table.files.delete([path for path, at in written.items() if at < before])
+
+
+_FRESH_SECONDS = 600.0
+"""How old a written file may be when it is committed: unreferenced ones are deleted after an hour."""
+
+
+def replace_files(
+    journal: NumberedTable,
+    inputs: Sequence[DataFile],
+    make: Callable[[Sequence[pa.Table]], pa.Table | None],
+    *,
+    name: str,
+    data_change: bool = False,
+) -> bool:
+    """Commits the file that ``make`` makes of the rows of ``inputs``, or none; False when another was first with one.
+
+    Args:
+        journal: Whose.
+        inputs: Live files.
+        make: Given each one's rows; None for no rows.
+        name: The beginning of the new file's name.
+        data_change: Whether rows are others than before.
+
+    Raises:
+        StateError: A file is broken, or cannot be written.
+    """
+    try:
+        rows = make([read_file(journal, file.path) for file in inputs])
+    except FileNotFoundError:
+        check_files(journal)
+        return False  # another driver replaced it an hour ago
+    except (OSError, ValueError) as error:
+        raise refusals.unreadable_error(journal.uri, error) from error
+    begun, written = time.time(), list[AddAction]()
+    if rows is not None:
+        with refusals.translate_write_errors(journal.uri):
+            written.append(journal.files.write(rows, name=name, data_change=data_change))
+        _check_written(journal, written[0].path, rows)
+    if commit_replacement(journal, written, inputs, begun=begun, data_change=data_change):
+        return True
+    journal.files.delete([each.path for each in written])
+    return False
+
+
+def check_files(journal: NumberedTable) -> None:
+    """Looks whether every live file is there, by one listing.
+
+    Raises:
+        StateError: A file is missing.
+    """
+    for look in range(2):  # what another driver replaced is missing at the first look only
+        try:
+            there = set(journal.files.list_names(""))
+        except OSError as error:
+            raise refusals.unreadable_error(journal.uri, error) from error
+        missing = [file.path for file in journal.live_files() if file.path not in there]
+        if not missing:
+            return
+        if not look:
+            journal.refresh()
+    repair = "restore it from a backup; `sparkassets state verify` lists all that is missing"
+    raise refusals.damaged_error(journal.uri, f"its file {missing[0]} is missing", repair=repair)
+
+
+def read_file(journal: NumberedTable, path: str) -> pa.Table:
+    """A file as this release would have written it; another program's may differ in what is nullable, for one."""
+    schema = arrow_table(journal.columns, []).schema
+    return journal.files.read_table(path).select(schema.names).cast(schema)
+
+
+def commit_replacement(
+    journal: NumberedTable,
+    written: Sequence[AddAction],
+    inputs: Sequence[DataFile],
+    *,
+    begun: float,
+    data_change: bool = False,
+) -> bool:
+    """Commits the written files in place of the inputs; False when one of these is not live any more."""
+    paths = {file.path for file in inputs}
+    while time.time() - begun < _FRESH_SECONDS:
+        with journal.lock:
+            journal.refresh()
+            if not paths <= {file.path for file in journal.live_files()}:
+                return False
+            now = milliseconds()
+            removes = [file.remove(at=now, data_change=data_change) for file in inputs]
+            if journal.commit(written, number=journal.number + 1, removes=removes):
+                return True
+    return False
+
+
+def _check_written(journal: NumberedTable, path: str, rows: pa.Table) -> None:
+    """What takes the place of other files is read before they go.
+
+    Raises:
+        StateError: It is not what was written.
+    """
+    if not journal.files.read_table(path).cast(rows.schema).equals(rows):
+        journal.files.delete([path])
+        raise refusals.unwritable_error(journal.uri, OSError(f"{path} holds something else than was written"))
+
+
+FAN_IN = 16
+_AT_REST_BYTES = 16 * 2**20
+"""Files of this size are left alone: merging more of them would save little and need much memory."""
+
+_NAME = re.compile(r"level-(\d+)-")
+
+
+def level_prefix(level: int) -> str:
+    """The beginning of the names of files of a level; commits write level 0."""
+    return f"level-{level}"
+
+
+def compact(journal: NumberedTable, *, least: int = FAN_IN) -> int:
+    """Merges until no level has ``least`` files; returns how many merged files were committed."""
+    done = 0
+    journal.refresh()
+    check_files(journal)
+    while (full := _full_level(journal.live_files(), least)) is not None:
+        level, inputs = full
+        if not _merge(journal, inputs, level=level):
+            break
+        done += 1
+    return done
+
+
+def _full_level(files: Sequence[DataFile], least: int) -> tuple[int, Sequence[DataFile]] | None:
+    """The lowest level that is full, and its oldest files: the rows of a level follow each other without a gap."""
+    levels: dict[int, list[DataFile]] = defaultdict(list)
+    for file in files:
+        if file.size < _AT_REST_BYTES:
+            levels[level_of_path(file.path)].append(file)
+    return next(((level, levels[level][:FAN_IN]) for level in sorted(levels) if len(levels[level]) >= least), None)
+
+
+def level_of_path(path: str) -> int:
+    """The level that a file's name tells."""
+    found = _NAME.match(path)
+    return int(found[1]) if found else 0  # what another program wrote
+
+
+def _merge(journal: NumberedTable, inputs: Sequence[DataFile], *, level: int) -> bool:
+    """Commits one file in place of these; False when another driver was first with one of them."""
+    import pyarrow as pa
+
+    def merge_tables(tables: Sequence[pa.Table]) -> pa.Table:
+        return pa.concat_tables(tables).sort_by("seq")
+
+    return replace_files(journal, inputs, merge_tables, name=level_prefix(level + 1))
+
+
+def expire(journal: NumberedTable, *, up_to: int) -> None:
+    """Takes the entries up to ``up_to`` out of the journal's newest version; the files go an hour later, as others do.
+
+    One commit for the files that hold nothing else, and one for each that holds newer entries, too. What others merge
+    meanwhile is looked at anew; what is left over after many such is for the next time.
+    """
+    journal.refresh()
+    for _ in range(TRIES):
+        old = [file for file in journal.live_files() if file.last_seq is not None and file.last_seq <= up_to]
+        if not old or commit_replacement(journal, [], old, begun=time.time(), data_change=True):
+            break
+    for _ in range(TRIES):
+        file = _oldest_file(journal, up_to)
+        if file is None:
+            return
+        level = level_prefix(level_of_path(file.path))
+        replace_files(journal, [file], partial(_rows_after, up_to=up_to), name=level, data_change=True)
+        journal.refresh()
+
+
+def _oldest_file(journal: NumberedTable, up_to: int) -> DataFile | None:
+    """A file with such entries; one without statistics may have some."""
+    if journal.oldest_seq > up_to:
+        return None
+    return next(file for file in journal.live_files() if file.first_seq is None or file.first_seq <= up_to)
+
+
+def _rows_after(tables: Sequence[pa.Table], *, up_to: int) -> pa.Table | None:
+    import pyarrow.compute as pc
+
+    left = tables[0].filter(pc.field("seq") > up_to)
+    return left if left.num_rows else None
+
+
+def migrate(journal: NumberedTable, upgrade: FormatUpgrade) -> int:
+    """Writes anew each file that holds entries of an older format; returns how many entries changed.
+
+    Where it is killed, some files are written anew and others not, which whoever does it again finds out by looking.
+
+    Raises:
+        StateError: A file is missing, broken, or cannot be written.
+    """
+    journal.refresh()
+    seen, changed = set[str](), 0
+    while (file := next((each for each in journal.live_files() if each.path not in seen), None)) is not None:
+        seen.add(file.path)
+        changed += _migrate_file(journal, file, upgrade)
+        journal.refresh()
+    return changed
+
+
+def _migrate_file(journal: NumberedTable, file: DataFile, upgrade: FormatUpgrade) -> int:
+    """Writes a file anew if it has to be; another driver may merge it meanwhile, and the merged one comes later."""
+    changed = 0
+
+    def upgrade_tables(tables: Sequence[pa.Table]) -> pa.Table | None:
+        nonlocal changed
+        old = rows_from_table(JOURNAL_COLUMNS, tables[0], JournalRow)
+        new = [upgrade.upgrade_entry(row) for row in old]
+        changed = sum(before != after for before, after in zip(old, new, strict=True))
+        return arrow_table(JOURNAL_COLUMNS, new) if changed else None
+
+    found = journal.files
+    try:
+        table = found.read_table(file.path)
+    except FileNotFoundError as error:
+        raise refusals.damaged_error(journal.uri, f"the file {file.path} is missing") from error
+    if upgrade_tables([table]) is None:
+        return 0
+    replaced = replace_files(journal, [file], upgrade_tables, name=level_prefix(level_of_path(file.path)))
+    return changed if replaced else 0

@@ -1,0 +1,184 @@
+"""Values of secrets and access to buckets, asked for where they are needed and kept in this process alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.spec.model import ProjectSpec, SecretRef, StoreOptions
+from sparkassets.errors import InputError
+from sparkassets.files.object_stores import BucketAccess, StoreCredentials, hadoop_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NAMED: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
+
+
+class Secrets(Mapping[str, str]):
+    """Variables by name, of which some are secrets.
+
+    These are the environment's, or in the file that NAME_FILE names, or in a scope of Databricks.
+
+    Args:
+        refs: Where the secrets are.
+        environment: Of this process.
+        session: That of Databricks; None where there is none.
+
+    Attributes:
+        told: The values that were asked for, which no log is to show.
+    """
+
+    def __init__(
+        self,
+        refs: Mapping[str, SecretRef],
+        environment: Mapping[str, str],
+        session: Callable[[], SparkSession | None] | None = None,
+    ) -> None:
+        self.told: dict[str, str] = {}
+        self._refs = refs
+        self._environment = environment
+        self._session = session or (lambda: databricks_session(environment))
+
+    def __getitem__(self, name: str) -> str:
+        """The value.
+
+        Raises:
+            KeyError: It is neither a variable nor a secret of the project.
+            InputError: It is a secret and is not there.
+        """
+        if name not in self._refs:
+            return self._environment[name]
+        if name not in self.told:
+            self.told[name] = self._value(name, self._refs[name])
+        return self.told[name]
+
+    def asked(self, name: str) -> str:
+        """The value of one that is no less secret where it is a plain variable of the environment.
+
+        Raises:
+            KeyError: There is none.
+            InputError: It is a secret and is not there.
+        """
+        self.told[name] = self[name] if name in self._refs else self._of_environment(name)
+        return self.told[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._refs, *self._environment]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _of_environment(self, name: str) -> str:
+        if value := self._environment.get(name, "").strip():
+            return value
+        file = self._environment.get(f"{name}_FILE", "").strip()
+        if not file:
+            raise KeyError(name)
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the file of {name}_FILE cannot be read: {type(error).__name__}") from None
+
+    def _value(self, name: str, ref: SecretRef) -> str:
+        try:
+            return self._of_environment(name)
+        except KeyError:
+            pass
+        except InputError as error:
+            raise InputError(f"{ref.location}: {error.args[0]}") from None
+        session = self._session()
+        where = f"key {ref.key!r} of scope {ref.scope!r}"
+        if session is None:
+            message = f"{ref.location}: the secret {name!r} is not there: the environment has no variable {name}"
+            raise InputError(message, hint=f"set it, or {name}_FILE; on Databricks it is {where}")
+        try:
+            ((value,),) = session.sql(f"SELECT secret('{ref.scope}', '{ref.key}')").collect()
+        except Exception as error:  # noqa: BLE001  whatever a session raises; it may hold the value
+            message = f"{ref.location}: the secret {name!r} cannot be read: {where} ({type(error).__name__})"
+            hint = "whoever runs the job needs READ on the scope: databricks secrets put-acl"
+            raise InputError(message, hint=hint) from None
+        return str(value)
+
+
+class Filled(Mapping[str, str]):
+    """Settings of Spark, in which ``${NAME}`` of a secret becomes its value when a session is started."""
+
+    def __init__(self, settings: Mapping[str, str], secrets: Secrets, names: Mapping[str, SecretRef]) -> None:
+        self._settings = settings
+        self._secrets = secrets
+        self._names = names
+
+    def __getitem__(self, key: str) -> str:
+        return re.sub(_NAMED, self._value, self._settings[key])
+
+    def _value(self, found: re.Match[str]) -> str:
+        return self._secrets[found[1]] if found[1] in self._names else found[0]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settings)
+
+    def __len__(self) -> int:
+        return len(self._settings)
+
+
+def databricks_session(environment: Mapping[str, str]) -> SparkSession | None:
+    """The session of a Databricks task; None elsewhere."""
+    if not environment.get("DATABRICKS_RUNTIME_VERSION"):
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate()
+
+
+def reaches(spec: ProjectSpec, secrets: Secrets) -> tuple[BucketAccess, ...]:
+    """One for each bucket that the project says something of."""
+    return tuple(BucketAccess(each, partial(_credentials, each, secrets)) for each in spec.storage)
+
+
+def _credentials(options: StoreOptions, secrets: Secrets) -> StoreCredentials | None:
+    """Those that the options name; None where they name none.
+
+    Raises:
+        InputError: They are not there.
+    """
+    if options.access_key is None or options.secret_key is None:
+        return None
+
+    def value(key: str, name: str) -> str:
+        try:
+            return secrets.asked(name)
+        except KeyError:
+            message = f"{options.location}: the environment has no variable of the name that {key!r} has here"
+            raise InputError(message, hint="set it, or say under `secrets` where it is") from None
+
+    token = options.session_token
+    return StoreCredentials(
+        value("access_key", options.access_key),
+        value("secret_key", options.secret_key),
+        None if token is None else value("session_token", token),
+    )
+
+
+class Reaching(Mapping[str, str]):
+    """Settings of Spark, and beside them what its Hadoop needs to reach the buckets; asked for when it is started."""
+
+    def __init__(self, settings: Mapping[str, str], told: Sequence[BucketAccess]) -> None:
+        self._settings = settings
+        self._told = told
+
+    @cached_property
+    def _all(self) -> Mapping[str, str]:
+        return {**hadoop_settings(self._told), **self._settings}
+
+    def __getitem__(self, key: str) -> str:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)

@@ -1,0 +1,100 @@
+"""The sinks that the project's files and the environment ask for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sparkassets.core.spec.model import AssetSpec, ProjectSpec, PythonBody
+
+if TYPE_CHECKING:
+    from sparkassets.core.openlineage.facet_builder import Columns
+    from sparkassets.ports import Sink
+
+OPENLINEAGE_FILE: Final = "openlineage.yml"
+
+
+def followers(spec: ProjectSpec, environment: Mapping[str, str] = os.environ) -> tuple[Sink, ...]:
+    """The sinks that are set up; nothing is imported for those that are not."""
+    found: list[Sink] = []
+    if spec.openlineage is not False and is_openlineage_here():
+        found.append(_openlineage(spec))
+    if any(asset.notify for asset in spec.assets.values()):
+        from sparkassets.emit.notifications import NotificationSink
+
+        found.append(NotificationSink(environment))
+    if spec.sinks:
+        from sparkassets.emit.registered import RegisteredSink
+
+        found += map(RegisteredSink, spec.sinks)
+    return tuple(found)
+
+
+def is_openlineage_here() -> bool:
+    """Whether OpenLineage is set up, as its client looks for it: by variables or by a file."""
+    if os.environ.get("OPENLINEAGE_DISABLED", "").strip().lower() == "true":
+        return False
+    if os.environ.get("OPENLINEAGE_URL") or any(name.startswith("OPENLINEAGE__TRANSPORT") for name in os.environ):
+        return True
+    named = os.environ.get("OPENLINEAGE_CONFIG")
+    home = os.path.expanduser(f"~/.openlineage/{OPENLINEAGE_FILE}")  # noqa: PTH111  that of pathlib raises without one
+    return any(os.path.isfile(each) for each in (named, OPENLINEAGE_FILE, home) if each)  # noqa: PTH113
+
+
+def _openlineage(spec: ProjectSpec) -> Sink:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from sparkassets.core.openlineage.facet_builder import FacetBuilder
+    from sparkassets.emit.openlineage import DEFAULT_NAMESPACE, OpenLineageSink, parent_of
+    from sparkassets.wiring.host import SystemClock
+
+    def installed(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return ""
+
+    own = spec.openlineage if isinstance(spec.openlineage, str) else ""
+    telling = FacetBuilder(
+        project=spec,
+        namespace=os.environ.get("OPENLINEAGE_NAMESPACE") or own or DEFAULT_NAMESPACE,
+        adapter=installed("sparkassets"),
+        engine=installed("pyspark"),
+        parent=parent_of(os.environ),
+        schemas=_schemas(),
+        code=_code,
+    )
+    return OpenLineageSink(telling, now=SystemClock().now)
+
+
+def _schemas() -> Callable[[AssetSpec, int | None], Columns | None]:
+    """What tables say of their columns; of what is no table, and of a version that is not known, what is declared."""
+    from sparkassets.sources.table_schemas import TableSchemas
+
+    tables = TableSchemas()
+
+    def told(asset: AssetSpec, version: int | None) -> Columns | None:
+        if version is None or asset.storage is None or asset.is_named:
+            return asset.columns or None
+        return tables.read_columns(asset.storage.path, version)
+
+    return told
+
+
+def _code(asset: AssetSpec) -> str:
+    """The source of the asset's function; empty where it cannot be read."""
+    body = asset.body
+    if not isinstance(body, PythonBody):
+        return ""
+    import ast
+
+    module = Path(body.search_path, *body.module.split("."))
+    try:
+        file = next(each for each in (module.with_suffix(".py"), module / "__init__.py") if each.is_file())
+        text = file.read_text(encoding="utf-8")
+        found = (each for each in ast.walk(ast.parse(text)) if getattr(each, "name", None) == body.function)
+        return next((ast.get_source_segment(text, each) or "" for each in found), "")
+    except (StopIteration, OSError, ValueError, SyntaxError, RecursionError):
+        return ""

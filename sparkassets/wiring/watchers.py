@@ -1,0 +1,105 @@
+"""Watchers of a project's invocations, where run logs are, and how a failure is written to one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkassets.core.phrases import escape_unwritable
+from sparkassets.core.redaction import redact
+from sparkassets.core.spec.model import ProjectSpec
+from sparkassets.emit.run_logs import LOG_CHARACTERS, RunLogs, append
+from sparkassets.errors import SparkAssetsError, describe_error
+from sparkassets.runtime.progress import FailureExplanation
+from sparkassets.wiring.host import SystemClock, kept
+
+if TYPE_CHECKING:
+    from sparkassets.runtime.progress import InvocationWatcher
+
+
+def log_folder(project: ProjectSpec) -> Path:
+    """Where a project's runs leave their logs on this host.
+
+    That is where it says, else beside a ``state`` on a disk, else in the user's cache.
+    """
+    if project.logs is not None:
+        return Path(project.logs)
+    if "://" not in project.state:
+        return Path(project.state) / "logs"
+    from hashlib import blake2b
+    from tempfile import gettempdir
+
+    cache = kept()
+    own = f"{project.name}-{blake2b(project.state.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
+    return cache / "logs" / own if cache is not None else Path(gettempdir()) / "sparkassets-logs"
+
+
+def watchers(spec: ProjectSpec) -> Iterator[InvocationWatcher]:
+    """Those of one invocation; nothing is imported for those that nobody asks for."""
+    yield RunLogs(log_folder(spec), variables=spec.variables)
+    if traces_are_asked_for():
+        with suppress(ImportError):  # they are told where the SDK is installed
+            from sparkassets.emit.traces import TraceWatcher
+
+            yield TraceWatcher(spec)
+
+
+def traces_are_asked_for() -> bool:
+    """Whether spans go anywhere: the process has set up OpenTelemetry, or the environment says where they go."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return False
+    api = sys.modules.get("opentelemetry.trace")
+    if api is not None and type(api.get_tracer_provider()).__name__ != "ProxyTracerProvider":
+        return True
+    asked = "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+    told = [os.environ.get(name, "") for name in asked]
+    return any(told) and told[0].strip().lower() != "none"
+
+
+def metrics_to(spec: ProjectSpec, file: Path) -> InvocationWatcher:
+    """Writes figures of each invocation to a file.
+
+    Raises:
+        InputError: What writes them is not installed, or there is no such folder.
+    """
+    from sparkassets.emit.metrics import MetricsWatcher
+
+    return MetricsWatcher(spec, file, now=SystemClock().now)
+
+
+def run_log(spec: ProjectSpec, run: str) -> Path:
+    """Where the log of a run is, if it is on this host."""
+    return log_folder(spec) / f"{run}.log"
+
+
+def explain_failure(project: ProjectSpec, run: str, error: BaseException) -> FailureExplanation:
+    """What to tell of a failure, without credentials and without values of the environment. Never raises.
+
+    The whole story is written into the run's log, after what it printed and logged.
+    """
+    if issubclass(type(error), SparkAssetsError) and isinstance(error, SparkAssetsError):
+        told, hint = str(error.args[0]).strip().partition("\n")[0], error.hint or ""
+    else:
+        told, hint = describe_error(error), ""
+    variables = project.variables
+    told, hint = (escape_unwritable(redact(each, variables=variables)) for each in (told, hint))
+    file = log_folder(project) / f"{run}.log"
+    try:
+        append(file, redact(_story(error), variables=variables))
+    except OSError:
+        return FailureExplanation(told, hint)
+    return FailureExplanation(told, hint, str(file))
+
+
+def _story(error: BaseException) -> str:
+    try:
+        story = "".join(traceback.format_exception(error))
+    except BaseException:  # noqa: BLE001  what an author's class does when it is looked at
+        story = f"{describe_error(error)}\n{''.join(traceback.format_tb(error.__traceback__))}"
+    half = LOG_CHARACTERS // 2
+    return story if len(story) <= LOG_CHARACTERS else f"{story[:half]}\n[…]\n{story[-half:]}"
